@@ -1,0 +1,1 @@
+"""How memory fades and firms: promotion, decay, supersession, merging."""

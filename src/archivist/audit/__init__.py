@@ -1,0 +1,1 @@
+"""Did it help: verdicts on briefed lessons, reports, regressions."""

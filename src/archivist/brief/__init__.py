@@ -1,0 +1,1 @@
+"""How memory gives back: select, render, record."""

@@ -1,0 +1,52 @@
+"""Write a brief as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import assert_never
+
+from archivist.brief.selection import Chosen
+
+
+class BriefFormat(StrEnum):
+    """The forms of a brief's text."""
+
+    MARKDOWN = "markdown"
+    KNOWN_ISSUES = "known-issues"
+
+
+def render(chosen: Sequence[Chosen], form: BriefFormat) -> str:
+    """Return the brief's text, ending in a newline; nothing chosen gives an empty text."""
+    if not chosen:
+        return ""
+    match form:
+        case BriefFormat.KNOWN_ISSUES:
+            lines = ["## Known Issues (from past runs)", *(f"- {_issue(each)}" for each in chosen)]
+        case BriefFormat.MARKDOWN:
+            numbered = (f"{place}. {_guideline(each)}" for place, each in enumerate(chosen, 1))
+            lines = ["### Project Lessons", "", *numbered]
+        case _:
+            assert_never(form)
+    return "\n".join(lines) + "\n"
+
+
+def _issue(each: Chosen) -> str:
+    lesson = each.lesson
+    marks = [f"seen {lesson.frequency}x", lesson.origin or lesson.source.value]
+    if each.is_global:
+        marks.append("global")
+    return f"{one_line(lesson.summary)} [{', '.join(marks)}]"
+
+
+def _guideline(each: Chosen) -> str:
+    lesson = each.lesson
+    text = one_line(lesson.summary)
+    if lesson.rule:
+        text = f"{text.rstrip('.')}. {one_line(lesson.rule)}"
+    return f"{text} (global)" if each.is_global else text
+
+
+def one_line(text: str) -> str:
+    """Fold white space, so that no lesson can break out of its line."""
+    return " ".join(text.split())

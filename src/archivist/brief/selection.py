@@ -1,0 +1,41 @@
+"""Choose what a run is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from archivist.config import BriefRules
+from archivist.records import Lesson, Status
+
+GENERAL = "general"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A lesson that will be told, and whether it comes from the user's global bank."""
+
+    lesson: Lesson
+    is_global: bool = False
+
+
+def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> bool:
+    """Say whether an active lesson is for this domain and role.
+
+    A domain takes its own lessons and the general ones; a role takes those meant for it and those meant
+    for no role in particular; what was met often enough is told to everybody.
+    """
+    if lesson.status is not Status.ACTIVE:
+        return False
+    if lesson.frequency >= rules.always_at_frequency:
+        return True
+    fits_domain = not domain or lesson.domain in (domain, GENERAL)
+    fits_role = not role or lesson.role in (role, "")
+    return fits_domain and fits_role
+
+
+def choose(lessons: Iterable[Chosen], *, domain: str, role: str, rules: BriefRules) -> list[Chosen]:
+    """Return the most frequent wanted lessons, at most as many as the rules allow."""
+    wanted = [each for each in lessons if is_wanted(each.lesson, domain=domain, role=role, rules=rules)]
+    wanted.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
+    return wanted[: rules.max_lessons]

@@ -1,0 +1,115 @@
+"""The constants that a user may change, each with its documented default.
+
+They are read from `.archivist/config.toml`; an unknown key is an error that names the nearest one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from archivist.errors import ConfigError
+from archivist.records.words import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """When a finding is a known lesson, and when a lesson is believed."""
+
+    finding_overlap: float = 0.5
+    lesson_overlap: float = 0.4
+    candidate_severity: Severity = Severity.WARNING
+    promote_at_runs: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BriefRules:
+    """How many lessons a run is told, and which it is always told."""
+
+    max_lessons: int = 10
+    always_at_frequency: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """How a lesson fades: one frequency for so many runs that did not meet it."""
+
+    unseen_runs: int = 10
+    preferences_fade: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRules:
+    """How patient the store is."""
+
+    busy_timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be set."""
+
+    lessons: Lessons = field(default_factory=Lessons)
+    brief: BriefRules = field(default_factory=BriefRules)
+    decay: Decay = field(default_factory=Decay)
+    store: StoreRules = field(default_factory=StoreRules)
+
+
+def load(path: Path) -> Config:
+    """Read a configuration file; a missing one means the defaults."""
+    if not path.is_file():
+        return Config()
+    import tomllib
+
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    return from_values(values, where=str(path))
+
+
+def from_values(values: dict[str, Any], *, where: str) -> Config:
+    """Build a configuration from nested values, refusing what it does not know."""
+    config = Config()
+    for section, settings in values.items():
+        known = _known(section, {each.name for each in fields(Config)}, where, section)
+        if not isinstance(settings, dict):
+            raise ConfigError(f"{where}: {known} is a section", hint=f"write [{known}] and its keys below it")
+        current = getattr(config, known)
+        for key, value in settings.items():
+            _known(key, {each.name for each in fields(current)}, where, f"{section}.{key}")
+            current = replace(
+                current, **{key: _checked(getattr(current, key), value, f"{where}: {section}.{key}")}
+            )
+        config = replace(config, **{known: current})
+    return config
+
+
+def _known(name: str, names: set[str], where: str, shown: str) -> str:
+    if name in names:
+        return name
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, n=1, cutoff=0.0)
+    raise ConfigError(f"{where}: unknown key {shown!r}", hint=f"did you mean {near[0]!r}?")
+
+
+def _checked(default: object, value: object, shown: str) -> object:
+    """Return the value in its default's type, or say what is wrong with it."""
+    if isinstance(default, Severity):
+        if value not in list(Severity):
+            raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(Severity)}")
+        return Severity(str(value))
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ConfigError(f"{shown}: expected true or false, not {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"{shown}: expected a number, not {value!r}")
+    if value < 0 or (isinstance(default, int) and (value < 1 or value != int(value))):
+        wanted = "a whole number from 1" if isinstance(default, int) else "a number from 0"
+        raise ConfigError(f"{shown}: expected {wanted}, not {value!r}")
+    return type(default)(value)  # type: ignore[call-arg]

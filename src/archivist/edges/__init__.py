@@ -1,0 +1,1 @@
+"""Doors: each parses, calls the bank, and renders."""

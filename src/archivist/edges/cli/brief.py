@@ -1,0 +1,70 @@
+"""The command that gives memory back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from archivist.edges.cli.output import json_option, print_json
+from archivist.edges.cli.session import Session
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank, Told
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "known-issues", "json"]),
+    default="known-issues",
+    show_default=True,
+    help="The form of the text.",
+)
+
+
+@click.command()
+@click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
+@click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
+@click.option("--run", metavar="ID", default="", help="Record that this run was told.")
+@click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N lessons.")
+@format_option
+@json_option
+@click.pass_obj
+def brief(
+    session: Session, domain: str, role: str, run: str, limit: int | None, form: str, as_json: bool
+) -> None:
+    """Print what a new run should know, the most frequent first. No bank or no lesson: prints nothing."""
+    bank, beside = session.bank_if_any(), session.global_bank()
+    lead = bank or beside
+    if lead is None:
+        print_told(None, None, as_json or form == "json")
+        return
+    told = lead.brief(
+        domain=domain,
+        role=role,
+        run=run if bank else "",
+        max_lessons=limit,
+        form=text_form(form),
+        beside=beside if bank else None,
+    )
+    print_told(lead, told, as_json or form == "json")
+
+
+def text_form(form: str) -> Any:
+    """Return the form of the text that goes with a format; JSON carries known issues."""
+    from archivist.brief.rendering import BriefFormat
+
+    return BriefFormat.KNOWN_ISSUES if form == "json" else BriefFormat(form)
+
+
+def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: object) -> None:
+    """Print a brief as text or as JSON."""
+    if not as_json:
+        click.echo(told.text if told else "", nl=False)
+        return
+    chosen = told.chosen if told else ()
+    views = bank.views([each.lesson for each in chosen]) if bank else []
+    marked = [{**view, "is_global": each.is_global} for view, each in zip(views, chosen, strict=True)]
+    print_json(
+        {**more, "text": told.text if told else "", "lessons": marked, "brief": told.brief_id if told else ""}
+    )

@@ -1,0 +1,57 @@
+"""Print: data to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_PARTIAL = 7
+_PROBLEMS_SHOWN = 20
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print left-aligned columns; on a terminal the last one is cut to fit."""
+    texts = [[" ".join(str(cell).split()) for cell in row] for row in rows]
+    widths = [max(len(row[place]) for row in [list(headings), *texts]) for place in range(len(headings) - 1)]
+    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else 0
+    for row in [list(headings), *texts]:
+        last = row[-1] if room < 10 or len(row[-1]) <= room else row[-1][: room - 1] + "…"
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo("  ".join([*cells, last]).rstrip())
+
+
+def note(text: str) -> None:
+    """Say something that is not data."""
+    click.echo(text, err=True)
+
+
+def report_problems(problems: Sequence[object]) -> int:
+    """Name the lines that were left out; return the exit code that says whether there were any."""
+    for problem in problems[:_PROBLEMS_SHOWN]:
+        note(f"archivist: {problem}")
+    if len(problems) > _PROBLEMS_SHOWN:
+        note(f"archivist: … and {len(problems) - _PROBLEMS_SHOWN} more")
+    if problems:
+        left_out = "1 line was" if len(problems) == 1 else f"{len(problems)} lines were"
+        note(f"hint: {left_out} left out; --strict refuses the whole")
+    return EXIT_PARTIAL if problems else 0
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 lesson` or `3 lessons`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,217 @@
+"""Commands about runs: the two that an orchestrator calls, and their single steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from archivist.edges.cli.brief import format_option, print_told, text_form
+from archivist.edges.cli.output import count, json_option, note, print_json, report_problems
+from archivist.edges.cli.session import Session
+from archivist.records.words import EpisodeStatus
+
+if TYPE_CHECKING:
+    from archivist.bank import Aged, Bank, Finished, Told
+    from archivist.capture.archeflow import RunLog
+    from archivist.records import Lesson
+
+_ENDED = [status for status in EpisodeStatus if status is not EpisodeStatus.RUNNING]
+
+files_argument = click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
+strict_option = click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
+domain_option = click.option("--domain", metavar="D", default="", help="The domain of findings without one.")
+
+
+@click.group()
+def run() -> None:
+    """Start and finish a run: the two calls that an orchestrator makes."""
+
+
+@run.command()
+@click.option("--run", "run_id", metavar="ID", default="", help="The run's id; one is made when missing.")
+@click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
+@click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
+@click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
+@format_option
+@json_option
+@click.pass_obj
+def start(session: Session, run_id: str, task: str, domain: str, role: str, form: str, as_json: bool) -> None:
+    """Open a run, print its brief and record both. Without a bank: prints nothing, never fails."""
+    from archivist.clock import system_clock
+    from archivist.ids import new_id
+
+    name = run_id or new_id(system_clock())
+    bank, beside = session.bank_if_any(), session.global_bank()
+    told: Told | None
+    if bank is not None:
+        told = bank.start_run(name, task=task, domain=domain, role=role, form=text_form(form), beside=beside)
+    else:
+        told = beside.brief(domain=domain, role=role, form=text_form(form)) if beside else None
+    if not run_id:
+        note(f"run: {name}")
+    print_told(bank or beside, told, as_json or form == "json", run=name)
+
+
+@run.command()
+@files_argument
+@click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
+@click.option("--status", type=click.Choice(_ENDED), help="How it ended, if the log does not say.")
+@domain_option
+@click.option("--fail-on-regression", is_flag=True, help="Exit 1 when a fixed finding came back.")
+@strict_option
+@json_option
+@click.pass_obj
+def finish(
+    session: Session,
+    files: tuple[Path, ...],
+    run_id: str,
+    status: str | None,
+    domain: str,
+    fail_on_regression: bool,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Close a run: capture its EVENTS, extract, decay, audit, and report what came back."""
+    from archivist.records import Episode
+
+    if not files and not run_id:
+        raise click.UsageError("name the run's event files, or the run with --run")
+    log = read_log(files, run_id, strict)
+    ended = EpisodeStatus(status) if status else None
+    taken = log.runs
+    if not taken and not files:
+        taken = ((Episode(id=run_id, status=ended or EpisodeStatus.SUCCESS), ()),)
+    with session.bank() as bank:
+        beside = session.global_bank()
+        done = [
+            bank.finish_run(episode, events, status=ended, domain=domain, beside=beside)
+            for episode, events in taken
+        ]
+        if as_json:
+            print_json({"runs": [_finished(bank, each) for each in done], "skipped": _texts(log.problems)})
+        else:
+            for each in done:
+                _tell(each)
+    code = report_problems(log.problems)
+    came_back = any(each.regressions for each in done)
+    return 1 if came_back and fail_on_regression else code
+
+
+@click.command()
+@click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
+@domain_option
+@strict_option
+@json_option
+@click.pass_obj
+def extract(
+    session: Session, files: tuple[Path, ...], run_id: str, domain: str, strict: bool, as_json: bool
+) -> int:
+    """Learn from the review findings in EVENTS. The same run twice changes nothing."""
+    log = read_log(files, run_id, strict)
+    met: list[Lesson] = []
+    created: list[Lesson] = []
+    slight = 0
+    with session.bank() as bank:
+        for episode, events in log.runs:
+            with bank.transaction():
+                bank.capture(episode, events)
+                result = bank.extract(episode.id, domain=domain)
+            met += result.met
+            created += result.created
+            slight += result.slight
+        if as_json:
+            print_json(
+                {
+                    "created": len(created),
+                    "updated": len(met),
+                    "slight": slight,
+                    "lessons": bank.views([*created, *met]),
+                    "skipped": _texts(log.problems),
+                }
+            )
+        else:
+            for lesson in (*created, *met):
+                click.echo(_line(lesson))
+            note(f"{count(len(created), 'new lesson')}, {len(met)} met again, {slight} too slight to keep")
+    return report_problems(log.problems)
+
+
+@click.command()
+@click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
+@json_option
+@click.pass_obj
+def decay(session: Session, run_id: str, as_json: bool) -> None:
+    """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
+    with session.bank() as bank:
+        aged = bank.decay(run_id)
+        if as_json:
+            print_json({"run": run_id, **_aged(bank, aged)})
+            return
+    for lesson in (*aged.faded, *aged.archived):
+        click.echo(_line(lesson))
+    was = "" if aged.was_counted else " (this run had aged the bank before)"
+    note(f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}")
+
+
+def read_log(files: Sequence[Path], run_id: str, is_strict: bool) -> RunLog:
+    """Read event files into runs; with `is_strict` one bad line refuses them all."""
+    from archivist.capture.archeflow import read_runs
+    from archivist.errors import InputError
+    from archivist.jsonl import read_lines
+
+    log = read_runs((line for file in files for line in read_lines(file)), run=run_id)
+    if is_strict and log.problems:
+        raise InputError(
+            f"{count(len(log.problems), 'bad line')}, nothing was taken; the first: {log.problems[0]}",
+            hint="without --strict the good lines are taken",
+        )
+    return log
+
+
+def _tell(done: Finished) -> None:
+    helpful = sum(verdict.effect.value == "helpful" for verdict in done.verdicts)
+    click.echo(
+        f"{done.run}: {count(done.events, 'event')}, {count(len(done.extraction.created), 'new lesson')},"
+        f" {len(done.extraction.met)} met again, {len(done.aged.faded)} faded,"
+        f" {len(done.aged.archived)} archived; of {len(done.verdicts)} briefed {helpful} helped"
+    )
+    for lesson in (*done.extraction.created, *done.extraction.met):
+        click.echo(f"  {_line(lesson)}")
+    for each in done.regressions:
+        click.echo(f"  regression: {each.found.description} (fixed in {each.fixed_in})")
+
+
+def _line(lesson: Lesson) -> str:
+    return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
+
+
+def _finished(bank: Bank, done: Finished) -> dict[str, Any]:
+    return {
+        "run": done.run,
+        "events": done.events,
+        "created": len(done.extraction.created),
+        "updated": len(done.extraction.met),
+        "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
+        **_aged(bank, done.aged),
+        "verdicts": [{"lesson": each.lesson, "effect": each.effect.value} for each in done.verdicts],
+        "regressions": [
+            {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in}
+            for each in done.regressions
+        ],
+    }
+
+
+def _aged(bank: Bank, aged: Aged) -> dict[str, Any]:
+    return {
+        "faded": [view["id"] for view in bank.views(aged.faded)],
+        "archived": [view["id"] for view in bank.views(aged.archived)],
+        "was_counted": aged.was_counted,
+    }
+
+
+def _texts(problems: Sequence[object]) -> list[str]:
+    return [str(problem) for problem in problems]

@@ -1,0 +1,65 @@
+"""What the commands of one call share: the bank, the global bank, and who acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archivist.errors import NoBankError
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.records import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The options that stand before the command."""
+
+    bank_path: str
+    actor_text: str
+
+    def place(self) -> Path | None:
+        """Return where the project's bank is: as named, or the nearest upwards; None without one."""
+        from archivist.places import bank_file, find_project
+
+        if not self.bank_path:
+            return find_project(Path.cwd())
+        path = Path(self.bank_path)
+        return path if bank_file(path).exists() else None
+
+    def bank(self, *, is_global: bool = False) -> Bank:
+        """Open the project's bank, or the global one, which is made when it is first needed."""
+        from archivist.bank import Bank
+        from archivist.places import home_folder
+
+        if is_global:
+            return Bank.open(home_folder(), actor=self.actor())
+        place = self.place()
+        if place is None:
+            raise NoBankError(self.bank_path or str(Path.cwd()))
+        return Bank.open(place, create=False, actor=self.actor())
+
+    def bank_if_any(self) -> Bank | None:
+        """Open the project's bank, or return None when there is none."""
+        return None if self.place() is None else self.bank()
+
+    def global_bank(self) -> Bank | None:
+        """Open the global bank when there is one."""
+        from archivist.places import bank_file, home_folder
+
+        return self.bank(is_global=True) if bank_file(home_folder()).is_file() else None
+
+    def actor(self) -> Actor:
+        """Return who acts: as named, else the user of this machine."""
+        from archivist.records import Actor, ActorKind
+
+        if self.actor_text:
+            return Actor.parse(self.actor_text)
+        import getpass
+
+        try:
+            return Actor(ActorKind.HUMAN, getpass.getuser())
+        except (KeyError, OSError):
+            return Actor(ActorKind.HUMAN)

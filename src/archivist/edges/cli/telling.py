@@ -1,0 +1,83 @@
+"""Tell a lesson and its history in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from archivist.clock import to_short_text
+from archivist.stores.ledger import Change
+
+_SHOWN = (
+    "status", "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
+    "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
+    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
+)  # fmt: skip
+# Numbers and times that move with every change say nothing in a story.
+_SILENT = {"updated", "edited", "unseen_from", "number", "evidence", "last_seen"}
+
+
+def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a lesson as lines: its words first, then what is known of it."""
+    yield f"{view['id']}  {view['summary']}"
+    for key in ("rule", "detail"):
+        if view[key]:
+            yield f"  {view[key]}"
+    yield ""
+    for key in _SHOWN:
+        if view[key] not in ("", None):
+            yield f"  {key.replace('_', ' '):<22}{view[key]}"
+    for key, values in (("tags", view["tags"]), ("runs", view["runs"])):
+        if values:
+            yield f"  {key:<22}{', '.join(values)}"
+    for key, values in view["evidence"].items():
+        if values:
+            yield f"  {'evidence: ' + key:<22}{', '.join(values)}"
+
+
+def history_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """Return one row a change, each saying what it changed against the one before."""
+    rows = []
+    before: Mapping[str, Any] | None = None
+    for change in changes:
+        entry = change.entry
+        rows.append(
+            {
+                "seq": entry.seq,
+                "time": to_short_text(entry.time),
+                "actor": str(entry.actor),
+                "verb": entry.verb,
+                "change": "(erased)" if change.is_erased else _difference(before, change.after),
+                "hash": entry.hash,
+            }
+        )
+        if not change.is_erased:
+            before = change.after
+    return rows
+
+
+def _difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    if after is None:
+        return "removed"
+    if before is None:
+        return str(after.get("summary") or after.get("id") or "made")
+    parts = []
+    was, now = _frequency(before), _frequency(after)
+    if was != now:
+        parts.append(f"frequency {was} → {now}")
+    for key in after:
+        if key in _SILENT or key in ("runs", "faded") or before.get(key) == after[key]:
+            continue
+        parts.append(f"{key.replace('_', ' ')} {_short(before.get(key))} → {_short(after[key])}")
+    return ", ".join(parts) or "counted from here"
+
+
+def _frequency(plain: Mapping[str, Any]) -> int:
+    return max(0, len(plain.get("runs", ())) - int(plain.get("faded", 0)))
+
+
+def _short(value: object) -> str:
+    text = (
+        "nothing" if value in ("", None, []) else ", ".join(value) if isinstance(value, list) else str(value)
+    )
+    return text if len(text) <= 60 else f"{text[:59]}…"

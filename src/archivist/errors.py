@@ -1,0 +1,137 @@
+"""Name everything that can go wrong, once.
+
+ArchivistError
+├── InputError            bad_input        something given cannot be read
+│   ├── RecordError       bad_record       a record's field has no place in it
+│   └── ConfigError       bad_config       the configuration cannot be used
+├── NotFoundError         not_found        no record by that name
+├── NothingToUndoError    nothing_to_undo  the record has no earlier state
+└── BankError             bank             the bank itself
+    ├── NoBankError       no_bank          there is none at that place
+    ├── NotABankError     not_a_bank       the file is something else
+    ├── BankTooNewError   bank_too_new     made by a later version
+    ├── BankReadOnlyError bank_read_only   it cannot be written
+    ├── BankLockedError   bank_locked      another process held it for too long
+    └── BankDamagedError  bank_damaged     the file is broken
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ArchivistError(Exception):
+    """The root of every error that Archivist raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InputError(ArchivistError):
+    """Something given by the caller cannot be read."""
+
+    code = "bad_input"
+
+
+class RecordError(InputError):
+    """A record's field is missing, of the wrong type or outside its set of words."""
+
+    code = "bad_record"
+
+
+class ConfigError(InputError):
+    """The configuration names an unknown key or an impossible value."""
+
+    code = "bad_config"
+
+
+class NotFoundError(ArchivistError):
+    """No record answers to the name that was given."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"no {kind} {name!r}", hint=f"archivist {kind}s list --all shows what there is")
+
+
+class NothingToUndoError(ArchivistError):
+    """The record has no earlier state to go back to."""
+
+    code = "nothing_to_undo"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"nothing to undo for {name!r}", hint="archivist lessons history ID shows every change"
+        )
+
+
+class BankError(ArchivistError):
+    """The bank cannot serve."""
+
+    code = "bank"
+
+
+class NoBankError(BankError):
+    """There is no bank at that place."""
+
+    code = "no_bank"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"no bank at {place!r}", hint="archivist init makes one")
+
+
+class NotABankError(BankError):
+    """The file exists and is something else."""
+
+    code = "not_a_bank"
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place!r} is not a bank: {reason}", hint="name another file or folder with --bank")
+
+
+class BankTooNewError(BankError):
+    """The bank was made by a later version of Archivist."""
+
+    code = "bank_too_new"
+
+    def __init__(self, place: str, unknown: str) -> None:
+        super().__init__(
+            f"{place!r} was made by a newer Archivist (it has {unknown!r}, which this one does not know)",
+            hint="upgrade: pip install --upgrade archivist-memory",
+        )
+
+
+class BankReadOnlyError(BankError):
+    """The bank cannot be written here."""
+
+    code = "bank_read_only"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"{place!r} cannot be written", hint="check the permissions of the file and its folder"
+        )
+
+
+class BankLockedError(BankError):
+    """Another process held the bank for longer than the timeout."""
+
+    code = "bank_locked"
+
+    def __init__(self, place: str, timeout_s: float) -> None:
+        super().__init__(
+            f"{place!r} was locked by another process for more than {timeout_s:g} s",
+            hint="try again, or raise store.busy_timeout_s in .archivist/config.toml",
+        )
+
+
+class BankDamagedError(BankError):
+    """The bank's file is broken."""
+
+    code = "bank_damaged"
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place!r} is damaged: {reason}", hint="restore a copy, or import an export")

@@ -1,0 +1,119 @@
+"""Read JSON lines so that one bad line costs only itself, and write them so that a crash costs nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from archivist.errors import InputError
+
+# A longer line is nobody's record; it is skipped without being held in memory.
+MAX_LINE_BYTES = 32 * 1024 * 1024
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One object of a file and where it stood."""
+
+    file: str
+    number: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line that could not be taken, and why."""
+
+    file: str
+    number: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}: {self.reason}"
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file for reading, unpacking gzip; raise InputError when it cannot be read or is empty."""
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise InputError(f"no such file: {str(path)!r}") from None
+    except IsADirectoryError:
+        raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
+    magic = stream.read(len(_GZIP))
+    if not magic:
+        stream.close()
+        raise InputError(f"{str(path)!r} is empty", hint="one JSON object a line is expected")
+    stream.seek(0)
+    return cast("BinaryIO", gzip.GzipFile(fileobj=stream)) if magic == _GZIP else stream
+
+
+def read_lines(path: Path) -> Iterator[Line | Problem]:
+    """Yield each line of a file as an object, or as the problem that kept it from being one."""
+    name = str(path)
+    with open_bytes(path) as stream:
+        number = 0
+        while True:
+            number += 1
+            try:
+                raw = stream.readline(MAX_LINE_BYTES + 1)
+            except (OSError, EOFError) as error:
+                yield Problem(name, number, f"the file is cut or damaged: {error}")
+                return
+            if not raw:
+                return
+            if len(raw) > MAX_LINE_BYTES:
+                _skip_line(stream, raw)
+                yield Problem(name, number, f"longer than {MAX_LINE_BYTES >> 20} MiB")
+                continue
+            text = raw.removeprefix(_BOM).strip() if number == 1 else raw.strip()
+            if text:
+                yield _parse(name, number, text)
+
+
+def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
+    """Write one object a line, whole or not at all, and return how many there were."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    count = 0
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            for value in values:
+                stream.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+                count += 1
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return count
+
+
+def _skip_line(stream: BinaryIO, raw: bytes) -> None:
+    while raw and not raw.endswith(b"\n"):
+        raw = stream.readline(1 << 20)
+
+
+def _parse(name: str, number: int, text: bytes) -> Line | Problem:
+    try:
+        value = msgspec.json.decode(text)
+    except UnicodeDecodeError:
+        return Problem(name, number, "not UTF-8 text")
+    except (msgspec.DecodeError, RecursionError) as error:
+        return Problem(name, number, f"not JSON: {error}")
+    if not isinstance(value, dict):
+        return Problem(name, number, "not a JSON object")
+    return Line(name, number, value)

@@ -1,0 +1,1 @@
+"""How memory finds: words, queries, scores. Pure but for the index."""

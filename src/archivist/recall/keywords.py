@@ -1,0 +1,150 @@
+"""Compare texts by their keywords, without comparing every pair.
+
+A finding F is the lesson L again when two shares are large enough:
+
+    |F ∩ L| ÷ |F|  ≥ 50 %   half of what the finding says is what the lesson says (the documented rule), and
+    |F ∩ L| ÷ |L|  ≥ 40 %   it says a good part of the lesson.
+
+The denominator of the documented rule is the finding, as in ArcheFlow's own matching. Alone it lets a
+finding of two words swallow every long lesson that happens to hold one of them, and a wrong merge
+loses a lesson for good where a missed one only leaves a candidate too many; hence the second share.
+Tags count as words of the lesson when they match but not in its size: they describe, they do not say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+# Words below three characters say nothing; the documented rule drops them.
+_WORD = re.compile(r"[^\W_]{3,}")
+
+STOP_WORDS = frozenset([
+    "about", "after", "all", "also", "and", "any", "are", "because", "been", "before", "being", "but",
+    "can", "cannot", "could", "did", "does", "doing", "done", "each", "for", "from", "had", "has", "have",
+    "how", "into", "its", "itself", "just", "may", "might", "more", "most", "must", "not", "off", "once",
+    "only", "other", "our", "out", "over", "own", "same", "shall", "she", "should", "some", "such", "than",
+    "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "too",
+    "under", "until", "very", "was", "were", "what", "when", "where", "which", "while", "who", "why",
+    "will", "with", "would", "you", "your",
+])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How large a common share makes two texts the same, of the finding and of the lesson."""
+
+    of_finding: float = 0.5
+    of_lesson: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The lesson that a finding repeats, and the share of the finding's words that it holds."""
+
+    key: str
+    share: float
+
+
+def keywords(text: str) -> frozenset[str]:
+    """Return the words that carry meaning: lower case, no punctuation, no stop words, three characters up."""
+    words = frozenset(_WORD.findall(text.lower()))
+    # A text of nothing but stop words is still that text.
+    return words - STOP_WORDS or words
+
+
+def matches(finding: frozenset[str], lesson: frozenset[str], tags: frozenset[str], overlap: Overlap) -> bool:
+    """Say whether a finding repeats a lesson, by the rule above."""
+    common = len(finding & (lesson | tags))
+    return bool(common) and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson))
+
+
+class KeywordIndex:
+    """Lessons by their words, for finding the one that a text repeats, in time that hardly grows with them.
+
+    Every word has a row of bits, one a lesson. Adding the rows of a text's words, carry by carry, counts
+    the common words of all lessons at once, sixty-four at a step; no lesson is looked at by itself.
+    """
+
+    def __init__(self, overlap: Overlap) -> None:
+        self._overlap = overlap
+        self._keys: list[str] = []
+        self._by_word = _BitRows()
+        self._by_size = _BitRows()
+
+    def add(self, key: str, text: str, tags: Iterable[str] = ()) -> None:
+        """Put a lesson in. Of equally good matches the one that was put in first wins."""
+        words = keywords(text)
+        place = len(self._keys)
+        self._keys.append(key)
+        self._by_size.add(len(words), place)
+        for word in words.union(*(keywords(tag) for tag in tags)):
+            self._by_word.add(word, place)
+
+    def find(self, text: str) -> Match | None:
+        """Return the lesson that holds most of a text's words, the shortest of those, or None."""
+        wanted = keywords(text)
+        if not wanted or not self._keys:
+            return None
+        sums = _sums([self._by_word.row(word) for word in wanted])
+        least = max(1, ceil(self._overlap.of_finding * len(wanted)))
+        for common in range(min(len(wanted), (1 << len(sums)) - 1), least - 1, -1):
+            holders = _equal_to(sums, common, len(self._keys))
+            if not holders:
+                continue
+            for size in sorted(self._by_size.names):
+                if common < self._overlap.of_lesson * size:
+                    break
+                found = holders & self._by_size.row(size)
+                if found:
+                    return Match(self._keys[(found & -found).bit_length() - 1], common / len(wanted))
+        return None
+
+
+class _BitRows:
+    """Rows of bits by name, made of the places given so far when a row is first asked for."""
+
+    def __init__(self) -> None:
+        self.names: dict[Any, list[int]] = {}
+        self._rows: dict[Any, tuple[int, int]] = {}
+
+    def add(self, name: object, place: int) -> None:
+        self.names.setdefault(name, []).append(place)
+
+    def row(self, name: object) -> int:
+        places = self.names.get(name)
+        if not places:
+            return 0
+        row, taken = self._rows.get(name, (0, 0))
+        if taken < len(places):
+            fresh = bytearray(places[-1] // 8 + 1)
+            for place in places[taken:]:
+                fresh[place // 8] |= 1 << place % 8
+            row |= int.from_bytes(fresh, "little")
+            self._rows[name] = row, len(places)
+        return row
+
+
+def _sums(rows: Iterable[int]) -> list[int]:
+    """Add bits column by column; the result's rows are the binary digits of each column's sum."""
+    digits: list[int] = []
+    for row in rows:
+        carry = row
+        for place, digit in enumerate(digits):
+            if not carry:
+                break
+            digits[place], carry = digit ^ carry, digit & carry
+        if carry:
+            digits.append(carry)
+    return digits
+
+
+def _equal_to(sums: list[int], wanted: int, columns: int) -> int:
+    """Return the columns whose sum is the wanted one."""
+    equal = (1 << columns) - 1
+    for place, digit in enumerate(sums):
+        equal &= digit if wanted >> place & 1 else ~digit
+    return equal

@@ -1,0 +1,36 @@
+"""Who acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from archivist.errors import RecordError
+from archivist.records.words import ActorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who changes the bank: a kind, a name, and a role when it has one."""
+
+    kind: ActorKind
+    name: str = ""
+    role: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}:{self.name}:{self.role}".rstrip(":")
+
+    @classmethod
+    def parse(cls, text: str) -> Actor:
+        """Read `kind[:name[:role]]`."""
+        kind, _, rest = text.partition(":")
+        name, _, role = rest.partition(":")
+        try:
+            return cls(ActorKind(kind), name, role)
+        except ValueError:
+            known = ", ".join(ActorKind)
+            raise RecordError(
+                f"unknown actor kind {kind!r}", hint=f"kind[:name[:role]], kind one of {known}"
+            ) from None
+
+
+ARCHIVIST = Actor(ActorKind.ARCHIVIST)

@@ -1,0 +1,106 @@
+"""What a run was, and what happened in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+
+from archivist.records.words import EpisodeKind, EpisodeStatus, EventKind, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a run spent."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    efficiency: float | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """One run or subtask. Its id is the run's id.
+
+    `number` counts the runs that have aged the bank; None until this one has.
+    """
+
+    id: str
+    parent: str = ""
+    project: str = ""
+    task: str = ""
+    subtask: str = ""
+    session: str = ""
+    agent: str = ""
+    provider: str = ""
+    model: str = ""
+    kind: EpisodeKind = EpisodeKind.ORCHESTRATOR_RUN
+    started: datetime | None = None
+    finished: datetime | None = None
+    status: EpisodeStatus = EpisodeStatus.RUNNING
+    summary: str = ""
+    domain: str = ""
+    tags: tuple[str, ...] = ()
+    trajectories: tuple[str, ...] = ()
+    usage: Usage | None = None
+    number: int | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+def updated(known: Episode, seen: Episode) -> Episode:
+    """Return what is known of a run seen again: what the newer look says wins, gaps stay filled."""
+    said = {
+        each.name: value
+        for each in fields(Episode)
+        if (value := getattr(seen, each.name)) not in ("", (), None, {}) and each.name != "extra"
+    }
+    if seen.status is EpisodeStatus.RUNNING:
+        said.pop("status")
+    return replace(known, **{**said, "extra": {**known.extra, **seen.extra}})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing a reviewer found, or a fix put right."""
+
+    description: str
+    severity: Severity = Severity.INFO
+    category: str = ""
+    found_by: str = ""
+    file: str = ""
+    line: int | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened in a run. `name` is what the log itself calls it.
+
+    Of a tool call, `text` is the command or the arguments as given, `target` the command or file that they
+    come down to, and `output` what came back, its middle left out when it is long.
+    """
+
+    run: str
+    seq: int
+    kind: EventKind = EventKind.OTHER
+    name: str = ""
+    time: datetime | None = None
+    agent: str = ""
+    role: str = ""
+    phase: str = ""
+    tool: str = ""
+    target: str = ""
+    text: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    is_error: bool = False
+    duration_s: float | None = None
+    findings: tuple[Finding, ...] = ()
+    extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Return the name by which evidence points at it."""
+        return f"{self.run}#{self.seq}"

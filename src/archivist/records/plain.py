@@ -1,0 +1,191 @@
+"""Turn records into plain JSON values and back, checking every field on the way in.
+
+Hand-written rather than msgspec because the hooks, which must start in tens of milliseconds, read
+records too, and this needs nothing that they do not import already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from archivist.clock import from_text, to_text
+from archivist.errors import RecordError
+
+R = TypeVar("R")
+Decoder = Callable[[Any], Any]
+
+
+def to_plain(value: Any) -> Any:
+    """Return the value in JSON's own types."""
+    if is_dataclass(value):
+        kind: Any = type(value)
+        return {name: to_plain(getattr(value, name)) for name in _names(kind)}
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, datetime):
+        return to_text(value)
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    return value
+
+
+def from_plain(record: type[R], value: object) -> R:
+    """Build a record from JSON values. Unknown keys go to `extra` where the record has one.
+
+    Raises RecordError naming the field and what is wrong with it.
+    """
+    kind: Any = record
+    result: R = decoder(kind)(value)
+    return result
+
+
+def canonical(value: object) -> str:
+    """Write JSON in the one form that is hashed and compared: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+@cache
+def _names(record: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(record))
+
+
+@cache
+def types_of(record: Any) -> dict[str, Any]:
+    """Return the resolved type of each field."""
+    hints = get_type_hints(record)
+    return {name: hints[name] for name in _names(record)}
+
+
+@cache
+def decoder(kind: Any) -> Decoder:
+    """Return the function that reads a JSON value as this type."""
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return _word_decoder(kind)
+    if is_dataclass(kind):
+        return _record_decoder(kind)  # type: ignore[arg-type]
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        inner = decoder(next(part for part in parts if part is not NoneType))
+        return lambda value: None if value is None else inner(value)
+    if origin is tuple:
+        return _tuple_decoder(decoder(parts[0]))
+    if origin is dict:
+        return _mapping
+    raise TypeError(f"no decoder for {kind!r}")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise RecordError(f"expected text, not {_kind(value)}")
+    # JSON can spell half of a surrogate pair; SQLite and UTF-8 cannot hold it.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RecordError(f"expected a whole number, not {_kind(value)}")
+    if abs(value) >= 1 << 63:
+        raise RecordError("a number beyond 64 bits")
+    return value
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordError(f"expected a number, not {_kind(value)}")
+    return float(value)
+
+
+def _truth(value: Any) -> bool:
+    if value not in (True, False, 0, 1):
+        raise RecordError(f"expected true or false, not {_kind(value)}")
+    return bool(value)
+
+
+def _moment(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return from_text(_text(value))
+    except (ValueError, OverflowError):
+        raise RecordError(f"not an ISO 8601 time: {value!r}") from None
+
+
+def _mapping(value: Any) -> dict[str, object]:
+    if not isinstance(value, Mapping):
+        raise RecordError(f"expected an object, not {_kind(value)}")
+    return dict(value)
+
+
+_SIMPLE: dict[Any, Decoder] = {str: _text, int: _whole, float: _real, bool: _truth, datetime: _moment}
+
+
+def _word_decoder(words: type[StrEnum]) -> Decoder:
+    known = {word.value: word for word in words}
+
+    def decode(value: Any) -> StrEnum:
+        if not isinstance(value, str) or value not in known:
+            raise RecordError(f"{value!r} is not one of {', '.join(known)}")
+        return known[value]
+
+    return decode
+
+
+def _tuple_decoder(inner: Decoder) -> Decoder:
+    def decode(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise RecordError(f"expected a list, not {_kind(value)}")
+        return tuple(inner(item) for item in value)
+
+    return decode
+
+
+def _required(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _record_decoder(record: type) -> Decoder:
+    decoders = {name: decoder(kind) for name, kind in types_of(record).items()}
+    required = {each.name for each in fields(record) if _required(each)}
+    keeps_extra = "extra" in decoders
+
+    def decode(value: Any) -> Any:
+        if isinstance(value, record):
+            return value
+        if not isinstance(value, Mapping):
+            raise RecordError(f"expected an object, not {_kind(value)}")
+        known: dict[str, Any] = {}
+        unknown: dict[str, Any] = {}
+        for key, item in value.items():
+            if key not in decoders:
+                unknown[key] = item
+                continue
+            try:
+                known[key] = decoders[key](item)
+            except RecordError as error:
+                raise RecordError(f"{key}: {error.message}", hint=error.hint) from None
+        for name in required - known.keys():
+            raise RecordError(f"{name}: missing")
+        if unknown:
+            if not keeps_extra:
+                raise RecordError(f"{next(iter(unknown))}: unknown field")
+            known["extra"] = {**known.get("extra", {}), **unknown}
+        return record(**known)
+
+    return decode
+
+
+def _kind(value: object) -> str:
+    return {NoneType: "null", list: "a list", dict: "an object", str: "text"}.get(
+        type(value), repr(value)[:40]
+    )

@@ -1,0 +1,302 @@
+"""Read and write records in the shapes of the documents, losing nothing.
+
+A shape is a table of names: which key of the document holds which field. What the document has no key
+for is written under our own name in the document's spelling, so that a bank's files are whole and the
+document's own readers still find what they look for. Keys that we do not know survive in `extra`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from archivist.clock import to_short_text
+from archivist.errors import RecordError
+from archivist.ids import derived_id
+from archivist.records.episode import Episode
+from archivist.records.lesson import SHORT_ID, UNNAMED_RUN, Evidence, Lesson, Tally, checked
+from archivist.records.plain import from_plain, to_plain
+from archivist.records.words import Category, LessonType, Source, Status
+
+USER_FEEDBACK = "user_feedback"
+
+_TALLY = ("helpful", "ineffective", "ignored")
+
+# field of ours → key of the cross-run document (snake_case)
+CROSS_RUN = {
+    "updated": "ts",
+    "origin_run": "run_id",
+    "type": "type",
+    "origin": "source",
+    "summary": "description",
+    "severity": "severity",
+    "domain": "domain",
+    "tags": "tags",
+    "role": "archetype",
+    "last_seen_run": "last_seen_run",
+    "id": "uid",
+    "created": "created_at",
+    "edited": "edited_at",
+    "last_seen": "last_seen_at",
+    "source": "written_by",
+}
+
+_CROSS_RUN_ORDER = (
+    "id", "ts", "run_id", "type", "source", "description", "frequency", "severity", "domain", "tags",
+    "archetype", "last_seen_run", "runs_since_last_seen",
+)  # fmt: skip
+
+# field of ours → key of the reflective-memory document (camelCase)
+REFLECTIVE = {
+    "id": "id",
+    "created": "createdAt",
+    "scope": "scope",
+    "project": "projectRoot",
+    "repo": "repoId",
+    "task": "taskId",
+    "superseded_by": "supersededBy",
+    "updated": "updatedAt",
+    "edited": "editedAt",
+    "last_seen": "lastSeenAt",
+}
+_REFLECTIVE_EVIDENCE = {
+    "episodes": "episodeIds",
+    "trajectories": "trajectoryIds",
+    "sessions": "sessionIds",
+    "logs": "runLogPaths",
+    "events": "eventIds",
+}
+_EPISODE = {
+    "project": "projectRoot",
+    "task": "taskId",
+    "subtask": "subtaskId",
+    "session": "sessionId",
+    "started": "startedAt",
+    "finished": "finishedAt",
+}
+
+# Ours alone: each bank numbers and counts for itself, and writes the results under the document's names.
+_LOCAL = ("number", "unseen_from", "extra")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A lesson as a line gave it: with its short number, and how many runs had not met it."""
+
+    lesson: Lesson
+    number: int
+    runs_since: int
+
+
+def camel(name: str) -> str:
+    """Spell a field's name in camelCase."""
+    head, *rest = name.split("_")
+    return head + "".join(word.title() for word in rest)
+
+
+def is_reflective(value: Mapping[str, Any]) -> bool:
+    """Tell the reflective document's lessons from the cross-run document's."""
+    return "summary" in value and "description" not in value
+
+
+def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
+    """Write a lesson as a line of the cross-run document's `lessons.jsonl`."""
+    plain = _times_shortened(lesson)
+    values = {key: plain[name] for name, key in CROSS_RUN.items()} | {
+        "id": lesson.short_id,
+        "archetype": lesson.role or None,
+        "frequency": lesson.frequency,
+        "runs_since_last_seen": lesson.runs_since(run_count),
+    }
+    line: dict[str, object] = {key: values.pop(key) for key in _CROSS_RUN_ORDER} | values
+    line |= {name: plain[name] for name in plain if name not in CROSS_RUN and name not in _LOCAL}
+    line |= {"usage_count": lesson.prior_uses + tally.used, **{name: getattr(tally, name) for name in _TALLY}}
+    return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
+
+
+def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> Imported:
+    """Read a line of the cross-run document; `known` is the lesson that we have under its id already."""
+    fields = {name: value[key] for name, key in CROSS_RUN.items() if value.get(key) is not None}
+    _refuse_without(value, "description", "ts")
+    short = value.get("id")
+    fields.setdefault("id", derived_id(str(short or ""), str(value["description"])))
+    for name in ("created", "edited"):
+        fields.setdefault(name, value["ts"])
+    if fields.get("last_seen_run"):
+        fields.setdefault("last_seen", value["ts"])
+    if "source" not in fields and fields.get("origin") == USER_FEEDBACK:
+        fields["source"] = Source.MANUAL.value
+    if isinstance(fields.get("severity"), str):
+        fields["severity"] = fields["severity"].lower()
+    ours = _ours(value, CROSS_RUN, str)
+    if "category" not in ours:
+        ours["category"] = _category_of(fields.get("type"))
+    if "importance" not in ours:
+        ours["importance"] = 0.5
+    spent = {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
+    extra = _extra(value, {*CROSS_RUN.values(), *_our_names(CROSS_RUN), *spent})
+    lesson = checked(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+    if "runs" not in value:
+        lesson = _with_frequency(lesson, _count(value, "frequency", 1), known)
+    if "status" not in value and not lesson.frequency:
+        lesson = replace(lesson, status=Status.ARCHIVED)
+    return Imported(lesson, _short_number(short), _count(value, "runs_since_last_seen", 0))
+
+
+def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
+    """Write a lesson as a line of the reflective document's `lessons.jsonl`; empty options are left out."""
+    plain = _times_shortened(lesson)
+    line: dict[str, object] = {key: plain[name] for name, key in REFLECTIVE.items()}
+    line |= {camel(name): plain[name] for name in plain if name not in REFLECTIVE and name not in _LOCAL}
+    line["evidence"] = {
+        key: list(getattr(lesson.evidence, name)) for name, key in _REFLECTIVE_EVIDENCE.items()
+    }
+    line["usageCount"] = lesson.prior_uses + tally.used
+    last_used = max(filter(None, (lesson.prior_last_used, tally.last_used)), default=None)
+    line["lastUsedAt"] = to_short_text(last_used) if last_used else None
+    line = {key: value for key, value in line.items() if value not in ("", None)}
+    line["shortId"] = lesson.short_id
+    line["frequency"] = lesson.frequency
+    line["runsSinceLastSeen"] = lesson.runs_since(run_count)
+    line |= {name: getattr(tally, name) for name in _TALLY}
+    return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
+
+
+def from_reflective(value: Mapping[str, Any]) -> Imported:
+    """Read a line of the reflective document. Its lessons were kept by its own gate, so they are believed."""
+    _refuse_without(value, "id", "createdAt", "summary")
+    fields = {name: value[key] for name, key in REFLECTIVE.items() if value.get(key) is not None}
+    for name in ("updated", "edited"):
+        fields.setdefault(name, value["createdAt"])
+    ours = _ours(value, REFLECTIVE, camel)
+    ours["evidence"] = _evidence(value.get("evidence"))
+    importance = ours.get("importance")
+    if isinstance(importance, int | float) and importance > 1:
+        ours["importance"] = importance / 100
+    if "prior_uses" not in ours:
+        ours["prior_uses"] = _count(value, "usageCount", 0)
+        ours["prior_last_used"] = value.get("lastUsedAt")
+    ours.setdefault("confirmed", True)
+    if "type" not in ours and fields.get("category", ours.get("category")) == Category.ANTI_PATTERN.value:
+        ours["type"] = LessonType.ANTI_PATTERN.value
+    spent = {"evidence", "usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
+    extra = _extra(value, {*REFLECTIVE.values(), *map(camel, _our_names(REFLECTIVE)), *spent})
+    lesson = checked(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+    if "runs" not in value:
+        seen = lesson.evidence.episodes
+        lesson = replace(lesson, runs=tuple(sorted({*seen})) or (f"{UNNAMED_RUN}1",))
+    if "status" not in value:
+        lesson = replace(lesson, status=Status.SUPERSEDED if lesson.superseded_by else Status.ACTIVE)
+    return Imported(lesson, _short_number(value.get("shortId")), _count(value, "runsSinceLastSeen", 0))
+
+
+def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
+    """Write a lesson in our own words, whole, with everything that is counted for it."""
+    plain = _times_shortened(lesson)
+    last_used = max(filter(None, (lesson.prior_last_used, tally.last_used)), default=None)
+    return {
+        "id": lesson.short_id,
+        "uid": lesson.id,
+        **{name: value for name, value in plain.items() if name not in ("id", "number", "unseen_from")},
+        "frequency": lesson.frequency,
+        "runs_since_last_seen": lesson.runs_since(run_count),
+        "usage_count": lesson.prior_uses + tally.used,
+        "last_used": to_short_text(last_used) if last_used else None,
+        **{name: getattr(tally, name) for name in _TALLY},
+    }
+
+
+def to_episode_line(episode: Episode) -> dict[str, object]:
+    """Write an episode as a line of the reflective document's `episodes.jsonl`."""
+    plain = {key: value for key, value in to_plain(episode).items() if key != "extra"}
+    for name in ("started", "finished"):
+        moment: datetime | None = getattr(episode, name)
+        plain[name] = to_short_text(moment) if moment else None
+    line = {
+        _EPISODE.get(name, camel(name)): value for name, value in plain.items() if value not in ("", None)
+    }
+    return {**line, **{key: value for key, value in episode.extra.items() if key not in line}}
+
+
+def from_episode_line(value: Mapping[str, Any]) -> Episode:
+    """Read a line of the reflective document's `episodes.jsonl`."""
+    _refuse_without(value, "id")
+    names = {_EPISODE.get(name, camel(name)): name for name in _field_names(Episode)}
+    known = {names[key]: item for key, item in value.items() if key in names and item is not None}
+    extra = _extra(value, set(names))
+    return from_plain(Episode, {**known, "extra": extra})
+
+
+def _times_shortened(lesson: Lesson) -> dict[str, Any]:
+    plain: dict[str, Any] = to_plain(lesson)
+    for name in ("created", "updated", "edited", "last_seen", "prior_last_used"):
+        moment: datetime | None = getattr(lesson, name)
+        plain[name] = to_short_text(moment) if moment else None
+    return plain
+
+
+def _ours(value: Mapping[str, Any], shape: Mapping[str, str], spell: Any) -> dict[str, Any]:
+    """Return the fields that the document has no key for."""
+    return {name: value[spell(name)] for name in _our_names(shape) if value.get(spell(name)) is not None}
+
+
+def _our_names(shape: Mapping[str, str]) -> list[str]:
+    return [name for name in _field_names(Lesson) if name not in shape and name not in _LOCAL]
+
+
+def _field_names(record: Any) -> tuple[str, ...]:
+    return tuple(name for name in record.__dataclass_fields__ if name != "extra")
+
+
+def _extra(value: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key not in known}
+
+
+def _refuse_without(value: Mapping[str, Any], *keys: str) -> None:
+    for key in keys:
+        if not isinstance(value.get(key), str) or not value[key].strip():
+            raise RecordError(f"{key}: missing or empty")
+
+
+def _count(value: Mapping[str, Any], key: str, default: int) -> int:
+    number = value.get(key, default)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0 or number > 1_000_000:
+        raise RecordError(f"{key}: expected a count, not {number!r}")
+    return number
+
+
+def _short_number(short: object) -> int:
+    found = SHORT_ID.fullmatch(short) if isinstance(short, str) else None
+    return int(found[1]) if found and len(found[1]) < 10 else 0
+
+
+def _category_of(lesson_type: object) -> str:
+    is_anti = lesson_type == LessonType.ANTI_PATTERN.value
+    return (Category.ANTI_PATTERN if is_anti else Category.HEURISTIC).value
+
+
+def _evidence(value: object) -> Evidence:
+    if value is None:
+        return Evidence()
+    if not isinstance(value, Mapping):
+        raise RecordError("evidence: expected an object")
+    fields = {name: value[key] for name, key in _REFLECTIVE_EVIDENCE.items() if value.get(key) is not None}
+    return from_plain(Evidence, fields)
+
+
+def _with_frequency(lesson: Lesson, frequency: int, known: Lesson | None) -> Lesson:
+    """Give a lesson the runs that a bare count implies: those named, those we knew, and unnamed ones."""
+    runs = {run for run in (lesson.origin_run, lesson.last_seen_run) if run}
+    faded = 0
+    if known:
+        runs.update(known.runs)
+        faded = known.faded
+    unnamed = 0
+    while len(runs) - faded < frequency:
+        unnamed += 1
+        runs.add(f"{UNNAMED_RUN}{unnamed}")
+    if not known:
+        faded = len(runs) - frequency
+    return replace(lesson, runs=tuple(sorted(runs)), faded=faded)

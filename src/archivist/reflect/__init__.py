@@ -1,0 +1,1 @@
+"""How it learns: what failed, why, and what would have helped."""

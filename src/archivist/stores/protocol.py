@@ -1,0 +1,128 @@
+"""What a store can do, whatever the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from archivist.records import Actor, Event, Tally
+from archivist.stores.filters import Condition
+from archivist.stores.ledger import Change, Verification
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer of the text index; a higher score is better."""
+
+    kind: str
+    id: str
+    score: float
+
+
+class Reader(Protocol):
+    """One consistent view of the bank. Reading never writes."""
+
+    def get(self, record: type[R], record_id: str) -> R | None:
+        """Return a record by its id, or None."""
+        ...
+
+    def select(
+        self, record: type[R], *conditions: Condition, order: Sequence[str] = (), limit: int | None = None
+    ) -> list[R]:
+        """Return the records for which all conditions hold; a `-` before an order field turns it round."""
+        ...
+
+    def select_fields(
+        self, record: type[Any], fields: Sequence[str], *conditions: Condition
+    ) -> list[tuple[Any, ...]]:
+        """Return only some fields, raw: for scans that need not build whole records."""
+        ...
+
+    def count(self, record: type[Any], *conditions: Condition) -> int:
+        """Return how many records there are for which all conditions hold."""
+        ...
+
+    def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
+        """Return what briefs and verdicts say of these lessons; lessons never briefed are left out."""
+        ...
+
+    def search(
+        self, words: Sequence[str], *, kinds: Sequence[str], scope: Sequence[str], limit: int
+    ) -> list[Hit]:
+        """Return the best records that hold any of the words and all of the scope tokens."""
+        ...
+
+    def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
+        """Return ledger entries in order, of one record or of all."""
+        ...
+
+    def verify(self) -> Verification:
+        """Check every seal of the ledger, and that every record is as its last entry left it."""
+        ...
+
+    def setting(self, name: str) -> str:
+        """Return a value that belongs to the bank itself (its id), or an empty text."""
+        ...
+
+    def run_count(self) -> int:
+        """Return how many runs have aged the bank."""
+        ...
+
+
+class Writer(Reader, Protocol):
+    """A transaction: all that it does is there afterwards, or nothing is."""
+
+    def put(self, record: Any, verb: str) -> bool:
+        """Insert or replace a record and enter it in the ledger; False when it was the same already."""
+        ...
+
+    def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
+        """Add a run's events under one ledger entry and return how many were new or changed."""
+        ...
+
+    def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
+        """Remove a record and enter that in the ledger; False when there was none."""
+        ...
+
+    def next_number(self) -> int:
+        """Return the next number for a short id; never the same twice."""
+        ...
+
+    def reserve_number(self, number: int) -> None:
+        """Keep later numbers above this one, which came from outside."""
+        ...
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Set a value that belongs to the bank itself."""
+        ...
+
+
+class Store(Protocol):
+    """A bank's place. Opened once, used from one process, safe beside others."""
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        """Open a view that does not change while it is read."""
+        ...
+
+    def writing(self, actor: Actor, now: datetime) -> AbstractContextManager[Writer]:
+        """Open a transaction in the actor's name; it is undone when the block raises."""
+        ...
+
+    def reindex(self) -> None:
+        """Build everything derived again: the text index and the tallies."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the bank."""
+        ...
+
+
+def batched(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Cut a sequence into pieces that fit into one statement."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,118 @@
+"""Map any record to a row and back: scalars as columns, everything nested as JSON text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin
+
+from archivist.clock import to_text
+from archivist.records import Brief, Episode, Event, Lesson, Verdict
+from archivist.records.plain import canonical, decoder, to_plain, types_of
+
+R = TypeVar("R")
+
+# The kinds that a store keeps; the name is the table's, and the ledger's word for the kind is its singular.
+TABLES: dict[type, str] = {
+    Lesson: "lessons",
+    Episode: "episodes",
+    Event: "events",
+    Brief: "briefs",
+    Verdict: "verdicts",
+}
+KINDS: dict[str, type] = {table.removesuffix("s"): record for record, table in TABLES.items()}
+
+
+def kind_of(record: type) -> str:
+    """Return the ledger's word for a record: `lesson`, `episode`, …"""
+    return TABLES[record].removesuffix("s")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Generic[R]):
+    """How one kind of record lies in its table."""
+
+    record: type[R]
+    table: str
+    columns: tuple[str, ...]
+    encoders: tuple[Callable[[Any], Any], ...]
+    decoders: tuple[Callable[[Any], Any], ...]
+    has_id_column: bool
+
+    def to_row(self, record: R) -> tuple[Any, ...]:
+        """Return the values for the columns; a derived id comes first where the record has one."""
+        values = tuple(
+            encode(getattr(record, name)) for name, encode in zip(self._fields, self.encoders, strict=True)
+        )
+        return values if not self.has_id_column else (record.id, *values)  # type: ignore[attr-defined]
+
+    def to_record(self, row: Sequence[Any]) -> R:
+        """Build the record that a row of these columns holds."""
+        values = row[1:] if self.has_id_column else row
+        return self.record(
+            **{
+                name: decode(value)
+                for name, decode, value in zip(self._fields, self.decoders, values, strict=True)
+            }
+        )
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        return self.columns[1:] if self.has_id_column else self.columns
+
+
+_MAPPINGS: dict[str, Mapping[Any]] = {}
+
+
+def mapping(record: type[R]) -> Mapping[R]:
+    """Return the mapping of one kind of record."""
+    table = TABLES[record]
+    if table not in _MAPPINGS:
+        _MAPPINGS[table] = _map(record)
+    return _MAPPINGS[table]
+
+
+def _map(record: type[R]) -> Mapping[R]:
+    kind: Any = record
+    types = types_of(kind)
+    codecs = [_codec(kind) for kind in types.values()]
+    derived = "id" not in types
+    return Mapping(
+        record=record,
+        table=TABLES[record],
+        columns=(("id",) if derived else ()) + tuple(types),
+        encoders=tuple(encode for encode, _ in codecs),
+        decoders=tuple(decode for _, decode in codecs),
+        has_id_column=derived,
+    )
+
+
+def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    if get_origin(kind) in (Union, UnionType):
+        encode, decode = _codec(next(part for part in get_args(kind) if part is not NoneType))
+        return (
+            lambda value: None if value is None else encode(value),
+            lambda value: None if value is None else decode(value),
+        )
+    if kind is datetime:
+        return to_text, decoder(datetime)
+    if kind is bool:
+        return int, bool
+    if kind in (str, int, float):
+        return _same, _same
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return str, kind
+    read = decoder(kind)
+    return _to_json, lambda text: read(json.loads(text))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _to_json(value: Any) -> str:
+    return canonical(to_plain(value))

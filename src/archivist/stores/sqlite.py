@@ -1,0 +1,241 @@
+"""The embedded engine: one SQLite file per bank, through apsw."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from threading import RLock
+
+import apsw
+
+from archivist.errors import (
+    BankDamagedError,
+    BankError,
+    BankLockedError,
+    BankReadOnlyError,
+    BankTooNewError,
+    NoBankError,
+    NotABankError,
+)
+from archivist.records import Actor
+from archivist.stores.sqlite_reader import SqliteReader
+from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
+from archivist.stores.sqlite_writer import SqliteWriter, refill
+
+BUSY_TIMEOUT_S = 30.0
+
+
+class SqliteStore:
+    """A bank in one file. Other processes may use the same file at the same time."""
+
+    def __init__(self, path: Path, db: apsw.Connection, busy_timeout_s: float) -> None:
+        self.path = path
+        self._db = db
+        self._busy_timeout_s = busy_timeout_s
+        self._lock = RLock()
+        self._writer: SqliteWriter | None = None
+        self._reader = SqliteReader(db)
+        self._is_reading = False
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        create: bool = False,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> SqliteStore:
+        """Open a bank's file, making or upgrading it when needed."""
+        if create and not path.exists():
+            _make_file(path)
+        if not path.is_file():
+            raise NoBankError(str(path))
+        with _errors(path, busy_timeout_s):
+            db = _connect(path, busy_timeout_s)
+            try:
+                _identify(db, path, create)
+                _migrate(db, path, migrations, busy_timeout_s)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, busy_timeout_s)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Say whether the file can only be read here."""
+        return self._db.readonly("main")
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteReader]:
+        """Open a view that does not change while it is read."""
+        with self._lock, _errors(self.path, self._busy_timeout_s):
+            if self._writer is not None or self._is_reading:
+                yield self._writer or self._reader
+                return
+            self._db.execute("BEGIN")
+            self._is_reading = True
+            try:
+                yield self._reader
+            finally:
+                self._is_reading = False
+                self._db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self, actor: Actor, now: datetime) -> Iterator[SqliteWriter]:
+        """Open a transaction; within one, join it. The outermost block commits."""
+        with self._lock, _errors(self.path, self._busy_timeout_s):
+            if self._writer is not None:
+                yield self._writer
+                return
+            if self.is_read_only:
+                raise BankReadOnlyError(str(self.path))
+            self._db.execute("BEGIN IMMEDIATE")
+            self._writer = SqliteWriter(self._db, actor, now)
+            try:
+                yield self._writer
+                self._db.execute("COMMIT")
+            except BaseException:
+                if not self._db.get_autocommit():
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._writer = None
+
+    def reindex(self) -> None:
+        """Build the text index and the tallies again from the records."""
+        with self._lock, _errors(self.path, self._busy_timeout_s):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                refill(self._db)
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._db.close()
+
+
+def _make_file(path: Path) -> None:
+    """Create the file readable by its owner only: memories quote code and commands."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise BankReadOnlyError(str(path)) from error
+
+
+def _connect(path: Path, busy_timeout_s: float) -> apsw.Connection:
+    db = _open_file(path)
+    db.set_busy_timeout(int(busy_timeout_s * 1000))
+    db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
+    return db
+
+
+def _open_file(path: Path) -> apsw.Connection:
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        db.execute("PRAGMA schema_version").fetchall()
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        # A write-ahead log needs a writable folder; a bank at rest on a read-only one is still readable.
+        db.close()
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    return db
+
+
+def _identify(db: apsw.Connection, path: Path, create: bool) -> None:
+    application_id = _one(db, "PRAGMA application_id")
+    if application_id == APPLICATION_ID:
+        return
+    if application_id or _one(db, "SELECT count(*) FROM sqlite_schema"):
+        raise NotABankError(str(path), "it is another program's SQLite file")
+    if not create:
+        raise NotABankError(str(path), "it is empty")
+
+
+def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], busy_timeout_s: float) -> None:
+    known = {migration.name for migration in migrations}
+    applied = _applied(db)
+    for name in applied:
+        if name not in known:
+            raise BankTooNewError(str(path), name)
+    pending = [migration for migration in migrations if migration.name not in applied]
+    if not pending:
+        return
+    if db.readonly("main"):
+        raise BankReadOnlyError(str(path))
+    _use_write_ahead_log(db, busy_timeout_s)
+    needs_refill = False
+    for migration in pending:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have been quicker between the look and the lock.
+            if migration.name not in _applied(db):
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(
+                    "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, position INTEGER) STRICT"
+                )
+                migration.apply(db)
+                db.execute("INSERT INTO migrations SELECT ?, count(*) FROM migrations", (migration.name,))
+                needs_refill = needs_refill or migration.refills
+                if migration is pending[-1] and needs_refill:
+                    refill(db)
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+
+
+def _use_write_ahead_log(db: apsw.Connection, busy_timeout_s: float) -> None:
+    # Changing the journal mode does not wait for other openers by itself.
+    deadline = time.monotonic() + busy_timeout_s
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _applied(db: apsw.Connection) -> list[str]:
+    if not _one(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
+        return []
+    return [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
+
+
+def _one(db: apsw.Connection, sql: str) -> int:
+    row = db.execute(sql).fetchone()
+    value = row[0] if row else 0
+    return value if isinstance(value, int) else 0
+
+
+@contextmanager
+def _errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
+    """Map the driver's errors to ours, once, here."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise BankLockedError(str(path), busy_timeout_s) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise BankReadOnlyError(str(path)) from error
+    except apsw.NotADBError as error:
+        raise NotABankError(str(path), "it is not a SQLite file") from error
+    except (apsw.CorruptError, json.JSONDecodeError) as error:
+        raise BankDamagedError(str(path), str(error)) from error
+    except apsw.FullError as error:
+        raise BankError(
+            f"the disk is full: {str(path)!r}", hint="free some space; nothing was lost"
+        ) from error
+    except (apsw.CantOpenError, apsw.IOError) as error:
+        raise BankError(f"cannot use {str(path)!r}: {error}") from error

@@ -1,0 +1,217 @@
+"""Read a SQLite bank."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import apsw
+
+from archivist.clock import from_text
+from archivist.records import Actor, ActorKind, Brief, Episode, Event, Lesson, Tally, Verdict
+from archivist.records.plain import canonical, to_plain
+from archivist.stores.filters import Condition
+from archivist.stores.ledger import GENESIS, Change, Entry, Verification, is_sealed, payload_hash
+from archivist.stores.protocol import Hit, batched
+from archivist.stores.rows import kind_of, mapping
+from archivist.stores.searchable import scope_token
+from archivist.stores.sqlite_sql import order_by, where
+
+R = TypeVar("R")
+
+# Few bound values fit into one statement; well below SQLite's own limit.
+_BATCH = 500
+_PROBLEMS_SHOWN = 20
+_LEDGERED = (Lesson, Episode, Brief, Verdict)
+_ENTRY = (
+    "l.seq, l.time, l.actor_kind, l.actor_name, l.actor_role, l.verb, l.kind, l.record,"
+    " l.payload_hash, l.previous, l.hash, p.payload"
+)
+
+
+class SqliteReader:
+    """A view of the bank within a transaction that somebody else opened."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def get(self, record: type[R], record_id: str) -> R | None:
+        """Return a record by its id, or None."""
+        how = mapping(record)
+        row = self._db.execute(
+            f"SELECT {', '.join(how.columns)} FROM {how.table} WHERE id = ?",
+            (record_id,),
+        ).fetchone()
+        return how.to_record(row) if row else None
+
+    def select(
+        self, record: type[R], *conditions: Condition, order: Sequence[str] = (), limit: int | None = None
+    ) -> list[R]:
+        """Return the records for which all conditions hold."""
+        how = mapping(record)
+        rows = self._rows(record, how.columns, conditions, order, limit)
+        return [how.to_record(row) for row in rows]
+
+    def select_fields(
+        self, record: type[Any], fields: Sequence[str], *conditions: Condition
+    ) -> list[tuple[Any, ...]]:
+        """Return only some fields, as the table holds them."""
+        return list(self._rows(record, fields, conditions, (), None))
+
+    def count(self, record: type[Any], *conditions: Condition) -> int:
+        """Return how many records there are for which all conditions hold."""
+        how = mapping(record)
+        clause, values = where(how.table, how.columns, conditions)
+        return int(self._value(f"SELECT count(*) FROM {how.table}{clause}", values))
+
+    def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
+        """Return what briefs and verdicts say of these lessons."""
+        found: dict[str, Tally] = {}
+        for batch in batched(lesson_ids, _BATCH):
+            marks = ", ".join("?" * len(batch))
+            rows = self._db.execute(
+                "SELECT lesson, used, last_used, helpful, ineffective, ignored FROM tallies"
+                f" WHERE lesson IN ({marks})",
+                tuple(batch),
+            )
+            for lesson, used, last_used, helpful, ineffective, ignored in rows:
+                found[str(lesson)] = Tally(
+                    used=used,
+                    last_used=from_text(last_used) if last_used else None,
+                    helpful=helpful,
+                    ineffective=ineffective,
+                    ignored=ignored,
+                )
+        return found
+
+    def search(
+        self, words: Sequence[str], *, kinds: Sequence[str] = (), scope: Sequence[str] = (), limit: int = 20
+    ) -> list[Hit]:
+        """Return the best records that hold any of the words and all of the scope tokens."""
+        if not words:
+            return []
+        quoted = ('"' + word.replace('"', '""') + '"' for word in words)
+        parts = [f"text : ({' OR '.join(quoted)})"]
+        if kinds:
+            parts.append(f"scope : ({' OR '.join(scope_token('kind', kind) for kind in kinds)})")
+        if scope:
+            parts.append(f"scope : ({' AND '.join(scope)})")
+        rows = self._db.execute(
+            "SELECT d.kind, d.record, bm25(search, 1.0, 0.0) AS rank"
+            " FROM search JOIN documents d ON d.id = search.rowid"
+            " WHERE search MATCH ? ORDER BY rank, d.id LIMIT ?",
+            (" AND ".join(f"({part})" for part in parts), limit),
+        )
+        return [Hit(str(kind), str(record), -float(rank)) for kind, record, rank in rows]
+
+    def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
+        """Return ledger entries in order, of one record or of all."""
+        clause, values = (" AND l.record = ?", [record_id]) if record_id else ("", [])
+        return list(self._changes(clause, [after, *values, -1 if limit is None else limit]))
+
+    def verify(self) -> Verification:
+        """Check every seal of the ledger, and that every record is as its last entry left it."""
+        problems: list[str] = []
+        last: dict[tuple[str, str], tuple[int, str, bool]] = {}
+        previous, entries, erased = GENESIS, 0, 0
+        for change, payload in self._entries("", [0, -1]):
+            entry = change.entry
+            entries += 1
+            if entry.seq != entries:
+                problems.append(f"entry {entries} is missing")
+                entries = entry.seq
+            if not is_sealed(entry, previous):
+                problems.append(f"entry {entry.seq} does not fit its seal")
+            if payload is None:
+                erased += 1
+            elif payload_hash(payload) != entry.payload_hash:
+                problems.append(f"the payload of entry {entry.seq} was changed")
+            previous = entry.hash
+            last[entry.kind, entry.record] = (entry.seq, entry.payload_hash, payload is None)
+        problems += self._strays(last)
+        return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
+
+    def setting(self, name: str) -> str:
+        """Return a value that belongs to the bank itself, or an empty text."""
+        row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def run_count(self) -> int:
+        """Return how many runs have aged the bank."""
+        return int(self._value("SELECT coalesce(max(number), 0) FROM episodes", ()))
+
+    def event_digest(self, run: str) -> dict[str, object]:
+        """Return the count and the sum of hashes of a run's events: what its ledger entry vouches for."""
+        how = mapping(Event)
+        total, count = 0, 0
+        rows = self._db.execute(f"SELECT {', '.join(how.columns)} FROM events WHERE run = ?", (run,))
+        for row in rows:
+            total, count = (total + row_hash(row)) % _HASH_SPACE, count + 1
+        return {"run": run, "events": count, "digest": f"{total:064x}"}
+
+    def _strays(self, last: dict[tuple[str, str], tuple[int, str, bool]]) -> Iterator[str]:
+        """Name the records that are not as the ledger left them."""
+        for record in _LEDGERED:
+            kind = kind_of(record)
+            how = mapping(record)
+            seen = set()
+            for row in self._db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
+                each: Any = how.to_record(row)
+                seen.add(each.id)
+                seq, digest, is_erased = last.get((kind, each.id), (0, "", False))
+                if not is_erased and payload_hash(canonical(to_plain(each))) != digest:
+                    yield f"{kind} {each.id} is not as entry {seq} left it"
+            gone = payload_hash(canonical(None))
+            for (entry_kind, record_id), (seq, digest, is_erased) in last.items():
+                if entry_kind == kind and record_id not in seen and not is_erased and digest != gone:
+                    yield f"{kind} {record_id} of entry {seq} is missing"
+        for (entry_kind, run), (seq, digest, is_erased) in last.items():
+            if (
+                entry_kind == "event"
+                and not is_erased
+                and payload_hash(canonical(self.event_digest(run))) != digest
+            ):
+                yield f"the events of run {run} are not as entry {seq} left them"
+
+    def _changes(self, clause: str, values: list[Any]) -> Iterator[Change]:
+        return (change for change, _ in self._entries(clause, values))
+
+    def _entries(self, clause: str, values: list[Any]) -> Iterator[tuple[Change, str | None]]:
+        rows = self._db.execute(
+            f"SELECT {_ENTRY} FROM ledger l LEFT JOIN ledger_payloads p USING (seq)"
+            f" WHERE l.seq > ?{clause} ORDER BY l.seq LIMIT ?",
+            values,
+        )
+        for seq, time, kind, name, role, verb, record_kind, record, digest, previous, sealed, payload in rows:
+            actor = Actor(ActorKind(kind), name, role)
+            entry = Entry(seq, from_text(time), actor, verb, record_kind, record, digest, previous, sealed)
+            after = None if payload is None else json.loads(payload)
+            yield Change(entry, after, is_erased=payload is None), payload
+
+    def _rows(
+        self,
+        record: type[Any],
+        fields: Sequence[str],
+        conditions: Sequence[Condition],
+        order: Sequence[str],
+        limit: int | None,
+    ) -> apsw.Cursor:
+        how = mapping(record)
+        clause, values = where(how.table, how.columns, conditions)
+        sql = f"SELECT {', '.join(fields)} FROM {how.table}{clause}{order_by(how.table, how.columns, order)}"
+        if limit is not None:
+            sql, values = f"{sql} LIMIT ?", [*values, limit]
+        return self._db.execute(sql, values)
+
+    def _value(self, sql: str, values: Sequence[Any]) -> Any:
+        row = self._db.execute(sql, tuple(values)).fetchone()
+        return row[0] if row else None
+
+
+_HASH_SPACE = 1 << 256
+
+
+def row_hash(row: Sequence[Any]) -> int:
+    """Return a row's hash as a number, so that the hashes of many rows can be summed in any order."""
+    return int(payload_hash(canonical(list(row))), 16)

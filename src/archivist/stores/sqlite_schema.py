@@ -1,0 +1,123 @@
+"""The tables of a SQLite bank, as named migrations. A migration that has landed never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import apsw
+
+# "ARCV": tells a bank from any other SQLite file.
+APPLICATION_ID = 0x41524356
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema; `refills` asks for the derived tables to be built again after it."""
+
+    name: str
+    apply: Callable[[apsw.Connection], None]
+    refills: bool = False
+
+
+def _create_records(db: apsw.Connection) -> None:
+    db.execute("""
+        CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+        CREATE TABLE lessons (
+            id TEXT PRIMARY KEY, number INTEGER NOT NULL UNIQUE,
+            created TEXT NOT NULL, updated TEXT NOT NULL, edited TEXT NOT NULL,
+            summary TEXT NOT NULL, rule TEXT NOT NULL, detail TEXT NOT NULL,
+            type TEXT NOT NULL, category TEXT NOT NULL, scope TEXT NOT NULL,
+            project TEXT NOT NULL, repo TEXT NOT NULL, task TEXT NOT NULL,
+            provider TEXT NOT NULL, tool TEXT NOT NULL, role TEXT NOT NULL, domain TEXT NOT NULL,
+            tags TEXT NOT NULL, importance REAL NOT NULL, severity TEXT NOT NULL, evidence TEXT NOT NULL,
+            source TEXT NOT NULL, origin TEXT NOT NULL, actor TEXT NOT NULL,
+            runs TEXT NOT NULL, faded INTEGER NOT NULL, confirmed INTEGER NOT NULL,
+            origin_run TEXT NOT NULL, last_seen_run TEXT NOT NULL, last_seen TEXT,
+            unseen_from INTEGER NOT NULL,
+            status TEXT NOT NULL, superseded_by TEXT NOT NULL,
+            prior_uses INTEGER NOT NULL, prior_last_used TEXT, extra TEXT NOT NULL,
+            frequency INTEGER GENERATED ALWAYS AS (max(0, json_array_length(runs) - faded)) VIRTUAL
+        ) STRICT;
+        CREATE INDEX lessons_by_standing ON lessons (status, frequency DESC, number);
+        CREATE INDEX lessons_by_last_run ON lessons (last_seen_run);
+        CREATE INDEX lessons_by_silence ON lessons (status, unseen_from);
+        CREATE TABLE episodes (
+            id TEXT PRIMARY KEY, parent TEXT NOT NULL, project TEXT NOT NULL, task TEXT NOT NULL,
+            subtask TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL, provider TEXT NOT NULL,
+            model TEXT NOT NULL, kind TEXT NOT NULL, started TEXT, finished TEXT, status TEXT NOT NULL,
+            summary TEXT NOT NULL, domain TEXT NOT NULL, tags TEXT NOT NULL, trajectories TEXT NOT NULL,
+            usage TEXT, number INTEGER UNIQUE, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX episodes_by_task ON episodes (task);
+        CREATE INDEX episodes_by_session ON episodes (session);
+        CREATE TABLE events (
+            id TEXT PRIMARY KEY, run TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL,
+            name TEXT NOT NULL, time TEXT, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT NOT NULL,
+            tool TEXT NOT NULL, target TEXT NOT NULL, text TEXT NOT NULL, output TEXT NOT NULL,
+            exit_code INTEGER, is_error INTEGER NOT NULL, duration_s REAL,
+            findings TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX events_by_run ON events (run, seq);
+        CREATE INDEX events_by_kind ON events (kind, run);
+    """)
+
+
+def _create_ledger(db: apsw.Connection) -> None:
+    db.execute("""
+        CREATE TABLE ledger (
+            seq INTEGER PRIMARY KEY, time TEXT NOT NULL,
+            actor_kind TEXT NOT NULL, actor_name TEXT NOT NULL, actor_role TEXT NOT NULL,
+            verb TEXT NOT NULL, kind TEXT NOT NULL, record TEXT NOT NULL,
+            payload_hash TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX ledger_by_record ON ledger (record, seq);
+        CREATE TABLE ledger_payloads (
+            seq INTEGER PRIMARY KEY REFERENCES ledger (seq), payload TEXT NOT NULL
+        ) STRICT;
+        CREATE TRIGGER ledger_keeps BEFORE UPDATE ON ledger
+            BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
+        CREATE TRIGGER ledger_stays BEFORE DELETE ON ledger
+            BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
+    """)
+
+
+def _create_loop(db: apsw.Connection) -> None:
+    db.execute("""
+        CREATE TABLE briefs (
+            id TEXT PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, domain TEXT NOT NULL,
+            role TEXT NOT NULL, lessons TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX briefs_by_run ON briefs (run);
+        CREATE TABLE verdicts (
+            id TEXT PRIMARY KEY, run TEXT NOT NULL, lesson TEXT NOT NULL, time TEXT NOT NULL,
+            effect TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX verdicts_by_run ON verdicts (run);
+        CREATE INDEX verdicts_by_lesson ON verdicts (lesson, time);
+        CREATE TABLE tallies (
+            lesson TEXT PRIMARY KEY, used INTEGER NOT NULL DEFAULT 0, last_used TEXT,
+            helpful INTEGER NOT NULL DEFAULT 0, ineffective INTEGER NOT NULL DEFAULT 0,
+            ignored INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+    """)
+
+
+def _create_search(db: apsw.Connection) -> None:
+    db.execute("""
+        CREATE TABLE documents (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (kind, record)
+        ) STRICT;
+        CREATE VIRTUAL TABLE search USING fts5 (
+            text, scope, content = '', contentless_delete = 1,
+            tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"
+        );
+    """)
+
+
+MIGRATIONS = (
+    Migration("create records", _create_records),
+    Migration("create ledger", _create_ledger),
+    Migration("create loop", _create_loop, refills=True),
+    Migration("create search", _create_search, refills=True),
+)

@@ -1,0 +1,66 @@
+"""Turn conditions and orders into SQLite's SQL. Values are always bound, names always checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, assert_never
+
+from archivist.stores.filters import AnyOf, Condition, Filter, Test
+
+# What a table computes by itself, beside the record's own fields.
+_COMPUTED = {"lessons": ("frequency",)}
+
+
+def where(
+    table: str, columns: Sequence[str], conditions: Sequence[Condition]
+) -> tuple[str, list[str | int | float | None]]:
+    """Return the WHERE clause (or nothing) and its values."""
+    values: list[str | int | float | None] = []
+    parts = [_part(table, columns, condition, values) for condition in conditions]
+    return (" WHERE " + " AND ".join(parts) if parts else ""), values
+
+
+def order_by(table: str, columns: Sequence[str], order: Sequence[str]) -> str:
+    """Return the ORDER BY clause; a leading `-` turns a field round."""
+    if not order:
+        return ""
+    names = [
+        f"{_name(table, columns, field.lstrip('-'))}{' DESC' if field.startswith('-') else ''}"
+        for field in order
+    ]
+    return " ORDER BY " + ", ".join(names)
+
+
+def _name(table: str, columns: Sequence[str], field: str) -> str:
+    if field not in columns and field not in _COMPUTED.get(table, ()):
+        raise LookupError(f"{table} has no field {field!r}")
+    return field
+
+
+def _part(table: str, columns: Sequence[str], condition: Condition, values: list[Any]) -> str:
+    if isinstance(condition, AnyOf):
+        options = [
+            " AND ".join(_part(table, columns, each, values) for each in part) or "1"
+            for part in condition.parts
+        ]
+        return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0"
+    return _test(_name(table, columns, condition.field), condition, values)
+
+
+def _test(name: str, condition: Filter, values: list[Any]) -> str:
+    match condition.test:
+        case Test.IS | Test.IS_NOT | Test.AT_LEAST | Test.AT_MOST:
+            values.append(_bound(condition.value))
+            return f"{name} {condition.test.value} ?"
+        case Test.ONE_OF:
+            values.extend(_bound(value) for value in condition.value)
+            return f"{name} IN ({', '.join('?' * len(condition.value))})"
+        case Test.HAS:
+            values.append(_bound(condition.value))
+            return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
+    assert_never(condition.test)
+
+
+def _bound(value: Any) -> str | int | float | None:
+    return value.value if isinstance(value, StrEnum) else value

@@ -1,0 +1,162 @@
+"""Change a SQLite bank: record, text index, tallies and ledger in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from archivist.clock import to_text
+from archivist.records import Actor, Brief, Effect, Episode, Event, Lesson, Verdict
+from archivist.records.plain import canonical, to_plain
+from archivist.stores.ledger import GENESIS, seal
+from archivist.stores.rows import Mapping, kind_of, mapping
+from archivist.stores.searchable import document
+from archivist.stores.sqlite_reader import SqliteReader, row_hash
+
+_COUNTED = {Effect.HELPFUL: "helpful", Effect.INEFFECTIVE: "ineffective", Effect.IGNORED: "ignored"}
+
+
+class SqliteWriter(SqliteReader):
+    """A transaction in one actor's name at one time."""
+
+    def __init__(self, db: apsw.Connection, actor: Actor, now: datetime) -> None:
+        super().__init__(db)
+        self._actor = actor
+        self._now = now
+
+    def put(self, record: Any, verb: str) -> bool:
+        """Insert or replace a record and enter it in the ledger; False when it was the same already."""
+        before = self.get(type(record), record.id)
+        if before == record:
+            return False
+        how = mapping(type(record))
+        _upsert(self._db, how, how.to_row(record))
+        _index(self._db, kind_of(type(record)), record)
+        _count(self._db, before, record)
+        self._enter(verb, kind_of(type(record)), record.id, to_plain(record))
+        return True
+
+    def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
+        """Add a run's events under one ledger entry and return how many were new or changed."""
+        how = mapping(Event)
+        changed = 0
+        for event in events:
+            row = how.to_row(event)
+            before = self._db.execute(
+                f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?",
+                (event.id,),
+            ).fetchone()
+            if before is not None and row_hash(before) == row_hash(row):
+                continue
+            _upsert(self._db, how, row)
+            changed += 1
+        if changed:
+            self._enter(verb, "event", run, self.event_digest(run))
+        return changed
+
+    def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
+        """Remove a record and enter that in the ledger; False when there was none."""
+        before: Any = self.get(record, record_id)
+        if before is None:
+            return False
+        self._db.execute(f"DELETE FROM {mapping(record).table} WHERE id = ?", (record_id,))
+        _unindex(self._db, kind_of(record), record_id)
+        _count(self._db, before, None)
+        self._enter(verb, kind_of(record), record_id, None)
+        return True
+
+    def next_number(self) -> int:
+        """Return the next number for a short id; never the same twice."""
+        number = int(self.setting("last_number") or 0) + 1
+        self.set_setting("last_number", str(number))
+        return number
+
+    def reserve_number(self, number: int) -> None:
+        """Keep later numbers above this one, which came from outside."""
+        if number > int(self.setting("last_number") or 0):
+            self.set_setting("last_number", str(number))
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Set a value that belongs to the bank itself."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    def _enter(self, verb: str, kind: str, record: str, after: object) -> None:
+        row = self._db.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
+        seq, previous = (int(row[0]) + 1, str(row[1])) if row else (1, GENESIS)
+        payload = canonical(after)
+        entry = seal(previous, seq, self._now, self._actor, verb, kind, record, payload)
+        self._db.execute(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                seq, to_text(entry.time), entry.actor.kind.value, entry.actor.name, entry.actor.role,
+                verb, kind, record, entry.payload_hash, previous, entry.hash,
+            ),
+        )  # fmt: skip
+        self._db.execute("INSERT INTO ledger_payloads VALUES (?, ?)", (seq, payload))
+
+
+def refill(db: apsw.Connection) -> None:
+    """Build the text index and the tallies again from the records."""
+    db.execute("DELETE FROM search; DELETE FROM documents; DELETE FROM tallies")
+    for record in (Lesson, Episode, Brief, Verdict):
+        how: Mapping[Any] = mapping(record)
+        for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}").fetchall():
+            each = how.to_record(row)
+            _index(db, kind_of(record), each)
+            _count(db, None, each)
+
+
+def _upsert(db: apsw.Connection, how: Mapping[Any], row: tuple[Any, ...]) -> None:
+    changes = ", ".join(f"{name} = excluded.{name}" for name in how.columns if name != "id")
+    db.execute(
+        f"INSERT INTO {how.table} ({', '.join(how.columns)}) VALUES ({', '.join('?' * len(row))})"
+        f" ON CONFLICT (id) DO UPDATE SET {changes}",
+        row,
+    )
+
+
+def _index(db: apsw.Connection, kind: str, record: Any) -> None:
+    made = document(record)
+    if made is None:
+        return
+    row = db.execute("SELECT id FROM documents WHERE kind = ? AND record = ?", (kind, record.id)).fetchone()
+    if row is None:
+        db.execute("INSERT INTO documents (kind, record) VALUES (?, ?)", (kind, record.id))
+        place = db.last_insert_rowid()
+    else:
+        place = int(row[0])
+        db.execute("DELETE FROM search WHERE rowid = ?", (place,))
+    db.execute(
+        "INSERT INTO search (rowid, text, scope) VALUES (?, ?, ?)", (place, made.text, " ".join(made.scope))
+    )
+
+
+def _unindex(db: apsw.Connection, kind: str, record_id: str) -> None:
+    for (place,) in db.execute(
+        "SELECT id FROM documents WHERE kind = ? AND record = ?", (kind, record_id)
+    ).fetchall():
+        db.execute("DELETE FROM search WHERE rowid = ?", (place,))
+        db.execute("DELETE FROM documents WHERE id = ?", (place,))
+
+
+def _count(db: apsw.Connection, before: object, after: object) -> None:
+    """Keep the tallies in step with briefs and verdicts."""
+    for record, step in ((before, -1), (after, 1)):
+        if isinstance(record, Brief):
+            for lesson in record.lessons:
+                db.execute(
+                    "INSERT INTO tallies (lesson, used, last_used) VALUES (?, ?, ?)"
+                    " ON CONFLICT (lesson) DO UPDATE SET used = used + excluded.used,"
+                    " last_used = max(coalesce(last_used, ''), excluded.last_used)",
+                    (lesson, step, to_text(record.time)),
+                )
+        elif isinstance(record, Verdict) and record.effect in _COUNTED:
+            column = _COUNTED[record.effect]
+            db.execute(
+                f"INSERT INTO tallies (lesson, {column}) VALUES (?, ?) ON CONFLICT (lesson) DO UPDATE"
+                f" SET {column} = {column} + excluded.{column}",
+                (record.lesson, step),
+            )

@@ -1,0 +1,124 @@
+"""What all tests share: a bank in a temporary folder, a clock that the test moves, no network."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from archivist import Bank
+from archivist.records import Actor, ActorKind
+
+settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("ours")
+
+START = datetime(2026, 4, 3, 14, 0, tzinfo=UTC)
+
+
+@dataclass
+class TickingClock:
+    """A clock that moves one second at each look."""
+
+    now: datetime = START
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@dataclass
+class CountingIds:
+    """Ids that sort and can be foretold."""
+
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def __call__(self, _moment: datetime) -> str:
+        return f"id-{next(self.numbers):06d}"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give every test a home of its own, so that no real memory is touched."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("ARCHIVIST_HOME", str(folder / ".archivist"))
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("ARCHIVIST_BANK", "ARCHIVIST_ACTOR"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make any connection that leaves the machine fail."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise AssertionError(f"a test tried to reach {address!r}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def clock() -> TickingClock:
+    """Return a clock that the test can move."""
+    return TickingClock()
+
+
+@pytest.fixture
+def bank(tmp_path: Path, clock: TickingClock) -> Iterator[Bank]:
+    """Open a fresh bank."""
+    opened = Bank.open(
+        tmp_path / "project", actor=Actor(ActorKind.HUMAN, "ada"), clock=clock, ids=CountingIds()
+    )
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a folder for a project without a bank."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def archivist(project: Path) -> Command:
+    """Run the installed command in the project folder as a process of its own."""
+
+    def run(*words: str, cwd: Path = project, **environment: str) -> Ran:
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "archivist"), *words],
+            cwd=cwd,
+            env={**os.environ, **environment},
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
