@@ -403,9 +403,11 @@ class Bank:
         beside: Bank | None = None,
     ) -> Finished:
         """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
-        if status is not None:
-            episode = replace(episode, status=status, finished=episode.finished or self._clock())
-        with self.transaction():
+        with self.transaction() as writer:
+            if status is not None:
+                known = writer.get(Episode, episode.id)
+                finished = episode.finished or (known.finished if known else None) or self._clock()
+                episode = replace(episode, status=status, finished=finished)
             self.capture(episode, events)
             extraction = self.extract(episode.id, domain=domain)
             aged = self.decay(episode.id)

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +57,11 @@ def open_bytes(path: Path) -> BinaryIO:
     if not magic:
         stream.close()
         raise InputError(f"{str(path)!r} is empty", hint="one JSON object a line is expected")
+    if magic == _GZIP:
+        stream.close()
+        return cast("BinaryIO", gzip.open(path, "rb"))
     stream.seek(0)
-    return cast("BinaryIO", gzip.GzipFile(fileobj=stream)) if magic == _GZIP else stream
+    return stream
 
 
 def read_lines(path: Path) -> Iterator[Line | Problem]:
@@ -69,7 +73,7 @@ def read_lines(path: Path) -> Iterator[Line | Problem]:
             number += 1
             try:
                 raw = stream.readline(MAX_LINE_BYTES + 1)
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 yield Problem(name, number, f"the file is cut or damaged: {error}")
                 return
             if not raw:

@@ -10,7 +10,7 @@ from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.words import Category, LessonType, Scope, Severity, Source, Status
 
-SHORT_ID = re.compile(r"m-(\d+)")
+SHORT_ID = re.compile(r"m-(\d{1,12})")
 
 # A count that was imported without naming its runs is kept as runs with this mark, so that frequency
 # stays the size of a set.

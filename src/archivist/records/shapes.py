@@ -124,8 +124,8 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
     fields.setdefault("id", derived_id(str(short or ""), str(value["description"])))
     for name in ("created", "edited"):
         fields.setdefault(name, value["ts"])
-    if fields.get("last_seen_run"):
-        fields.setdefault("last_seen", value["ts"])
+    if fields.get("last_seen_run") and "last_seen_at" not in value:
+        fields["last_seen"] = value["ts"]
     if "source" not in fields and fields.get("origin") == USER_FEEDBACK:
         fields["source"] = Source.MANUAL.value
     if isinstance(fields.get("severity"), str):
@@ -269,7 +269,7 @@ def _count(value: Mapping[str, Any], key: str, default: int) -> int:
 
 def _short_number(short: object) -> int:
     found = SHORT_ID.fullmatch(short) if isinstance(short, str) else None
-    return int(found[1]) if found and len(found[1]) < 10 else 0
+    return int(found[1]) if found else 0
 
 
 def _category_of(lesson_type: object) -> str:

@@ -134,14 +134,14 @@ def _make_file(path: Path) -> None:
 
 
 def _connect(path: Path, busy_timeout_s: float) -> apsw.Connection:
-    db = _open_file(path)
-    db.set_busy_timeout(int(busy_timeout_s * 1000))
+    db = _open_file(path, int(busy_timeout_s * 1000))
     db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
     return db
 
 
-def _open_file(path: Path) -> apsw.Connection:
+def _open_file(path: Path, busy_timeout_ms: int) -> apsw.Connection:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db.set_busy_timeout(busy_timeout_ms)
     try:
         db.execute("PRAGMA schema_version").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError):
@@ -149,6 +149,7 @@ def _open_file(path: Path) -> apsw.Connection:
         db.close()
         uri = f"{path.absolute().as_uri()}?immutable=1"
         db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        db.set_busy_timeout(busy_timeout_ms)
     return db
 
 

@@ -91,7 +91,7 @@ class SqliteReader:
         """Return the best records that hold any of the words and all of the scope tokens."""
         if not words:
             return []
-        quoted = ('"' + word.replace('"', '""') + '"' for word in words)
+        quoted = ('"' + word.replace('"', '""').replace("\x00", " ") + '"' for word in words)
         parts = [f"text : ({' OR '.join(quoted)})"]
         if kinds:
             parts.append(f"scope : ({' OR '.join(scope_token('kind', kind) for kind in kinds)})")
@@ -108,15 +108,17 @@ class SqliteReader:
     def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
         """Return ledger entries in order, of one record or of all."""
         clause, values = (" AND l.record = ?", [record_id]) if record_id else ("", [])
-        return list(self._changes(clause, [after, *values, -1 if limit is None else limit]))
+        return [
+            Change(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
+            for entry, payload in self._entries(clause, [after, *values, -1 if limit is None else limit])
+        ]
 
     def verify(self) -> Verification:
         """Check every seal of the ledger, and that every record is as its last entry left it."""
         problems: list[str] = []
         last: dict[tuple[str, str], tuple[int, str, bool]] = {}
         previous, entries, erased = GENESIS, 0, 0
-        for change, payload in self._entries("", [0, -1]):
-            entry = change.entry
+        for entry, payload in self._entries("", [0, -1]):
             entries += 1
             if entry.seq != entries:
                 problems.append(f"entry {entries} is missing")
@@ -174,10 +176,7 @@ class SqliteReader:
             ):
                 yield f"the events of run {run} are not as entry {seq} left them"
 
-    def _changes(self, clause: str, values: list[Any]) -> Iterator[Change]:
-        return (change for change, _ in self._entries(clause, values))
-
-    def _entries(self, clause: str, values: list[Any]) -> Iterator[tuple[Change, str | None]]:
+    def _entries(self, clause: str, values: list[Any]) -> Iterator[tuple[Entry, str | None]]:
         rows = self._db.execute(
             f"SELECT {_ENTRY} FROM ledger l LEFT JOIN ledger_payloads p USING (seq)"
             f" WHERE l.seq > ?{clause} ORDER BY l.seq LIMIT ?",
@@ -185,9 +184,10 @@ class SqliteReader:
         )
         for seq, time, kind, name, role, verb, record_kind, record, digest, previous, sealed, payload in rows:
             actor = Actor(ActorKind(kind), name, role)
-            entry = Entry(seq, from_text(time), actor, verb, record_kind, record, digest, previous, sealed)
-            after = None if payload is None else json.loads(payload)
-            yield Change(entry, after, is_erased=payload is None), payload
+            yield (
+                Entry(seq, from_text(time), actor, verb, record_kind, record, digest, previous, sealed),
+                payload,
+            )
 
     def _rows(
         self,

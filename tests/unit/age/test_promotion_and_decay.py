@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.samples import WHEN, lesson
@@ -36,7 +37,7 @@ def test_a_candidate_becomes_active_in_its_second_distinct_run() -> None:
 @pytest.mark.parametrize(
     "fields", [{"type": LessonType.PREFERENCE}, {"source": Source.MANUAL}, {"confirmed": True}]
 )
-def test_preferences_and_what_people_said_are_active_at_once(fields: dict[str, object]) -> None:
+def test_preferences_and_what_people_said_are_active_at_once(fields: dict[str, Any]) -> None:
     assert standing(lesson(runs=("r1",), **fields), promote_at_runs=2).status is Status.ACTIVE
 
 

@@ -1,0 +1,438 @@
+"""Read JSON of any size in bounded memory: lines one by one, and the elements of the arrays of one document.
+
+Long strings are cut while they are scanned, so that a tool output of a hundred megabytes costs as much
+memory as a short one. What cannot be read is reported as `Skipped` and costs only itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import deque
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from archivist.capture.clipping import left_out
+
+CHUNK_BYTES = 128 * 1024
+SHORT_LINE_BYTES = 1024 * 1024
+# Of a string, this much is kept on each side before an adapter clips it to its own measure.
+KEPT_STRING_BYTES = 64 * 1024
+# What is left of an element or line when its long strings are cut; more than this is nobody's record.
+MAX_ELEMENT_BYTES = 8 * 1024 * 1024
+
+_BOM = b"\xef\xbb\xbf"
+_SPACE = re.compile(rb"[\s\x00]*+")
+_SCALAR = re.compile(rb"[^\s,\]}]*+")
+_UP_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_STRING_TEXT = re.compile(rb'(?:[^"\\]++|\\u[^"\\]{4}|\\[^u])*+', re.DOTALL)
+_QUOTE, _OPEN_LIST, _CLOSE_LIST, _OPEN, _CLOSE = b'"[]{}'
+_LONGEST_ESCAPE = 6
+_MAX_SCALAR_BYTES = 4096
+
+READ_FAILURES = (OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something in a log that could not be read: where it stood, and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One object of a file of JSON lines."""
+
+    number: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A member of a document, or one element of a member that is read as an array (`index` then counts)."""
+
+    key: str
+    index: int | None
+    value: Any
+
+
+class _CutShortError(Exception):
+    """The input ended inside a value."""
+
+
+def decode(raw: bytes | bytearray) -> Any:
+    """Decode JSON, forgiving wrong encodings, lone surrogates, NaN and control characters.
+
+    Raise ValueError when it is not JSON even so.
+    """
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return _without_surrogates(json.loads(raw.decode("utf-8", "replace"), strict=False))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_without_surrogates(each) for each in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
+    return value
+
+
+def lines(source: BinaryIO) -> Iterator[Line | Skipped]:
+    """Yield each line as an object, or as the reason that kept it from being one."""
+    number = 0
+    while True:
+        number += 1
+        raw: bytes | bytearray | None
+        try:
+            raw = source.readline(SHORT_LINE_BYTES)
+            if not raw:
+                return
+            if len(raw) == SHORT_LINE_BYTES and not raw.endswith(b"\n"):
+                raw = _clipped_line(raw, source)
+        except READ_FAILURES as error:
+            yield Skipped(f"line {number}", f"the file is cut or damaged: {error}")
+            return
+        if raw is None:
+            yield Skipped(f"line {number}", f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
+            continue
+        raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
+        if not raw:
+            continue
+        try:
+            value = decode(raw)
+        except ValueError as error:
+            yield Skipped(f"line {number}", f"not JSON: {_short(error)}")
+            continue
+        if isinstance(value, dict):
+            yield Line(number, value)
+        else:
+            yield Skipped(f"line {number}", "not a JSON object")
+
+
+class _RestOfLine:
+    """The line whose beginning has been read, as a source that ends where the line does."""
+
+    def __init__(self, beginning: bytes, source: BinaryIO) -> None:
+        self._beginning = beginning
+        self._source = source
+        self._ended = False
+
+    def read(self, size: int) -> bytes:
+        piece, self._beginning = self._beginning, b""
+        if not piece and not self._ended:
+            piece = self._source.readline(size)
+        self._ended = self._ended or not piece or piece.endswith(b"\n")
+        return piece
+
+
+def _clipped_line(beginning: bytes, source: BinaryIO) -> bytearray | None:
+    rest = _RestOfLine(beginning.removeprefix(_BOM), source)
+    scanner = Scanner(cast("BinaryIO", rest))
+    try:
+        raw = scanner.value()
+    except _CutShortError:
+        raw = bytearray(b"(cut short)")
+    while rest.read(CHUNK_BYTES):
+        pass
+    return raw
+
+
+class Scanner:
+    """A position in JSON bytes that moves over one value at a time."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._buffer = b""
+        self._at = 0
+        self._read = 0
+
+    @property
+    def offset(self) -> int:
+        """Return how many bytes have been passed."""
+        return self._read - len(self._buffer) + self._at
+
+    def peek(self) -> int:
+        """Return the next byte that is not space, or -1 at the end."""
+        while True:
+            match = _SPACE.match(self._buffer, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._fill():
+                return -1
+
+    def skip(self) -> None:
+        """Pass the byte that was peeked at."""
+        self._at += 1
+
+    def value(self) -> bytearray | None:
+        """Return the bytes of the next value, its long strings cut; None when it is too big even so."""
+        out = bytearray()
+        first = self.peek()
+        if first == _QUOTE:
+            self._string(out)
+        elif first in (_OPEN, _OPEN_LIST):
+            return self._composite(out)
+        else:
+            self._scalar(out)
+        return out
+
+    def _fill(self) -> bool:
+        more = self._source.read(CHUNK_BYTES)
+        self._buffer = self._buffer[self._at :] + more
+        self._at = 0
+        self._read += len(more)
+        return bool(more)
+
+    def _scalar(self, out: bytearray) -> None:
+        while True:
+            match = _SCALAR.match(self._buffer, self._at)
+            end = match.end() if match else self._at
+            if len(out) < _MAX_SCALAR_BYTES:
+                out += self._buffer[self._at : end]
+            self._at = end
+            if end < len(self._buffer) or not self._fill():
+                return
+
+    def _composite(self, out: bytearray) -> bytearray | None:
+        depth = 0
+        is_too_big = False
+        while True:
+            match = _UP_TO_BRACKET.match(self._buffer, self._at)
+            end = match.end() if match else self._at
+            if end == len(self._buffer):
+                out += self._buffer[self._at :]
+                self._at = end
+                if not self._fill():
+                    raise _CutShortError
+            elif self._buffer[end] == _QUOTE:
+                out += self._buffer[self._at : end]
+                self._at = end
+                self._string(out)
+            else:
+                depth += 1 if self._buffer[end] in (_OPEN, _OPEN_LIST) else -1
+                out += self._buffer[self._at : end + 1]
+                self._at = end + 1
+                if depth == 0:
+                    return None if is_too_big else out
+            if len(out) > MAX_ELEMENT_BYTES:
+                is_too_big = True
+                out.clear()
+
+    def _string(self, out: bytearray) -> None:
+        """Append the string that begins here, without its middle when it is long."""
+        out.append(_QUOTE)
+        self._at += 1
+        kept = dropped = 0
+        tail: deque[bytes] = deque()
+        while True:
+            match = _STRING_TEXT.match(self._buffer, self._at)
+            end = match.end() if match else self._at
+            is_closed = end < len(self._buffer) and self._buffer[end] == _QUOTE
+            if not is_closed:
+                end = self._whole_characters(end)
+            piece = self._buffer[self._at : end]
+            self._at = end
+            if kept < KEPT_STRING_BYTES:
+                out += piece
+                kept += len(piece)
+            elif piece:
+                tail.append(piece)
+                # Pieces after the first keep the end whole even when the last one is short.
+                while sum(map(len, tail)) - len(tail[0]) >= KEPT_STRING_BYTES:
+                    dropped += _characters(tail.popleft())
+            if is_closed:
+                break
+            self._go_on_in_string()
+        self._at += 1
+        if dropped:
+            out += json.dumps(left_out(dropped))[1:-1].encode()
+        for piece in tail:
+            out += piece
+        out.append(_QUOTE)
+
+    def _go_on_in_string(self) -> None:
+        remaining = len(self._buffer) - self._at
+        if remaining >= _LONGEST_ESCAPE:
+            # A backslash that begins no escape: take it for a character, and go on behind it.
+            self._buffer = self._buffer[: self._at] + b"?" + self._buffer[self._at + 1 :]
+        elif not self._fill():
+            raise _CutShortError
+
+    def _whole_characters(self, end: int) -> int:
+        """Move the end of a piece back when it falls inside a UTF-8 character."""
+        for back in range(1, 4):
+            place = end - back
+            if place < self._at:
+                break
+            byte = self._buffer[place]
+            if byte >= 0xC0:
+                return place if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else end
+            if byte < 0x80:
+                break
+        return end
+
+
+def _characters(piece: bytes) -> int:
+    try:
+        return len(msgspec.json.decode(b'"' + piece + b'"', type=str))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return len(piece)
+
+
+def document(source: BinaryIO, arrays: Collection[str] | None = None) -> Iterator[Part | Skipped]:
+    """Yield the members of one document: arrays by element when they are named, other members whole.
+
+    Without `arrays` every array is read by element. A document that is itself an array has the key "".
+    """
+    scanner = Scanner(source)
+    try:
+        yield from _document(scanner, arrays)
+    except _CutShortError:
+        yield Skipped(f"byte {scanner.offset}", "the document is cut short")
+    except READ_FAILURES as error:
+        yield Skipped(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
+
+
+def _document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part | Skipped]:
+    for byte in _BOM:
+        if scanner.peek() == byte:
+            scanner.skip()
+    first = scanner.peek()
+    if first == _OPEN_LIST:
+        yield from _elements(scanner, "")
+        return
+    if first != _OPEN:
+        yield Skipped("byte 0", "not a JSON object or array")
+        return
+    scanner.skip()
+    while True:
+        following = scanner.peek()
+        if following == ord(","):
+            scanner.skip()
+        elif following == _CLOSE:
+            return
+        elif following == _QUOTE:
+            key = _decoded(scanner.value())
+            if scanner.peek() != ord(":"):
+                yield _unexpected(scanner)
+                return
+            scanner.skip()
+            name = key if isinstance(key, str) else ""
+            if scanner.peek() == _OPEN_LIST and (arrays is None or name in arrays):
+                yield from _elements(scanner, name)
+            else:
+                yield _part(scanner, name, None)
+        else:
+            yield _unexpected(scanner)
+            return
+
+
+def _elements(scanner: Scanner, key: str) -> Iterator[Part | Skipped]:
+    scanner.skip()
+    index = 0
+    while True:
+        following = scanner.peek()
+        if following == _CLOSE_LIST:
+            scanner.skip()
+            return
+        if following == ord(","):
+            scanner.skip()
+        elif following in (-1, _CLOSE):
+            raise _CutShortError
+        else:
+            yield _part(scanner, key, index)
+            index += 1
+
+
+def _part(scanner: Scanner, key: str, index: int | None) -> Part | Skipped:
+    where = f"byte {scanner.offset}" if not key else f"{key}[{index}]" if index is not None else key
+    raw = scanner.value()
+    if raw is None:
+        return Skipped(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
+    if not raw:
+        # A stray byte that begins no value, such as a colon, must be passed or it would be met for ever.
+        scanner.skip()
+        return Skipped(where, "not JSON")
+    try:
+        return Part(key, index, decode(raw))
+    except ValueError as error:
+        return Skipped(where, f"not JSON: {_short(error)}")
+
+
+def _decoded(raw: bytearray | None) -> Any:
+    try:
+        return decode(raw or b"")
+    except ValueError:
+        return None
+
+
+def _unexpected(scanner: Scanner) -> Skipped:
+    if scanner.peek() == -1:
+        return Skipped(f"byte {scanner.offset}", "the document is cut short")
+    return Skipped(f"byte {scanner.offset}", "not JSON from here on")
+
+
+def _short(error: Exception) -> str:
+    return str(error).split("\n")[0][:120]
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What can be told from the beginning of a log: its first objects, whole or as far as they go."""
+
+    is_list: bool
+    objects: tuple[dict[str, Any], ...]
+
+
+_GLIMPSED_OBJECTS = 50
+
+
+def glimpse(head: bytes) -> Glimpse:
+    """Read the first objects of a log from its beginning, which may end anywhere."""
+    head = head.removeprefix(_BOM).lstrip()
+    found: list[dict[str, Any]] = []
+    for each in lines(BytesIO(head)):
+        if isinstance(each, Line):
+            found.append(each.value)
+        elif not found:
+            # The first line is no object by itself: one document over many lines, or cut by the head's end.
+            return _glimpse_of_document(head)
+        if len(found) == _GLIMPSED_OBJECTS:
+            break
+    return Glimpse(False, tuple(found))
+
+
+def _glimpse_of_document(head: bytes) -> Glimpse:
+    members: dict[str, Any] = {}
+    listed: list[dict[str, Any]] = []
+    for part in document(BytesIO(head)):
+        if isinstance(part, Skipped):
+            continue
+        if part.key == "" and part.index is not None:
+            if isinstance(part.value, dict):
+                listed.append(part.value)
+        elif part.index is None:
+            members[part.key] = part.value
+        else:
+            members.setdefault(part.key, []).append(part.value)
+        if len(listed) == _GLIMPSED_OBJECTS:
+            break
+    if listed:
+        return Glimpse(True, tuple(listed))
+    return Glimpse(False, (members,) if members else ())

@@ -1,0 +1,86 @@
+"""Fence the briefs we give, and take them out of what comes back, so that memory never feeds on itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+FENCE_MARK: Final = "archivist:brief"
+FENCE_CLOSE: Final = "<!-- /archivist:brief -->"
+
+_ID: Final = r"[A-Za-z0-9][\w.\-]{0,127}"
+# A comment may come back with its brackets as HTML entities, or as JSON spells them.
+_LESS: Final = r"(?:<|&lt;|&#60;|&#x3[cC];|\\{1,7}u003[cC])"
+_MORE: Final = r"(?:>|&gt;|&#62;|&#x3[eE];|\\{1,7}u003[eE])"
+# A line ends with a newline, or with one that was escaped, once or more, inside a JSON string.
+_NEWLINE: Final = r"(?:\r?\n|(?:\\{1,8}r)?(?P<escape>\\{1,8})n)"
+_OPENING: Final = re.compile(
+    rf"{_LESS}!--[ \t]+{FENCE_MARK}(?P<ids>(?:[ \t]+{_ID})+)[ \t]+--{_MORE}[ \t]*(?:{_NEWLINE}|\Z)"
+)
+_CLOSING: Final = re.compile(rf"{_LESS}!--[ \t]+/{FENCE_MARK}[ \t]+--{_MORE}(?:[ \t]*{_NEWLINE})?")
+# What may stand before a fence: on its line, indentation, quote marks and a viewer's line number, which go
+# with it; or the tag or quote that the host put around it, which stays.
+_MARGIN: Final = r"(?:[ \t>|*\u2192]|\\{1,8}t|\d{1,6}[:\t\u2192|])*"
+_BEFORE: Final = re.compile(rf"{_NEWLINE}(?P<margin>{_MARGIN})\Z|(?:[>\"']|&gt;)[ \t]*\Z")
+_BEFORE_REACH: Final = 64
+
+
+class _Fence(NamedTuple):
+    start: int
+    body: int
+    ids: tuple[str, ...]
+    escape: str
+
+
+def fence(text: str, brief_id: str, lesson_ids: Sequence[str]) -> str:
+    """Put a brief between marks that name it and its lessons."""
+    # A mark inside the text would end the fence early and leave the rest to be learnt from.
+    body = text.replace(FENCE_MARK, "archivist-brief").strip("\n")
+    return f"<!-- {FENCE_MARK} {' '.join((brief_id, *lesson_ids))} -->\n{body}\n{FENCE_CLOSE}\n"
+
+
+def strip_briefs(text: str) -> str:
+    """Remove every fenced brief, however its host wrapped it; text without one is returned as it is."""
+    if FENCE_MARK not in text:
+        return text
+    fences = list(_fences(text))
+    if not fences:
+        return text
+    pieces: list[str] = []
+    position = 0
+    for each, following in zip(fences, [*fences[1:], None], strict=True):
+        limit = _limit(text, each, following.start if following else len(text))
+        closing = _CLOSING.search(text, each.body, limit)
+        pieces.append(text[position : each.start])
+        # Without its end, a brief is all that is left of the text or string that it was put in.
+        position = closing.end() if closing else limit
+    return "".join((*pieces, text[position:]))
+
+
+def briefed_lessons(text: str) -> tuple[str, ...]:
+    """Return the ids of the lessons that fences in the text name, each once, in the order they appear."""
+    if FENCE_MARK not in text:
+        return ()
+    return tuple(dict.fromkeys(lesson for each in _fences(text) for lesson in each.ids[1:]))
+
+
+def _fences(text: str) -> Iterator[_Fence]:
+    """Find the opening marks that end their line: one inside a sentence is only being talked about."""
+    for opening in _OPENING.finditer(text):
+        start = opening.start()
+        window = text[max(0, start - _BEFORE_REACH) : start]
+        before = _BEFORE.search(window if start > _BEFORE_REACH else "\n" + window)
+        if before:
+            margin = before["margin"] or ""
+            ids = tuple(opening["ids"].split())
+            yield _Fence(start - len(margin), opening.end(), ids, opening["escape"] or "")
+
+
+def _limit(text: str, opened: _Fence, end: int) -> int:
+    """Return where the brief must have ended: at most where the JSON string that holds it does."""
+    if not opened.escape:
+        return end
+    # A string whose newlines carry n backslashes is closed by a quote that carries n - 1.
+    quote = re.compile(rf'(?<!\\)\\{{{len(opened.escape) - 1}}}"').search(text, opened.body, end)
+    return quote.start() if quote else end

@@ -1,0 +1,282 @@
+"""Keep the record of one run while its log is read: number its events, join calls with results, sum up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from archivist.capture.calls import Call, Described, describe
+from archivist.capture.clipping import MESSAGE_SIDE_CHARS, clip
+from archivist.capture.outcomes import Outcome, is_refused_edit
+from archivist.capture.provenance import provider_and_model, task_of
+from archivist.capture.status import Ending, status_of
+from archivist.capture.values import seconds_between
+from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
+
+# Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
+MAX_WAITING = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a log came from, and what the caller knows better than the log."""
+
+    path_name: str = ""
+    run: str = ""
+    project: str = ""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run has used so far; input counts what came from a cache, which `cached_tokens` tells apart."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    extra: dict[str, object] = field(default_factory=dict)
+
+    def add(self, other: Spent) -> None:
+        """Add what another part of the run used."""
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cached_tokens += other.cached_tokens
+        self.cost_usd += other.cost_usd
+
+    def to_usage(self) -> Usage | None:
+        """Return the record, or None when nothing is known."""
+        if not (self.input_tokens or self.output_tokens or self.cost_usd or self.extra):
+            return None
+        return Usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_tokens=self.cached_tokens,
+            cost_usd=round(self.cost_usd, 6),
+            extra=self.extra,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    seq: int
+    time: datetime | None
+    tool: str = ""
+    described: Described | None = None
+    outcome: Outcome | None = None
+
+
+class Recorder:
+    """The run that is being read."""
+
+    def __init__(self, run: str, origin: Origin, *, parent: str = "", agent: str = "") -> None:
+        self.run = run
+        self._origin = origin
+        self.parent = parent
+        self.agent = agent
+        self.session = ""
+        self.project = ""
+        self.task = ""
+        self.model = ""
+        self.provider = ""
+        self.stated: EpisodeStatus | None = None
+        self.spent = Spent()
+        self.extra: dict[str, object] = {}
+        self.started: datetime | None = None
+        self.finished: datetime | None = None
+        self.is_interrupted = False
+        self.is_service_error = False
+        self.is_continued = False
+        self.result_expected = False
+        self._last_role = ""
+        self.next_seq = 0
+        self._waiting: dict[str, _Waiting] = {}
+
+    def see(self, time: datetime | None) -> None:
+        """Widen the run's span to this time."""
+        if time is None:
+            return
+        self.started = time if self.started is None else min(self.started, time)
+        self.finished = time if self.finished is None else max(self.finished, time)
+
+    def use_model(self, name: str) -> None:
+        """Take the model's name, the first that is given."""
+        if name and not self.model:
+            provider, self.model = provider_and_model(name)
+            self.provider = self.provider or provider
+
+    def message(
+        self,
+        role: str,
+        text: str,
+        time: datetime | None = None,
+        *,
+        name: str = "",
+        extra: dict[str, object] | None = None,
+    ) -> Iterator[Event]:
+        """Yield what somebody said, if it is anything."""
+        self.see(time)
+        if not text.strip():
+            return
+        if role == "user" and not self.task:
+            self.task = task_of(text)
+        if role != "system":
+            self._last_role = role
+        yield self._event(
+            EventKind.MESSAGE,
+            time,
+            name=name,
+            role=role,
+            text=clip(text.strip(), MESSAGE_SIDE_CHARS),
+            extra=extra or {},
+        )
+
+    def note(
+        self,
+        kind: EventKind,
+        name: str,
+        text: str,
+        time: datetime | None = None,
+        extra: dict[str, object] | None = None,
+    ) -> Iterator[Event]:
+        """Yield something that is neither a message nor a call."""
+        self.see(time)
+        yield self._event(kind, time, name=name, text=clip(text, MESSAGE_SIDE_CHARS), extra=extra or {})
+
+    def call(self, call_id: str, call: Call, time: datetime | None = None) -> Iterator[Event]:
+        """Take a call, and yield it if its result came before it."""
+        self.see(time)
+        self._last_role = "tool"
+        early = self._waiting.pop(call_id, None) if call_id else None
+        if early is not None and early.outcome is not None:
+            yield self._joined(
+                _Waiting(early.seq, time or early.time, call.tool, describe(call)), early.outcome, None
+            )
+            return
+        if early is not None:
+            # The same id twice: the first call keeps its place in the log without a result.
+            yield self._unanswered(early)
+        seq = self._number()
+        self._waiting[call_id or f"#{seq}"] = _Waiting(seq, time, call.tool, describe(call))
+        yield from self._keep_few_waiting()
+
+    def result(self, call_id: str, outcome: Outcome, time: datetime | None = None) -> Iterator[Event]:
+        """Yield a call with its result; a result whose call is not known yet waits for it."""
+        self.see(time)
+        self._last_role = "tool"
+        waiting = self._waiting.pop(call_id, None)
+        if waiting is not None and waiting.described is not None:
+            yield self._joined(waiting, outcome, time)
+            return
+        if waiting is not None:
+            yield self._unanswered(waiting)
+        seq = self._number()
+        # Clipped now, so that what waits is small.
+        clipped = replace(outcome, output=clip(outcome.output))
+        self._waiting[call_id or f"#{seq}"] = _Waiting(seq, time, outcome=clipped)
+        yield from self._keep_few_waiting()
+
+    def whole_call(self, call: Call, outcome: Outcome, time: datetime | None = None) -> Iterator[Event]:
+        """Yield a call whose result stands beside it."""
+        self.see(time)
+        self._last_role = "tool"
+        yield self._joined(_Waiting(self._number(), time, call.tool, describe(call)), outcome, None)
+
+    def oldest_call(self) -> str:
+        """Return the id of the call that has waited longest, or nothing."""
+        return next((key for key, each in self._waiting.items() if each.described is not None), "")
+
+    def waiting_tool(self, call_id: str) -> str:
+        """Return the tool of a call that waits for its result."""
+        waiting = self._waiting.get(call_id)
+        return waiting.tool if waiting else ""
+
+    def finish(self) -> Iterator[Event | Episode]:
+        """Yield the calls that were never answered, then the run itself."""
+        ending = Ending(
+            last_role=self._last_role,
+            has_open_call=any(each.described is not None for each in self._waiting.values()),
+            is_interrupted=self.is_interrupted,
+            is_service_error=self.is_service_error,
+            is_continued=self.is_continued,
+            result_expected=self.result_expected,
+        )
+        for waiting in self._waiting.values():
+            yield self._unanswered(waiting)
+        self._waiting.clear()
+        yield Episode(
+            id=self.run,
+            parent=self.parent,
+            project=self._origin.project or self.project,
+            task=self.task,
+            session=self.session or self.run,
+            agent=self.agent,
+            provider=self.provider,
+            model=self.model,
+            kind=EpisodeKind.SUBAGENT_RUN if self.parent else EpisodeKind.ORCHESTRATOR_RUN,
+            started=self.started,
+            finished=self.finished,
+            status=status_of(self.stated, ending),
+            trajectories=(self._origin.path_name,) if self._origin.path_name else (),
+            usage=self.spent.to_usage(),
+            extra=self.extra,
+        )
+
+    def _number(self) -> int:
+        self.next_seq += 1
+        return self.next_seq - 1
+
+    def _event(
+        self,
+        kind: EventKind,
+        time: datetime | None,
+        *,
+        name: str,
+        text: str,
+        extra: dict[str, object],
+        role: str = "",
+    ) -> Event:
+        return Event(
+            run=self.run,
+            seq=self._number(),
+            kind=kind,
+            name=name,
+            time=time,
+            role=role,
+            text=text,
+            extra=extra,
+        )
+
+    def _joined(self, call: _Waiting, outcome: Outcome, ended: datetime | None) -> Event:
+        described = call.described or Described(EventKind.TOOL_CALL, "")
+        duration_s = outcome.duration_s
+        return Event(
+            run=self.run,
+            seq=call.seq,
+            kind=described.kind,
+            name=call.tool,
+            time=call.time,
+            role="assistant",
+            tool=call.tool,
+            target=described.target,
+            text=described.text,
+            output=clip(outcome.output),
+            exit_code=outcome.exit_code,
+            is_error=outcome.is_error
+            or (described.kind is EventKind.EDIT and is_refused_edit(outcome.output)),
+            duration_s=duration_s if duration_s is not None else seconds_between(call.time, ended),
+            extra={**described.extra, **outcome.extra},
+        )
+
+    def _unanswered(self, waiting: _Waiting) -> Event:
+        if waiting.outcome is not None:
+            event = self._joined(waiting, waiting.outcome, None)
+            event.extra["call_missing"] = True
+        else:
+            event = self._joined(waiting, Outcome(), None)
+            event.extra["result_missing"] = True
+        return event
+
+    def _keep_few_waiting(self) -> Iterator[Event]:
+        while len(self._waiting) > MAX_WAITING:
+            yield self._unanswered(self._waiting.pop(next(iter(self._waiting))))

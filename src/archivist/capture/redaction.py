@@ -1,0 +1,349 @@
+"""Take secrets out of text before it is stored, leaving a typed placeholder for each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from archivist.capture import secret_rules as rules
+
+_SHORTEST_TEXT = 8
+_FLAG_REACH = 200
+_QUOTED_REACH = 8192
+_NAME_REACH = 48
+_MOST_ECHOED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """One secret that was taken out: its kind and how often it stood there, never the secret itself."""
+
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, and what they were."""
+
+    text: str
+    found: tuple[Secret, ...] = ()
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    kind: str
+    # A vendor's form says more than a name beside the value: the lower rank names the placeholder.
+    rank: int
+
+
+_BY_FORM, _BY_PLACE, _BY_NAME, _BY_ECHO = range(4)
+
+
+def redact(text: str) -> Redacted:
+    """Replace every secret by `[redacted:kind]`; text without any comes back as the same object."""
+    spans = _find(text)
+    if not spans:
+        return Redacted(text)
+    counts: Counter[tuple[str, str]] = Counter()
+    # Taking one secret out can bare the next, so look again until a look finds nothing. Each round leaves
+    # fewer characters outside placeholders, so this ends.
+    while spans:
+        pieces: list[str] = []
+        position = 0
+        for start, end, kind, _ in _with_echoes(text, _merged(spans)):
+            pieces += (text[position:start], rules.PLACEHOLDER_START, kind, "]")
+            position = end
+            counts[kind, text[start:end]] += 1
+        pieces.append(text[position:])
+        text = "".join(pieces)
+        spans = _find(text)
+    return Redacted(text, tuple(Secret(kind, count) for (kind, _), count in counts.items()))
+
+
+def _find(text: str) -> list[_Span]:
+    spans: list[_Span] = []
+    if len(text) < _SHORTEST_TEXT:
+        return spans
+    for character, pattern in rules.VENDOR_SEPARATORS:
+        if character in text:
+            for separator in pattern.finditer(text):
+                spans += _vendor_key(text, separator.end())
+    if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
+        spans += _capital_keys(text)
+        spans += _private_keys(text)
+    if "://" in text:
+        spans += _url_secrets(text)
+    # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
+    flat = (text if text.isascii() else text.encode("ascii", "replace").decode("ascii")).lower()
+    for word, pattern in rules.NAMES:
+        if word in flat:
+            spans += _named_values(text, flat, pattern)
+    if "auth" in flat:
+        spans += _authorizations(text, flat)
+    if "cookie" in flat:
+        spans += _cookies(text, flat)
+    if "curl" in flat:
+        spans += _user_flags(text)
+    return spans
+
+
+def _is_fresh(text: str, start: int) -> bool:
+    return rules.FRESH_START.search(text[max(0, start - 10) : start]) is not None
+
+
+def _vendor_key(text: str, after: int) -> Iterator[_Span]:
+    """Find the key whose prefix ends at `after`."""
+    for rule in rules.VENDORS_BY_END[text[after - 3 : after]]:
+        start = after - len(rule.prefix)
+        if start < rule.lead or not text.startswith(rule.prefix, start):
+            continue
+        if not rule.lead and not _is_fresh(text, start):
+            continue
+        body = rule.body.match(text, after)
+        if body and not rules.is_blank(body[0]) and (not rule.is_mixed or rules.is_mixed(body[0])):
+            yield _Span(start - rule.lead, body.end(), rule.kind, _BY_FORM)
+            return
+
+
+def _capital_keys(text: str) -> Iterator[_Span]:
+    for kind, pattern in rules.CAPITAL_RULES:
+        for match in pattern.finditer(text):
+            if _is_fresh(text, match.start()):
+                yield _Span(match.start(), match.end(), kind, _BY_FORM)
+
+
+def _private_keys(text: str) -> Iterator[_Span]:
+    end = None
+    for begin in rules.PEM_BEGIN.finditer(text):
+        if end is None or 0 <= end.start() < begin.end():
+            end = rules.PEM_END.search(text, begin.end())
+            if end is None:
+                break
+        body = text[begin.end() : end.start()] if end.start() - begin.end() <= rules.PEM_MAX_CHARS else ""
+        if "-----BEGIN" not in body and _is_key_body(body):
+            yield _Span(begin.start(), end.end(), "private-key", _BY_FORM)
+    for begin in rules.PEM_BEGIN.finditer(text):
+        lines = rules.PEM_LINES.match(text, begin.end())
+        if lines:
+            yield _Span(begin.start(), lines.end(), "private-key", _BY_FORM)
+
+
+def _is_key_body(body: str) -> bool:
+    packed = "".join(body.replace("\\n", " ").replace("\\r", " ").split())
+    letters = sum(map(str.isalnum, packed))
+    return letters >= 16 and letters * 10 >= len(packed) * 8
+
+
+def _url_secrets(text: str) -> Iterator[_Span]:
+    rest_end = 0
+    at = text.find("://")
+    while at >= 0:
+        if at >= rest_end and (rest := rules.URL_REST.match(text, at)):
+            rest_end = rest.end()
+            for signature in rules.URL_SIGNATURE.finditer(text, at, rest_end):
+                yield _Span(*signature.span(1), "url-secret", _BY_PLACE)
+        path = rules.URL_SECRET_PATH.match(text, at)
+        if path and path.lastindex:
+            yield _Span(*path.span(path.lastindex), "url-secret", _BY_PLACE)
+        password = rules.URL_PASSWORD.match(text, at)
+        if password and not rules.is_template(password[1]):
+            yield _Span(*password.span(1), "url-password", _BY_PLACE)
+        user = None if password else rules.URL_USER_TOKEN.match(text, at)
+        if user and rules.is_mixed(user[1]):
+            yield _Span(*user.span(1), "url-password", _BY_PLACE)
+        at = text.find("://", at + 3)
+
+
+def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
+    covered = 0
+    for match in pattern.finditer(flat):
+        if match.start() >= covered and (span := _named_value(text, flat, match)):
+            yield span
+            covered = span.end
+
+
+def _named_value(text: str, flat: str, match: re.Match[str]) -> _Span | None:
+    if match.lastgroup == "flag":
+        return _flag_value(text, match.end() - 3, rules.PASSWORD_FLAG, rules.PASSWORD_FLAG_PROGRAM)
+    kind = rules.KIND_OF_NAME[flat[match.start() : match.start() + 3]]
+    name = _name_before(flat, match.start("tail"))
+    if name is None or not rules.WHOLE_NAME[kind].fullmatch(name) or (name == "pass" and not match["close"]):
+        return None
+    start = match.start("tail") - len(name)
+    is_assigned = match["sep"] == "="
+    is_env = is_assigned and rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep")) is not None
+    value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
+    if (
+        value is None
+        or (not value.is_quoted and _is_code(text, value))
+        or (name == "pass" and value.text.isalpha())
+    ):
+        return None
+    if not _is_secret(kind, match, value, flat[max(0, start - 160) : start]):
+        return None
+    rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
+    return _Span(value.start, rest.end() if rest else value.end, kind, _BY_NAME)
+
+
+def _name_before(flat: str, end: int) -> str | None:
+    """Return the whole name that ends here, or None inside one of our own placeholders."""
+    start = end
+    while start > max(0, end - _NAME_REACH) and (flat[start - 1].isalnum() or flat[start - 1] in "_-."):
+        start -= 1
+    if flat.endswith(rules.PLACEHOLDER_START, 0, start):
+        return None
+    # "API key: …" in prose and settings pages.
+    if flat.startswith("key", start) and flat.endswith("api ", 0, start):
+        start -= 4
+    return flat[start:end].lstrip("-.")
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    text: str
+    is_quoted: bool
+
+
+def _value_at(text: str, start: int, *, is_env: bool, is_xml: bool) -> _Value | None:
+    if is_xml:
+        end = text.find("<", start)
+        return _Value(start, end, text[start:end], True)
+    opening = rules.QUOTE_OPEN.match(text, start)
+    if opening:
+        start = opening.end()
+        end = text.find(opening[1], start, start + _QUOTED_REACH)
+        if end >= 0 and "\n" not in text[start:end]:
+            return _Value(start, end, text[start:end], True)
+    # The value of an environment line reaches to the next space, whatever it is made of; so does one whose
+    # closing quote was cut off.
+    bare = (rules.LINE_VALUE if is_env or opening else rules.BARE_VALUE).match(text, start)
+    if bare is None:
+        return None
+    value = bare[0].rstrip(".,:;")
+    return _Value(start, start + len(value), value, is_env)
+
+
+def _is_code(text: str, value: _Value) -> bool:
+    """Say whether an unquoted value goes on as an expression or stands where code puts a variable."""
+    following = text[value.end : value.end + 1]
+    if following and following in "([{<":
+        return True
+    return (
+        bool(following)
+        and following in "),:}"
+        and value.text.isidentifier()
+        and not rules.is_random(value.text)
+    )
+
+
+def _is_secret(kind: str, match: re.Match[str], value: _Value, before: str) -> bool:
+    separator = match["sep"].strip(" \t")
+    is_password = kind == "password" or (kind == "secret" and value.is_quoted and len(value.text) >= 8)
+    if separator in (",", "("):
+        return rules.is_random(value.text) and rules.is_key_value(value.text, is_quoted=True)
+    # `class="token">` names no value, nor does a word inside `arn:…:secret:…` or `AWS::IAM::AccessKey`.
+    if (separator == ">" and match["close"]) or before.endswith("::"):
+        return False
+    if separator == ":" and before.endswith(":"):
+        return False
+    if separator.endswith("==") or separator.startswith("!"):
+        is_placed = value.is_quoted
+    elif separator:
+        is_placed = True
+    elif match["close"] or value.text.startswith("-"):
+        is_placed = False
+    else:
+        is_sql = kind == "password" and value.is_quoted and any(map(str.isdigit, value.text))
+        is_placed = is_sql or before.endswith("--") or rules.NETRC_LOGIN.search(before) is not None
+    judge = rules.is_password_value if is_password else rules.is_key_value
+    return is_placed and judge(value.text, is_quoted=value.is_quoted)
+
+
+def _authorizations(text: str, flat: str) -> Iterator[_Span]:
+    for match in rules.AUTH.finditer(flat):
+        name = _name_before(flat, match.start() + 4)
+        if name is None:
+            continue
+        if match["pair"]:
+            start, end = match.span("pair")
+            if rules.is_password_value(text[start:end], is_quoted=True):
+                yield _Span(start, end, "password", _BY_PLACE)
+            continue
+        value = rules.AUTH_VALUE.match(text, match.end())
+        if value is None or _is_code(text, _Value(*value.span(), value[0], is_quoted=False)):
+            continue
+        if match["scheme"]:
+            is_secret = rules.is_credential(value[0])
+        else:
+            start = match.start() + 4 - len(name)
+            is_named = not match["comma"] and not flat.endswith("::", 0, start)
+            is_secret = is_named and rules.is_key_value(value[0], is_quoted=match["quote"] is not None)
+        if is_secret:
+            yield _Span(*value.span(), "authorization", _BY_PLACE)
+
+
+def _cookies(text: str, flat: str) -> Iterator[_Span]:
+    for match in rules.COOKIE_HEADER.finditer(flat):
+        if _name_before(flat, match.start() + 6) is None:
+            continue
+        pair = rules.COOKIE_PAIR.match(text, match.end())
+        while pair:
+            is_attribute = pair[1].lower() in rules.COOKIE_ATTRIBUTES
+            if len(pair[2]) >= 6 and not is_attribute and not rules.is_ordinary(pair[2]):
+                yield _Span(*pair.span(2), "cookie", _BY_PLACE)
+            pair = rules.COOKIE_PAIR.match(text, pair.end())
+
+
+def _user_flags(text: str) -> Iterator[_Span]:
+    at = text.find(" -u")
+    while at >= 0:
+        if span := _flag_value(text, at, rules.USER_FLAG, rules.USER_FLAG_PROGRAM):
+            yield span
+        at = text.find(" -u", at + 3)
+
+
+def _flag_value(text: str, start: int, pattern: re.Pattern[str], program: re.Pattern[str]) -> _Span | None:
+    value = pattern.match(text, start)
+    if value is None or value[1].isdigit() or rules.is_template(value[1]):
+        return None
+    line = text[max(0, start - _FLAG_REACH) : start].rpartition("\n")[2]
+    return _Span(*value.span(1), "password", _BY_PLACE) if program.search(line) else None
+
+
+def _merged(spans: list[_Span]) -> list[_Span]:
+    """Unite spans that overlap, under the kind that says most."""
+    merged: list[_Span] = []
+    for span in sorted(spans):
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            best = min(last, span, key=lambda each: each.rank)
+            merged[-1] = _Span(last.start, max(last.end, span.end), best.kind, best.rank)
+        else:
+            merged.append(span)
+    return merged
+
+
+def _with_echoes(text: str, spans: list[_Span]) -> list[_Span]:
+    """Add the other places of the secrets that were found, and give one secret one kind."""
+    kinds: dict[str, _Span] = {}
+    for span in spans:
+        value = text[span.start : span.end]
+        if value not in kinds or span.rank < kinds[value].rank:
+            kinds[value] = span
+    echoes: list[_Span] = []
+    for value, span in list(kinds.items())[:_MOST_ECHOED]:
+        if not rules.is_distinctive(value):
+            continue
+        at = text.find(value)
+        while at >= 0:
+            if not text[at - 1 : at].isalnum() and not text[at + len(value) : at + len(value) + 1].isalnum():
+                echoes.append(_Span(at, at + len(value), span.kind, _BY_ECHO))
+            at = text.find(value, at + len(value))
+    named = [span._replace(kind=kinds[text[span.start : span.end]].kind) for span in spans]
+    return _merged(named + echoes)

@@ -1,0 +1,97 @@
+"""Say how a run ended.
+
+The log's own result goes first:
+
+- an exit status: `Submitted` is success; handed in after a limit (`submitted (exit_cost)`) is partial;
+  a limit (cost, steps, context, time) is partial when something was handed in, else failed;
+  an interruption by a person is aborted; an exception and everything else that is named is failed
+- a result line: an error is failed, a limit on turns or money is partial, anything else success
+- a turn that completed is success, one that was aborted is aborted, a finish action success, a reject failed
+
+A log without a result is judged by its end:
+
+1. the person interrupted the run, or refused the last call: aborted
+2. the last message is an error of the model's service: failed
+3. the run goes on in another file: partial
+4. the agent has the last word and no call is open: success, where the format has no result of its own;
+   aborted where a finished run always writes one
+5. the log stops in the midst of work: aborted
+6. nothing happened at all: running
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from archivist.records import EpisodeStatus
+
+_LIMITS = ("limit", "cost", "context", "max", "exceeded", "budget", "timeout", "time_out")
+_BY_PERSON = ("interrupt", "abort", "cancel", "early_exit", "skipped", "stopped", "paused")
+_DONE = frozenset(
+    {"submitted", "success", "succeeded", "completed", "complete", "finished", "done", "resolved", "ok"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a log, as far as it matters to the rules."""
+
+    last_role: str = ""
+    has_open_call: bool = False
+    is_interrupted: bool = False
+    is_service_error: bool = False
+    is_continued: bool = False
+    result_expected: bool = False
+
+
+def status_of(stated: EpisodeStatus | None, ending: Ending) -> EpisodeStatus:
+    """Return the status: what the log states, else what its end tells."""
+    if stated is not None:
+        return stated
+    if not ending.last_role:
+        return EpisodeStatus.RUNNING
+    if ending.is_interrupted:
+        return EpisodeStatus.ABORTED
+    if ending.is_service_error:
+        return EpisodeStatus.FAILED
+    if ending.is_continued:
+        return EpisodeStatus.PARTIAL
+    has_last_word = ending.last_role == "assistant" and not ending.has_open_call
+    return EpisodeStatus.SUCCESS if has_last_word and not ending.result_expected else EpisodeStatus.ABORTED
+
+
+def status_of_exit(exit_status: str, *, has_submission: bool) -> EpisodeStatus | None:
+    """Return what an exit status means; None when there is none."""
+    word = exit_status.strip().lower()
+    if not word:
+        return None
+    if word in _DONE:
+        return EpisodeStatus.SUCCESS
+    if word.startswith("submitted"):
+        return EpisodeStatus.PARTIAL
+    if any(mark in word for mark in _BY_PERSON):
+        return EpisodeStatus.ABORTED
+    if has_submission and any(mark in word for mark in _LIMITS):
+        return EpisodeStatus.PARTIAL
+    return EpisodeStatus.FAILED
+
+
+def status_of_result(subtype: str, *, is_error: bool) -> EpisodeStatus:
+    """Return what a result line means."""
+    if any(mark in subtype for mark in ("max_turns", "max_budget", "max_")):
+        return EpisodeStatus.PARTIAL
+    return EpisodeStatus.FAILED if is_error or subtype.startswith("error") else EpisodeStatus.SUCCESS
+
+
+def status_of_word(word: str) -> EpisodeStatus | None:
+    """Return the status that a word of a caller or another log means; None when it is no such word."""
+    lowered = word.strip().lower()
+    if lowered in _DONE:
+        return EpisodeStatus.SUCCESS
+    if lowered in ("partial", "running"):
+        return EpisodeStatus(lowered)
+    if lowered in ("failed", "failure", "error", "errored", "rejected", "stuck"):
+        return EpisodeStatus.FAILED
+    if any(lowered.startswith(mark) for mark in _BY_PERSON):
+        return EpisodeStatus.ABORTED
+    return None

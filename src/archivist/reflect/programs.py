@@ -1,0 +1,160 @@
+"""What is known of the programs that agents run: which only look, which merely filter, which wrap others."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+KEYWORDS = _words("! { } ( ) do done then else elif fi if while until esac")
+
+# Wrappers and the flags of theirs that take a value, so that the value is not taken for the program.
+WRAPPERS = {
+    "sudo": _words("-u -g -h -p -C -U"),
+    "doas": frozenset(("-u",)),
+    "env": _words("-u -C -S"),
+    "timeout": _words("-s -k --signal --kill-after"),
+    "gtimeout": _words("-s -k"),
+    "time": _words("-f -o"),
+    "nohup": _words(""),
+    "nice": frozenset(("-n",)),
+    "ionice": _words("-c -n"),
+    "stdbuf": _words("-i -o -e"),
+    "setsid": _words(""),
+    "exec": _words(""),
+    "command": _words(""),
+    "builtin": _words(""),
+    "xargs": _words("-I -n -P -L -d -a -s --max-args --max-procs --delimiter"),
+    "unbuffer": _words(""),
+    "xvfb-run": _words("-s -n -e"),
+    "npx": _words("-p --package -c"),
+    "bunx": _words(""),
+    "uvx": _words("--from --with --python -p"),
+    "pipx": _words(""),
+}
+# Programs whose own subcommand runs another program.
+RUNNERS = {
+    "uv": {"run": _words("--with --python -p --extra --group --project --directory --env-file")},
+    "poetry": {"run": _words("")},
+    "pipenv": {"run": _words("")},
+    "pdm": {"run": _words("")},
+    "hatch": {"run": _words("")},
+    "rye": {"run": _words("")},
+    "pixi": {"run": _words("-e --environment")},
+    "conda": {"run": _words("-n -p --name --prefix")},
+    "mamba": {"run": _words("-n -p --name --prefix")},
+    "bundle": {"exec": _words("")},
+    "pnpm": {"exec": _words(""), "dlx": _words("")},
+    "yarn": {"exec": _words(""), "dlx": _words("")},
+    "bun": {"x": _words("")},
+    "npm": {"exec": _words("")},
+}
+SHELLS = _words("bash sh zsh dash ksh")
+
+# Programs that are named by a second word, and where that word leads to a third.
+NESTED = {
+    "npm": _words("run run-script config"),
+    "pnpm": _words("run config"),
+    "yarn": _words("run config workspace"),
+    "bun": _words("run pm"),
+    "docker": _words("compose container image volume network buildx system"),
+    "podman": _words("container image compose"),
+    "git": _words("stash remote submodule worktree config bisect"),
+    "uv": _words("pip tool python"),
+    "gh": _words("pr issue repo run workflow release api auth"),
+    "cargo": _words(""),
+    "kubectl": _words("config rollout"),
+    "terraform": _words("state workspace"),
+    "aws": _words("s3 ec2 ecr ecs iam lambda logs"),
+    "gcloud": _words("compute run auth config"),
+    "conda": _words("env config"),
+    "deno": _words(""),
+}
+SUBCOMMANDED = frozenset(NESTED) | _words(
+    "pip pipx poetry pipenv pdm hatch rye pixi mamba apt apt-get apk dnf yum brew pacman snap go "
+    "rustup dotnet mvn gradle gradlew mvnw gem bundle composer flutter dart swift make just task nox "
+    "tox django-admin manage.py flask alembic systemctl service helm vagrant ansible npm-check svn "
+    "hg jj bazel mix rails rake sqlfluff ruff pre-commit playwright prisma next vite nx turbo lerna "
+    "wrangler vercel firebase heroku fly conan cmake ctest supabase dbt airflow celery streamlit "
+    "jupyter issues str_replace_editor edit"
+)
+
+FILTERS = _words(
+    "tail head grep egrep fgrep rg tee cat less more sort uniq wc cut awk gawk sed tr jq column nl "
+    "fold xxd strings yq rev tac paste fmt pr sponge bat"
+)
+LOOKS = _words(
+    "ls cat grep egrep fgrep zgrep rg ag ack find fd head tail less more wc file stat tree pwd du df "
+    "diff cmp nl od xxd strings echo printf env printenv ps jq yq cut sort uniq awk gawk sed tr "
+    "column which type whereis man whoami id uname hostname date basename dirname realpath readlink "
+    "test [ [[ true : history top free lsof nproc bat zcat hexdump md5sum sha256sum tac pgrep pidof "
+    "open goto scroll_down scroll_up search_dir search_file find_file view locate info help apropos "
+    "comm fold expr"
+)
+LOOKING_SUBCOMMANDS = {
+    "git": _words(
+        "status log diff show branch blame ls-files grep rev-parse describe shortlog reflog ls-tree "
+        "cat-file remote tag ls-remote merge-base rev-list"
+    ),
+    "pip": _words("show list freeze index"),
+    "uv": _words("tree"),
+    "npm": _words("ls list view outdated info"),
+    "yarn": _words("list info why"),
+    "pnpm": _words("ls list why"),
+    "conda": _words("list info"),
+    "cargo": _words("tree metadata search"),
+    "go": _words("env list version doc"),
+    "docker": _words("ps images logs inspect"),
+    "kubectl": _words("get describe logs"),
+    "gh": frozenset(("issue view", "pr view", "pr list", "issue list")),
+    "apt": _words("list search show"),
+    "str_replace_editor": frozenset(("view",)),
+}
+# Steps that make ready or tidy up, and say nothing of what a command line is for.
+PREPARATIONS = _words(
+    "cd pushd popd export source . set unset mkdir sleep true : echo printf touch rm cp mv chmod "
+    "alias wait shopt ulimit trap local read exit return eval declare umask kill pkill killall clear "
+    "ln let break continue for case function select in [[ }"
+)
+# Programs that answer "no" with exit code 1; that is no failure.
+ASKING = _words(
+    "grep egrep fgrep zgrep rg ag ack diff cmp test [ [[ which type whereis pgrep pidof expr comm "
+    "false command pkill killall hash let read"
+)
+ASKING_GIT = _words("diff grep check-ignore rev-parse merge-base show-ref ls-files")
+# Programs whose non-zero exit says that they found fault with the code that was given to them.
+LINTERS = _words(
+    "eslint tsc ruff flake8 mypy pylint pyright sqlfluff shellcheck prettier black isort stylelint "
+    "biome clippy-driver golangci-lint rubocop phpstan ktlint checkstyle hadolint yamllint "
+    "markdownlint"
+)
+# `-h` asks these for sizes or hides file names, not for help.
+H_IS_NO_HELP = _words("ls du df sort grep egrep rg free tail head psql mysql ssh docker")
+TEST_RUNNERS = frozenset(
+    (
+        "pytest",
+        "python -m pytest",
+        "py.test",
+        "python -m unittest",
+        "jest",
+        "vitest",
+        "mocha",
+        "tox",
+        "nox",
+        "ctest",
+        "phpunit",
+        "rspec",
+    )
+)
+SCRIPTED = {
+    "python": "py",
+    "node": "js",
+    "ruby": "rb",
+    "perl": "pl",
+    "bash": "sh",
+    "php": "php",
+    "ts-node": "ts",
+    "tsx": "ts",
+    "deno": "ts",
+}

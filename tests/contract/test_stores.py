@@ -1,0 +1,295 @@
+"""What every store must do, whatever its engine. A second engine joins by adding its opener to ENGINES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.records import (
+    Actor,
+    ActorKind,
+    Brief,
+    Effect,
+    Episode,
+    EpisodeStatus,
+    Event,
+    EventKind,
+    Lesson,
+    Status,
+    Usage,
+    Verdict,
+)
+from archivist.stores.filters import any_of, at_least, at_most, differs, equals, has, one_of
+from archivist.stores.protocol import Store
+from archivist.stores.searchable import scope_token
+from archivist.stores.sqlite import SqliteStore
+from tests.samples import WHEN, finding, lesson, lessons
+
+ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")
+
+
+def _sqlite(folder: Path) -> Store:
+    return SqliteStore.open(folder / "memory.db", create=True)
+
+
+ENGINES: dict[str, Callable[[Path], Store]] = {"sqlite": _sqlite}
+
+
+@pytest.fixture(params=ENGINES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Open a fresh store of each engine."""
+    opened = ENGINES[request.param](tmp_path / "store")
+    yield opened
+    opened.close()
+
+
+def _put(store: Store, *records: Any, verb: str = "add") -> list[bool]:
+    with store.writing(ACTOR, WHEN) as writer:
+        return [writer.put(record, verb) for record in records]
+
+
+def _get(store: Store, kind: type[Any], name: str) -> Any:
+    with store.reading() as reader:
+        return reader.get(kind, name)
+
+
+RECORDS = [
+    lesson("l-1", tags=("a", "ü"), runs=("r1", "r2"), extra={"x": [1, {"y": None}]}),
+    Episode(id="r1", started=WHEN, usage=Usage(cost_usd=0.5, efficiency=1.5), number=1, extra={"z": True}),
+    Brief(id="b-1", time=WHEN, run="r1", lessons=("l-1", "l-2")),
+    Verdict(run="r1", lesson="l-1", time=WHEN, effect=Effect.HELPFUL),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_record_comes_back_as_it_was_put(store: Store, record: Any) -> None:
+    assert _put(store, record) == [True]
+    assert _get(store, type(record), record.id) == record
+
+
+@given(made=lessons(number=1))
+def test_any_lesson_comes_back_as_it_was_put(tmp_path_factory: pytest.TempPathFactory, made: Lesson) -> None:
+    for opener in ENGINES.values():
+        store = opener(tmp_path_factory.mktemp("store"))
+        _put(store, made)
+        assert _get(store, Lesson, made.id) == made
+        with store.reading() as reader:
+            assert reader.verify().is_whole
+        store.close()
+
+
+def test_putting_the_same_again_changes_nothing(store: Store) -> None:
+    _put(store, lesson())
+    assert _put(store, lesson()) == [False]
+    with store.reading() as reader:
+        assert len(reader.changes()) == 1
+
+
+def test_nothing_there_is_none(store: Store) -> None:
+    assert _get(store, Lesson, "nobody") is None
+
+
+def test_a_block_that_raises_leaves_no_trace(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN) as writer:
+        writer.put(lesson(), "add")
+        writer.next_number()
+        raise ZeroDivisionError
+    with store.reading() as reader:
+        assert reader.get(Lesson, "a") is None
+        assert reader.changes() == []
+    with store.writing(ACTOR, WHEN) as writer:
+        assert writer.next_number() == 1
+
+
+def test_an_inner_block_joins_the_outer_one(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN):
+        with store.writing(ACTOR, WHEN) as writer:
+            writer.put(lesson(), "add")
+        raise ZeroDivisionError
+    assert _get(store, Lesson, "a") is None
+
+
+def _ids(store: Store, *conditions: Any, **how: Any) -> list[str]:
+    with store.reading() as reader:
+        assert reader.count(Lesson, *conditions) == len(reader.select(Lesson, *conditions))
+        return [each.id for each in reader.select(Lesson, *conditions, **how)]
+
+
+def test_conditions_choose_and_order_sorts(store: Store) -> None:
+    _put(
+        store,
+        lesson("a", number=1, domain="code", runs=("r1",), tags=("x",), importance=0.1),
+        lesson(
+            "b", number=2, domain="code", runs=("r1", "r2", "r3"), faded=1, tags=("x", "y"), importance=0.9
+        ),
+        lesson(
+            "c", number=3, domain="writing", runs=("r1", "r2", "r3"), status=Status.ACTIVE, importance=0.5
+        ),
+    )
+    assert _ids(store, equals("domain", "code"), order=("number",)) == ["a", "b"]
+    assert _ids(store, differs("domain", "code")) == ["c"]
+    assert _ids(store, equals("status", Status.ACTIVE)) == ["c"]
+    assert _ids(store, at_least("frequency", 2), order=("-frequency",)) == ["c", "b"]
+    assert _ids(store, at_most("importance", 0.5), order=("-importance",)) == ["c", "a"]
+    assert _ids(store, has("tags", "y")) == ["b"]
+    assert _ids(store, has("runs", "r2"), order=("number",)) == ["b", "c"]
+    assert _ids(store, one_of("id", ("a", "c")), order=("-number",)) == ["c", "a"]
+    assert _ids(store, one_of("id", ())) == []
+    either = any_of((equals("domain", "writing"),), (has("tags", "x"), at_least("frequency", 2)))
+    assert _ids(store, either, order=("number",)) == ["b", "c"]
+    assert _ids(store, order=("number",), limit=2) == ["a", "b"]
+
+
+def test_an_unknown_field_is_refused(store: Store) -> None:
+    with pytest.raises(LookupError), store.reading() as reader:
+        reader.select(Lesson, equals("id = '' OR 1", "x"))
+
+
+def test_numbers_are_never_given_twice(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        assert [writer.next_number(), writer.next_number()] == [1, 2]
+        writer.reserve_number(40)
+        writer.reserve_number(7)
+        assert writer.next_number() == 41
+
+
+@pytest.mark.req("N5")
+def test_every_change_is_in_the_ledger_with_its_actor(store: Store) -> None:
+    _put(store, lesson())
+    _put(store, lesson(summary="Other words"), verb="edit")
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.remove(Lesson, "a", "erase")
+    with store.reading() as reader:
+        changes = reader.changes(record_id="a")
+        assert [change.entry.verb for change in changes] == ["add", "edit", "erase"]
+        assert {change.entry.actor for change in changes} == {ACTOR}
+        assert [change.after and change.after["summary"] for change in changes] == [
+            "Check the null",
+            "Other words",
+            None,
+        ]
+        assert [change.entry.previous for change in changes][1:] == [c.entry.hash for c in changes][:-1]
+        assert reader.verify().is_whole
+
+
+@pytest.mark.req("N5")
+def test_a_whole_ledger_verifies_with_every_kind_of_record(store: Store) -> None:
+    _put(store, *RECORDS)
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.put_events("r1", [Event(run="r1", seq=1), Event(run="r1", seq=2)], "capture")
+    with store.reading() as reader:
+        found = reader.verify()
+        assert (found.entries, found.erased, found.problems) == (5, 0, ())
+
+
+def test_events_are_kept_in_order_and_only_once(store: Store) -> None:
+    events = [
+        Event(
+            run="r1",
+            seq=seq,
+            kind=EventKind.TOOL_CALL,
+            time=WHEN + timedelta(seconds=seq),
+            tool="bash",
+            exit_code=seq,
+            is_error=bool(seq),
+            duration_s=0.5,
+            findings=(finding("x"),),
+        )
+        for seq in (0, 1, 2)
+    ]
+    with store.writing(ACTOR, WHEN) as writer:
+        assert writer.put_events("r1", reversed(events), "capture") == 3
+        assert writer.put_events("r1", events, "capture") == 0
+        longer = [*events[:2], replace(events[2], output="more"), Event(run="r1", seq=3)]
+        assert writer.put_events("r1", longer, "capture") == 2
+        assert writer.put_events("r1", [], "capture") == 0
+    with store.reading() as reader:
+        assert reader.select(Event, equals("run", "r1"), order=("seq",)) == longer
+        assert len(reader.changes(record_id="r1")) == 2
+        assert reader.verify().is_whole
+
+
+def test_tallies_follow_briefs_and_verdicts(store: Store) -> None:
+    later = WHEN + timedelta(days=1)
+    _put(
+        store,
+        Brief(id="b1", time=later, lessons=("a", "b")),
+        Brief(id="b2", time=WHEN, lessons=("a",)),
+        Verdict(run="r1", lesson="a", time=WHEN, effect=Effect.HELPFUL),
+        Verdict(run="r2", lesson="a", time=WHEN, effect=Effect.HELPFUL),
+        Verdict(run="r3", lesson="a", time=WHEN, effect=Effect.IGNORED),
+    )
+    _put(store, Verdict(run="r2", lesson="a", time=WHEN, effect=Effect.INEFFECTIVE))
+
+    def check() -> None:
+        with store.reading() as reader:
+            tally = reader.tallies(["a", "b", "c"])
+            assert "c" not in tally
+            counted = tally["a"]
+            assert (counted.used, counted.last_used) == (2, later)
+            assert (counted.helpful, counted.ineffective, counted.ignored) == (1, 1, 1)
+            assert tally["b"].used == 1
+
+    check()
+    store.reindex()
+    check()
+
+
+def test_the_text_index_finds_words_within_a_scope(store: Store) -> None:
+    _put(
+        store,
+        lesson("a", number=1, summary="Null checks are missing", domain="code"),
+        lesson("b", number=2, summary="Null and void", domain="law & order"),
+        Episode(id="r1", task="Add null checks"),
+    )
+
+    def find(*words: str, **how: Any) -> list[str]:
+        with store.reading() as reader:
+            hits = reader.search(words, **{"kinds": ("lesson",), "scope": (), "limit": 9, **how})
+            assert all(hit.score > 0 for hit in hits)
+            return [hit.id for hit in hits]
+
+    assert sorted(find("null")) == ["a", "b"]
+    assert find("null", "checks")[0] == "a"
+    assert find("null", scope=(scope_token("domain", "law & order"),)) == ["b"]
+    assert find("null", kinds=("episode",)) == ["r1"]
+    assert sorted(find("null", kinds=())) == ["a", "b", "r1"]
+    assert find("nowhere") == []
+    assert find() == []
+    _put(store, lesson("a", number=1, summary="Something else"), verb="edit")
+    assert find("null") == ["b"]
+    store.reindex()
+    assert find("null") == ["b"]
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.remove(Lesson, "b", "erase")
+    assert find("null") == []
+
+
+@given(st.text())
+def test_no_word_breaks_the_text_index(tmp_path_factory: pytest.TempPathFactory, word: str) -> None:
+    for opener in ENGINES.values():
+        store = opener(tmp_path_factory.mktemp("store"))
+        with store.reading() as reader:
+            assert reader.search([word], kinds=(), scope=(), limit=3) == []
+        store.close()
+
+
+def test_runs_are_counted_by_their_numbers(store: Store) -> None:
+    _put(store, Episode(id="r1", number=1), Episode(id="r2", status=EpisodeStatus.FAILED))
+    with store.reading() as reader:
+        assert reader.run_count() == 1
+
+
+def test_settings_belong_to_the_bank(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.set_setting("bank_id", "one")
+        writer.set_setting("bank_id", "two")
+    with store.reading() as reader:
+        assert (reader.setting("bank_id"), reader.setting("nothing")) == ("two", "")

@@ -1,0 +1,417 @@
+"""The command line, as real processes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tests.samples import DOCUMENT_LESSONS, run_lines, write_jsonl
+
+NULLS = {
+    "severity": "warning",
+    "description": "Missing null checks in API response handlers",
+    "category": "code",
+}
+
+
+@pytest.fixture
+def bank_cli(archivist: Command) -> Command:
+    """Run the command in a project that has a bank."""
+    assert archivist("init").code == 0
+    return archivist
+
+
+def _json(ran: Any) -> Any:
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+# Starting
+
+
+def test_init_makes_a_bank_once_and_keeps_it_out_of_git(archivist: Command, project: Path) -> None:
+    assert archivist("init").out == "Made a bank: .archivist/memory.db\n"
+    assert archivist("init").out.startswith("There is a bank already")
+    assert (project / ".archivist" / ".gitignore").read_text() == "memory.db*\n"
+    assert _json(archivist("init", "--json")) == {"bank": ".archivist/memory.db", "created": False}
+
+
+@pytest.mark.req("F10")
+@pytest.mark.parametrize("words", [["brief"], ["brief", "--run", "r1"], ["run", "start", "--run", "r1"]])
+def test_without_a_bank_a_brief_is_empty_and_exits_0(
+    archivist: Command, project: Path, words: list[str]
+) -> None:
+    ran = archivist(*words)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert list(project.iterdir()) == []
+    assert _json(archivist(*words, "--json"))["lessons"] == []
+
+
+def test_without_a_bank_everything_else_says_what_to_do(archivist: Command) -> None:
+    ran = archivist("lessons", "list")
+    assert ran.code == 5
+    assert ran.err.splitlines() == [ran.err.splitlines()[0], "hint: archivist init makes one"]
+    assert ran.err.startswith("archivist: no bank at ")
+
+
+def test_the_bank_of_a_folder_above_is_found(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "Prefer small commits")
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    assert "Prefer small commits" in bank_cli("brief", cwd=below).out
+    assert "Prefer small commits" in bank_cli("--bank", str(project), "brief", cwd=Path("/")).out
+    assert "Prefer small commits" in bank_cli("brief", cwd=Path("/"), ARCHIVIST_BANK=str(project)).out
+
+
+# The loop of the document
+
+
+@pytest.mark.req("F7")
+def test_the_documents_lessons_come_back_in_its_table(bank_cli: Command, project: Path) -> None:
+    write_jsonl(project / "lessons.jsonl", DOCUMENT_LESSONS)
+    assert bank_cli("import", "lessons.jsonl").out == "lessons: 4 new, 0 merged, 0 the same\n"
+    assert bank_cli("lessons", "list").out == (
+        "ID     Freq  Type            Domain   Description\n"
+        "m-001  2     pattern         writing  Timeline references must match story start day\n"
+        "m-002  1     preference      general  User prefers single bundled PR over many small ones\n"
+        "m-003  3     archetype_hint  writing  Voice drift most common in long monologue passages\n"
+        "m-004  1     anti_pattern    code     "
+        "Splitting auth middleware into per-route handlers causes duplication\n"
+    )
+
+
+@pytest.mark.req("F3", "F4", "F5", "F6", "F8", "F9", "F12", "F13")
+def test_the_whole_story_of_a_lesson(bank_cli: Command, project: Path) -> None:
+    def finish(run: str, *findings: dict[str, Any]) -> Any:
+        write_jsonl(project / f"{run}.jsonl", run_lines(run, *findings))
+        return _json(bank_cli("run", "finish", f"{run}.jsonl", "--json"))["runs"][0]
+
+    assert bank_cli("run", "start", "--run", "r1", "--domain", "code").out == ""
+    assert finish("r1", NULLS)["created"] == 1
+    assert bank_cli("brief", "--domain", "code").out == ""
+    assert [lesson["frequency"] for lesson in finish("r2", NULLS)["lessons"]] == [2]
+    told = bank_cli("run", "start", "--run", "r3", "--domain", "code", "--task", "Parser")
+    assert told.out == (
+        "## Known Issues (from past runs)\n"
+        "- Missing null checks in API response handlers [seen 2x, guardian]\n"
+    )
+    assert [verdict["effect"] for verdict in finish("r3")["verdicts"]] == ["helpful"]
+    bank_cli("brief", "--run", "r4")
+    assert [verdict["effect"] for verdict in finish("r4", NULLS)["verdicts"]] == ["ineffective"]
+    report = _json(bank_cli("audit", "report", "--json"))
+    assert (report["total"]["helpful"], report["total"]["ineffective"]) == (1, 1)
+    assert _json(bank_cli("audit", "check", "r4", "--json"))["verdicts"] == [
+        {"lesson": "m-001", "effect": "ineffective"}
+    ]
+    faded = [finish(f"quiet-{number}") for number in range(30)]
+    assert [place for place, each in enumerate(faded) if each["faded"]] == [9, 19]
+    assert [place for place, each in enumerate(faded) if each["archived"]] == [29]
+    assert bank_cli("lessons", "list").out.count("m-001") == 0
+    assert "archived" in bank_cli("lessons", "list", "--all").out
+    story = bank_cli("lessons", "history", "m-001").out
+    for part in (
+        "frequency 1 → 2,",
+        "status candidate → active",
+        "frequency 3 → 2",
+        "frequency 1 → 0",
+        "archived",
+    ):
+        assert part in story
+    assert bank_cli("verify").out.startswith("The ledger is whole")
+
+
+@pytest.mark.req("F3")
+def test_extract_and_decay_are_the_single_steps(bank_cli: Command, project: Path) -> None:
+    write_jsonl(
+        project / "r1.jsonl", run_lines("r1", NULLS, {"severity": "info", "description": "Rename it"})
+    )
+    first = _json(bank_cli("extract", "r1.jsonl", "--json"))
+    assert (first["created"], first["updated"], first["slight"]) == (1, 0, 1)
+    again = _json(bank_cli("extract", "r1.jsonl", "--json"))
+    assert (again["created"], again["updated"]) == (0, 0)
+    assert _json(bank_cli("decay", "--run", "r1", "--json"))["was_counted"] is True
+    assert _json(bank_cli("decay", "--run", "r1", "--json"))["was_counted"] is False
+
+
+@pytest.mark.req("F14")
+def test_a_regression_is_reported_with_exit_code_1(bank_cli: Command, project: Path) -> None:
+    write_jsonl(project / "r1.jsonl", run_lines("r1", NULLS, fixed=[NULLS["description"]]))
+    write_jsonl(project / "r2.jsonl", run_lines("r2", NULLS))
+    assert bank_cli("run", "finish", "r1.jsonl", "--fail-on-regression").code == 0
+    assert bank_cli("audit", "regressions", "r1").code == 0
+    ran = bank_cli("run", "finish", "r2.jsonl", "--fail-on-regression")
+    assert ran.code == 1
+    assert "regression: Missing null checks in API response handlers (fixed in r1)" in ran.out
+    assert bank_cli("run", "finish", "r2.jsonl").code == 0
+    ran = bank_cli("audit", "regressions", "r2", "--json")
+    assert (ran.code, json.loads(ran.out)["regressions"][0]["fixed_in"]) == (1, "r1")
+
+
+@pytest.mark.req("F7")
+def test_lessons_are_added_edited_shown_and_forgotten(bank_cli: Command) -> None:
+    assert (
+        bank_cli("lessons", "add", "Use tabs", "--domain", "code", "--tag", "style").out
+        == "m-001  Use tabs\n"
+    )
+    edited = _json(
+        bank_cli("lessons", "edit", "m-001", "--summary", "Use spaces", "--importance", ".9", "--json")
+    )
+    assert (edited["summary"], edited["importance"], edited["tags"]) == ("Use spaces", 0.9, ["style"])
+    shown = bank_cli("lessons", "show", "m-001").out
+    assert shown.startswith("m-001  Use spaces\n")
+    assert "importance            0.9" in shown
+    assert bank_cli("lessons", "forget", "m-001").out == "1 lesson archived: m-001\n"
+    assert bank_cli("lessons", "list").out == "ID  Freq  Type  Domain  Description\n"
+    assert bank_cli("undo", "m-001").out == "m-001: taken back\n"
+    assert [row["verb"] for row in _json(bank_cli("lessons", "history", "m-001", "--json"))["history"]] == [
+        "add", "edit", "forget", "undo 3"
+    ]  # fmt: skip
+    assert bank_cli("lessons", "list", "--matching", "spaces").out.count("m-001") == 1
+    assert bank_cli("lessons", "list", "--tag", "nothing").out.count("m-001") == 0
+
+
+def test_forgetting_several_is_all_or_none(bank_cli: Command) -> None:
+    bank_cli("lessons", "add", "One")
+    assert bank_cli("lessons", "forget", "m-001", "m-404").code == 3
+    assert "m-001" in bank_cli("lessons", "list").out
+
+
+@pytest.mark.req("A3")
+def test_the_global_bank_serves_every_project(bank_cli: Command, tmp_path: Path) -> None:
+    bank_cli("lessons", "add", "--global", "Sign your commits")
+    bank_cli("lessons", "add", "Use tabs")
+    assert bank_cli("brief").out.splitlines()[1:] == [
+        "- Use tabs [seen 1x, user_feedback]",
+        "- Sign your commits [seen 1x, user_feedback, global]",
+    ]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert "Sign your commits" in bank_cli("brief", cwd=elsewhere).out
+    assert "Use tabs" not in bank_cli("brief", cwd=elsewhere).out
+    told = _json(bank_cli("brief", "--json"))
+    assert [lesson["is_global"] for lesson in told["lessons"]] == [False, True]
+    assert bank_cli("lessons", "list", "--global", "--json").out.count('"global"') == 1
+
+
+def test_a_bank_under_home_is_not_taken_for_a_project(archivist: Command, home: Path) -> None:
+    below = home / "src" / "app"
+    below.mkdir(parents=True)
+    archivist("init", "--global")
+    assert archivist("lessons", "list", cwd=below).code == 5
+
+
+# Files
+
+
+@pytest.mark.req("A3", "N10")
+def test_export_import_and_share(bank_cli: Command, project: Path, tmp_path: Path) -> None:
+    write_jsonl(project / "lessons.jsonl", DOCUMENT_LESSONS)
+    bank_cli("import", "lessons.jsonl")
+    assert "lessons.jsonl  4 lines" in bank_cli("export", "out").out
+    other = tmp_path / "other"
+    other.mkdir()
+    bank_cli("init", cwd=other)
+    assert bank_cli("import", str(project / "out"), cwd=other).code == 0
+    bank_cli("export", "out", cwd=other)
+    for path in (project / "out").iterdir():
+        assert path.read_bytes() == (other / "out" / path.name).read_bytes()
+    assert (
+        bank_cli("share", "shared").out
+        == "took in 0 lessons and 0 audit records; wrote 4 lessons to shared\n"
+    )
+    reflective = bank_cli("export", "camel", "--shape", "reflective")
+    assert reflective.code == 0
+    assert '"createdAt"' in (project / "camel" / "lessons.jsonl").read_text()
+
+
+# Bad input
+
+
+def _bad(archivist: Command, project: Path, content: bytes, *words: str) -> Any:
+    (project / "bad.jsonl").write_bytes(content)
+    return archivist("extract", "bad.jsonl", *words)
+
+
+GOOD = json.dumps(run_lines("r1", NULLS)[1]).encode()
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b"{broken", "not JSON"),
+        (b"\x00\x01\xfe\xff", "not"),
+        (GOOD.replace(b"warning", b"awful"), "severity: 'awful' is not one of bug, warning, info"),
+        (GOOD.replace(b'"run_id": "r1"', b'"run_id": ""'), "run_id: missing"),
+    ],
+)
+def test_a_broken_line_is_named_and_the_good_ones_are_taken(
+    bank_cli: Command, project: Path, bad: bytes, reason: str
+) -> None:
+    ran = _bad(bank_cli, project, bad + b"\n" + GOOD + b"\n")
+    assert ran.code == 7
+    assert f"archivist: bad.jsonl:1: {reason}" in ran.err or reason in ran.err
+    assert "hint: 1 line was left out" in ran.err
+    assert bank_cli("lessons", "list").out.count("m-001") == 1
+
+
+def test_strict_refuses_all(bank_cli: Command, project: Path) -> None:
+    ran = _bad(bank_cli, project, b"{broken\n" + GOOD, "--strict")
+    assert ran.code == 4
+    assert "nothing was taken; the first: bad.jsonl:1: not JSON" in ran.err
+    assert bank_cli("lessons", "list", "--all").out.count("m-0") == 0
+    write_jsonl(project / "l.jsonl", [{**DOCUMENT_LESSONS[0], "type": "hunch"}, DOCUMENT_LESSONS[1]])
+    ran = bank_cli("import", "l.jsonl", "--strict")
+    assert (ran.code, "l.jsonl:1: type: 'hunch' is not one of" in ran.err) == (4, True)
+    assert bank_cli("lessons", "list", "--all").out.count("m-0") == 0
+    ran = bank_cli("import", "l.jsonl")
+    assert (ran.code, ran.out) == (7, "lessons: 1 new, 0 merged, 0 the same\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"", 4), (b"\xef\xbb\xbf" + GOOD + b"\r\n", 0), (gzip.compress(GOOD), 0)]
+)
+def test_empty_bom_and_gzip_files(bank_cli: Command, project: Path, content: bytes, code: int) -> None:
+    ran = _bad(bank_cli, project, content)
+    assert ran.code == code
+    assert ("is empty" in ran.err) == (code == 4)
+
+
+def test_a_folder_and_a_missing_file_are_clear_errors(bank_cli: Command, project: Path) -> None:
+    (project / "folder").mkdir()
+    for name, reason in (("folder", "is a folder"), ("nothing.jsonl", "no such file")):
+        ran = bank_cli("extract", name)
+        assert (ran.code, reason in ran.err, "Traceback" in ran.err) == (4, True, False)
+    assert "no *.jsonl files" in bank_cli("import", "folder").err
+
+
+def test_a_file_that_is_no_bank_is_left_alone(archivist: Command, project: Path) -> None:
+    (project / ".archivist").mkdir()
+    file = project / ".archivist" / "memory.db"
+    file.write_text("shopping list " * 100)
+    for words in (("brief",), ("init",), ("lessons", "list")):
+        ran = archivist(*words)
+        assert (ran.code, "is not a bank" in ran.err) == (5, True)
+    assert file.read_text() == "shopping list " * 100
+
+
+def test_a_locked_bank_is_said_to_be_locked(bank_cli: Command, project: Path) -> None:
+    (project / ".archivist" / "config.toml").write_text("[store]\nbusy_timeout_s = 0.2\n")
+    code = (
+        "import apsw, sys; db = apsw.Connection('.archivist/memory.db'); db.execute('BEGIN IMMEDIATE');"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    ran = bank_cli("lessons", "add", "One")
+    assert (ran.code, "was locked by another process for more than 0.2 s" in ran.err) == (6, True)
+    assert "hint: try again" in ran.err
+    holder.communicate()
+    assert bank_cli("lessons", "add", "One").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (["lesson"], 2, "hint: did you mean 'lessons'?"),
+        (["lessons", "add"], 2, ""),
+        (["lessons", "add", "x", "--type", "hunch"], 2, "hunch"),
+        (["lessons", "add", "x", "--importance", "7"], 4, "importance: 7 is not between 0 and 1"),
+        (["lessons", "edit", "m-001"], 2, "nothing to change"),
+        (["lessons", "show", "m-404"], 3, "no lesson 'm-404'"),
+        (["audit", "check", "nobody"], 3, "no run 'nobody'"),
+        (["undo", "nobody"], 3, "nothing to undo for 'nobody'"),
+        (["run", "finish"], 2, "name the run's event files"),
+        (["--actor", "robot", "lessons", "list"], 4, "unknown actor kind 'robot'"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_a_hint(
+    bank_cli: Command, words: list[str], code: int, hint: str
+) -> None:
+    ran = bank_cli(*words)
+    assert (ran.code, ran.out) == (code, "")
+    assert hint in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_bad_configuration_is_named(bank_cli: Command, project: Path) -> None:
+    (project / ".archivist" / "config.toml").write_text("[breif]\nmax_lessons = 1\n")
+    ran = bank_cli("brief")
+    assert (ran.code, ran.err.count("\n")) == (4, 2)
+    assert "did you mean 'brief'?" in ran.err
+
+
+# The edge itself
+
+
+def _imported(project: Path, words: list[str], modules: set[str]) -> list[str]:
+    """Run a command in a fresh process and return which of the modules it imported."""
+    code = (
+        "import sys\nfrom archivist.edges.cli.main import main\n"
+        f"try:\n    main({words!r})\nexcept SystemExit:\n    pass\n"
+        f"print('IMPORTED', *sorted({modules!r} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+    return done.stdout.rpartition("IMPORTED")[2].split()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["lessons", "--help"], ["brief", "--help"]])
+def test_help_imports_neither_the_store_nor_numpy(words: list[str], project: Path) -> None:
+    heavy = {"apsw", "numpy", "msgspec", "rapidfuzz", "archivist.bank", "archivist.stores"}
+    assert _imported(project, words, heavy) == []
+
+
+def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "One")
+    heavy = {"numpy", "msgspec", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.age"}
+    assert _imported(project, ["brief"], heavy) == []
+
+
+def test_every_command_has_help_and_a_table_entry(archivist: Command) -> None:
+    from archivist.edges.cli.main import COMMANDS
+
+    listed = archivist("--help").out
+    for name, (_, text) in COMMANDS.items():
+        assert f"  {name}" in listed
+        assert text.split(":")[0] in " ".join(listed.split())
+        assert archivist(name, "--help").code == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_and_completes(archivist: Command, shell: str) -> None:
+    assert "_ARCHIVIST_COMPLETE" in archivist("completion", shell).out
+    found = archivist(_ARCHIVIST_COMPLETE="bash_complete", COMP_WORDS="archivist les", COMP_CWORD="1")
+    assert found.out == "plain,lessons\n"
+
+
+def test_a_reader_that_goes_away_is_no_error(bank_cli: Command, project: Path) -> None:
+    for number in range(20):
+        bank_cli("lessons", "add", f"Lesson {number}")
+    done = subprocess.run(
+        f"{Path(sys.executable).parent}/archivist lessons list --json | head -1",
+        shell=True,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_status_counts_what_there_is(bank_cli: Command) -> None:
+    bank_cli("lessons", "add", "One")
+    assert _json(bank_cli("status", "--json"))["active_lessons"] == 1
+    assert "active lessons       1" in bank_cli("status").out

@@ -1,0 +1,248 @@
+"""The SQLite engine: its file, its upgrades, its refusals."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from tests.samples import WHEN, lesson
+
+from archivist import Bank
+from archivist.config import Config, StoreRules
+from archivist.errors import (
+    BankLockedError,
+    BankReadOnlyError,
+    BankTooNewError,
+    NoBankError,
+    NotABankError,
+)
+from archivist.records import Actor, ActorKind, Lesson
+from archivist.stores.rows import mapping
+from archivist.stores.sqlite import SqliteStore
+from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
+
+ACTOR = Actor(ActorKind.HUMAN)
+
+
+def _execute(path: Path, sql: str) -> list[Any]:
+    # By the library that the store uses: two copies of SQLite in one process miss each other's locks.
+    db = apsw.Connection(str(path))
+    rows = db.execute(sql).fetchall()
+    db.close()
+    return rows
+
+
+@pytest.mark.req("M7")
+def test_a_bank_is_one_file_in_wal_mode_for_its_owner_only(bank: Bank) -> None:
+    bank.add("Prefer small commits")
+    assert stat.S_IMODE(bank.path.stat().st_mode) == 0o600
+    assert _execute(bank.path, "PRAGMA journal_mode") == [("wal",)]
+    assert _execute(bank.path, "PRAGMA application_id") == [(APPLICATION_ID,)]
+
+
+def test_the_pragmas_of_the_design_are_set(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "memory.db", create=True)
+    assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert store._db.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
+    store.close()
+
+
+def test_an_older_bank_is_upgraded_in_place_and_keeps_its_records(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    old = SqliteStore.open(path, create=True, migrations=())
+    old.close()
+    db = apsw.Connection(str(path))
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, position INTEGER) STRICT")
+    for place, migration in enumerate(MIGRATIONS[:2]):
+        migration.apply(db)
+        db.execute("INSERT INTO migrations VALUES (?, ?)", (migration.name, place))
+    how = mapping(Lesson)
+    marks = ", ".join("?" * len(how.columns))
+    db.execute(
+        f"INSERT INTO lessons ({', '.join(how.columns)}) VALUES ({marks})",  # noqa: S608
+        how.to_row(lesson("old", summary="Kept since the first version")),
+    )
+    db.close()
+
+    store = SqliteStore.open(path)
+    with store.reading() as reader:
+        assert reader.get(Lesson, "old") == lesson("old", summary="Kept since the first version")
+        hits = reader.search(["version"], kinds=("lesson",), scope=(), limit=5)
+        assert [hit.id for hit in hits] == ["old"]
+    store.close()
+
+
+def test_a_newer_bank_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    future = Migration("add telepathy", lambda _db: None)
+    SqliteStore.open(path, create=True, migrations=(*MIGRATIONS, future)).close()
+    with pytest.raises(BankTooNewError, match=r"newer Archivist.*'add telepathy'") as caught:
+        SqliteStore.open(path)
+    assert "upgrade" in caught.value.hint
+
+
+def test_a_migration_that_fails_leaves_the_bank_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore.open(path, create=True).close()
+
+    def half(db: apsw.Connection) -> None:
+        db.execute("CREATE TABLE half (a)")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        SqliteStore.open(path, migrations=(*MIGRATIONS, Migration("half", half)))
+    assert _execute(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'") == [(0,)]
+    SqliteStore.open(path).close()
+
+
+def test_a_missing_bank_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(NoBankError):
+        Bank.open(tmp_path, create=False)
+
+
+def test_text_is_not_a_bank(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_text("this is a shopping list, not a database, and long enough to have a header" * 20)
+    with pytest.raises(NotABankError, match="not a SQLite file"):
+        Bank.open(path)
+
+
+def test_another_programs_database_is_not_a_bank_and_stays_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.db"
+    _execute(path, "CREATE TABLE recipes (name)")
+    before = path.read_bytes()
+    with pytest.raises(NotABankError, match="another program"):
+        Bank.open(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_no_bank_unless_one_is_to_be_made(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.touch()
+    with pytest.raises(NotABankError, match="empty"):
+        Bank.open(path, create=False)
+    Bank.open(path).close()
+
+
+def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -> None:
+    Bank.open(tmp_path).close()
+    hasty = Bank.open(tmp_path, config=Config(store=StoreRules(busy_timeout_s=0.1)))
+    db = apsw.Connection(str(hasty.path))
+    db.execute("BEGIN IMMEDIATE")
+    with pytest.raises(BankLockedError, match=r"more than 0\.1 s"):
+        hasty.add("Never written")
+    assert hasty.status()["active_lessons"] == 0
+    db.execute("ROLLBACK")
+    hasty.add("Written at last")
+    db.close()
+    hasty.close()
+
+
+_AS_NOBODY = """
+import os, sys
+import archivist.stores.sqlite, archivist.age.promotion, archivist.records.shapes, archivist.recall.keywords
+from archivist import Bank
+from archivist.errors import BankReadOnlyError
+os.setgid(65534); os.setuid(65534)
+bank = Bank.open(sys.argv[1], create=False)
+print(bank.brief().text, end="")
+try:
+    bank.add("No")
+except BankReadOnlyError as error:
+    print(error.code)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to become somebody without permission")
+def test_a_read_only_bank_can_be_read_and_says_that_it_cannot_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    bank = Bank.open(folder)
+    bank.add("Prefer small commits")
+    bank.close()
+    for path in (folder, folder / ".archivist", bank.path):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for parent in folder.parents:
+        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):  # noqa: S108
+            parent.chmod(parent.stat().st_mode | 0o055)
+    done = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert "Prefer small commits [seen 1x, user_feedback]" in done.stdout, done.stderr
+    assert done.stdout.endswith("bank_read_only\n")
+
+
+def test_a_bank_where_no_file_can_be_made_is_said_to_be_read_only(tmp_path: Path) -> None:
+    (tmp_path / "wall").write_text("a file where a folder should be")
+    with pytest.raises(BankReadOnlyError):
+        Bank.open(tmp_path / "wall" / "project")
+
+
+@pytest.mark.req("N5")
+def test_the_ledger_cannot_be_rewritten_in_place(bank: Bank) -> None:
+    bank.add("Prefer small commits")
+    db = apsw.Connection(str(bank.path))
+    for statement in ("UPDATE ledger SET verb = 'x'", "DELETE FROM ledger"):
+        with pytest.raises(apsw.ConstraintError, match="append-only"):
+            db.execute(statement)
+    db.close()
+
+
+@pytest.mark.req("N5")
+@pytest.mark.parametrize(
+    ("tampering", "complaint"),
+    [
+        ("UPDATE lessons SET summary = 'other'", "lesson ID is not as entry 1 left it"),
+        ("DELETE FROM lessons", "lesson ID of entry 1 is missing"),
+        ("UPDATE ledger_payloads SET payload = '{}' WHERE seq = 1", "the payload of entry 1 was changed"),
+        (
+            "DROP TRIGGER ledger_keeps; UPDATE ledger SET actor_name = 'eve' WHERE seq = 1",
+            "entry 1 does not fit its seal",
+        ),
+        (
+            "DROP TRIGGER ledger_stays; DELETE FROM ledger_payloads; DELETE FROM ledger WHERE seq = 2",
+            "verdict",
+        ),
+        (
+            "DROP TRIGGER ledger_stays; DELETE FROM ledger_payloads; DELETE FROM ledger WHERE seq = 1",
+            "entry 1 is missing",
+        ),
+    ],
+)
+def test_tampering_is_found(bank: Bank, tampering: str, complaint: str) -> None:
+    added = bank.add("Prefer small commits")
+    from archivist.records import Effect, Verdict
+
+    with bank.transaction() as writer:
+        writer.put(Verdict(run="r", lesson=added.id, time=WHEN, effect=Effect.HELPFUL), "judge")
+    assert bank.verify().is_whole
+    _execute(bank.path, tampering)
+    found = bank.verify()
+    assert any(complaint.replace("ID", added.id) in problem for problem in found.problems), found.problems
+
+
+@pytest.mark.req("N5")
+def test_an_erased_payload_leaves_the_chain_whole_and_shows(bank: Bank) -> None:
+    added = bank.add("Prefer small commits")
+    bank.edit(added.id, summary="Prefer tiny commits")
+    _execute(bank.path, "DELETE FROM ledger_payloads WHERE seq = 1")
+    found = bank.verify()
+    assert (found.is_whole, found.entries, found.erased) == (True, 2, 1)
+    assert [change.is_erased for change in bank.history("m-001")] == [True, False]
+
+
+def test_threads_of_one_process_can_share_a_bank(bank: Bank) -> None:
+    threads = [threading.Thread(target=lambda: [bank.add("Same words") for _ in range(20)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bank.status()["active_lessons"] == 80
+    assert bank.verify().is_whole
