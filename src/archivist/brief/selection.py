@@ -19,6 +19,15 @@ class Chosen:
     is_global: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A brief: its text, the lessons in it, and the record's id when it was recorded."""
+
+    text: str
+    chosen: tuple[Chosen, ...]
+    brief_id: str = ""
+
+
 def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> bool:
     """Say whether an active lesson is for this domain and role.
 

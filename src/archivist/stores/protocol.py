@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from archivist.records import Actor, Event, Tally
 from archivist.stores.filters import Condition
-from archivist.stores.ledger import Change, Verification
+
+if TYPE_CHECKING:
+    from archivist.records import Actor, Event, Tally
+    from archivist.stores.ledger import Change, Verification
 
 R = TypeVar("R")
 

@@ -11,25 +11,30 @@ from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 from archivist.clock import to_text
-from archivist.records import Brief, Episode, Event, Lesson, Verdict
 from archivist.records.plain import canonical, decoder, to_plain, types_of
 
 R = TypeVar("R")
 
 # The kinds that a store keeps; the name is the table's, and the ledger's word for the kind is its singular.
-TABLES: dict[type, str] = {
-    Lesson: "lessons",
-    Episode: "episodes",
-    Event: "events",
-    Brief: "briefs",
-    Verdict: "verdicts",
+TABLES = {
+    "Lesson": "lessons",
+    "Episode": "episodes",
+    "Event": "events",
+    "Brief": "briefs",
+    "Verdict": "verdicts",
 }
-KINDS: dict[str, type] = {table.removesuffix("s"): record for record, table in TABLES.items()}
+
+
+def kinds() -> dict[str, type[Any]]:
+    """Return the records that have ledger entries of their own, by the ledger's word for them."""
+    from archivist.records import Brief, Episode, Lesson, Verdict
+
+    return {kind_of(record): record for record in (Lesson, Episode, Brief, Verdict)}
 
 
 def kind_of(record: type) -> str:
     """Return the ledger's word for a record: `lesson`, `episode`, …"""
-    return TABLES[record].removesuffix("s")
+    return TABLES[record.__name__].removesuffix("s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ _MAPPINGS: dict[str, Mapping[Any]] = {}
 
 def mapping(record: type[R]) -> Mapping[R]:
     """Return the mapping of one kind of record."""
-    table = TABLES[record]
+    table = TABLES[record.__name__]
     if table not in _MAPPINGS:
         _MAPPINGS[table] = _map(record)
     return _MAPPINGS[table]
@@ -83,7 +88,7 @@ def _map(record: type[R]) -> Mapping[R]:
     derived = "id" not in types
     return Mapping(
         record=record,
-        table=TABLES[record],
+        table=TABLES[record.__name__],
         columns=(("id",) if derived else ()) + tuple(types),
         encoders=tuple(encode for encode, _ in codecs),
         decoders=tuple(decode for _, decode in codecs),

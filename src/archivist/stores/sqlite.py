@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -25,7 +26,9 @@ from archivist.errors import (
 from archivist.records import Actor
 from archivist.stores.sqlite_reader import SqliteReader
 from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
-from archivist.stores.sqlite_writer import SqliteWriter, refill
+
+if TYPE_CHECKING:
+    from archivist.stores.sqlite_writer import SqliteWriter
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -95,6 +98,8 @@ class SqliteStore:
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
+            from archivist.stores.sqlite_writer import SqliteWriter
+
             self._db.execute("BEGIN IMMEDIATE")
             self._writer = SqliteWriter(self._db, actor, now)
             try:
@@ -109,6 +114,8 @@ class SqliteStore:
 
     def reindex(self) -> None:
         """Build the text index and the tallies again from the records."""
+        from archivist.stores.sqlite_writer import refill
+
         with self._lock, _errors(self.path, self._busy_timeout_s):
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -174,6 +181,8 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
         return
     if db.readonly("main"):
         raise BankReadOnlyError(str(path))
+    from archivist.stores.sqlite_writer import refill
+
     _use_write_ahead_log(db, busy_timeout_s)
     needs_refill = False
     for migration in pending:

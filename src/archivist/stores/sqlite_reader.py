@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
 from archivist.clock import from_text
-from archivist.records import Actor, ActorKind, Brief, Episode, Event, Lesson, Tally, Verdict
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.filters import Condition
-from archivist.stores.ledger import GENESIS, Change, Entry, Verification, is_sealed, payload_hash
 from archivist.stores.protocol import Hit, batched
-from archivist.stores.rows import kind_of, mapping
-from archivist.stores.searchable import scope_token
+from archivist.stores.rows import kinds, mapping
 from archivist.stores.sqlite_sql import order_by, where
+
+if TYPE_CHECKING:
+    from archivist.records import Tally
+    from archivist.stores.ledger import Change, Entry, Verification
 
 R = TypeVar("R")
 
 # Few bound values fit into one statement; well below SQLite's own limit.
 _BATCH = 500
 _PROBLEMS_SHOWN = 20
-_LEDGERED = (Lesson, Episode, Brief, Verdict)
 _ENTRY = (
     "l.seq, l.time, l.actor_kind, l.actor_name, l.actor_role, l.verb, l.kind, l.record,"
     " l.payload_hash, l.previous, l.hash, p.payload"
@@ -67,6 +67,8 @@ class SqliteReader:
 
     def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
         """Return what briefs and verdicts say of these lessons."""
+        from archivist.records import Tally
+
         found: dict[str, Tally] = {}
         for batch in batched(lesson_ids, _BATCH):
             marks = ", ".join("?" * len(batch))
@@ -91,6 +93,8 @@ class SqliteReader:
         """Return the best records that hold any of the words and all of the scope tokens."""
         if not words:
             return []
+        from archivist.stores.searchable import scope_token
+
         quoted = ('"' + word.replace('"', '""').replace("\x00", " ") + '"' for word in words)
         parts = [f"text : ({' OR '.join(quoted)})"]
         if kinds:
@@ -107,6 +111,8 @@ class SqliteReader:
 
     def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
         """Return ledger entries in order, of one record or of all."""
+        from archivist.stores.ledger import Change
+
         clause, values = (" AND l.record = ?", [record_id]) if record_id else ("", [])
         return [
             Change(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
@@ -115,6 +121,8 @@ class SqliteReader:
 
     def verify(self) -> Verification:
         """Check every seal of the ledger, and that every record is as its last entry left it."""
+        from archivist.stores.ledger import GENESIS, Verification, is_sealed, payload_hash
+
         problems: list[str] = []
         last: dict[tuple[str, str], tuple[int, str, bool]] = {}
         previous, entries, erased = GENESIS, 0, 0
@@ -145,6 +153,8 @@ class SqliteReader:
 
     def event_digest(self, run: str) -> dict[str, object]:
         """Return the count and the sum of hashes of a run's events: what its ledger entry vouches for."""
+        from archivist.records import Event
+
         how = mapping(Event)
         total, count = 0, 0
         rows = self._db.execute(f"SELECT {', '.join(how.columns)} FROM events WHERE run = ?", (run,))
@@ -154,8 +164,9 @@ class SqliteReader:
 
     def _strays(self, last: dict[tuple[str, str], tuple[int, str, bool]]) -> Iterator[str]:
         """Name the records that are not as the ledger left them."""
-        for record in _LEDGERED:
-            kind = kind_of(record)
+        from archivist.stores.ledger import payload_hash
+
+        for kind, record in kinds().items():
             how = mapping(record)
             seen = set()
             for row in self._db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
@@ -177,6 +188,9 @@ class SqliteReader:
                 yield f"the events of run {run} are not as entry {seq} left them"
 
     def _entries(self, clause: str, values: list[Any]) -> Iterator[tuple[Entry, str | None]]:
+        from archivist.records import Actor, ActorKind
+        from archivist.stores.ledger import Entry
+
         rows = self._db.execute(
             f"SELECT {_ENTRY} FROM ledger l LEFT JOIN ledger_payloads p USING (seq)"
             f" WHERE l.seq > ?{clause} ORDER BY l.seq LIMIT ?",
@@ -214,4 +228,6 @@ _HASH_SPACE = 1 << 256
 
 def row_hash(row: Sequence[Any]) -> int:
     """Return a row's hash as a number, so that the hashes of many rows can be summed in any order."""
+    from archivist.stores.ledger import payload_hash
+
     return int(payload_hash(canonical(list(row))), 16)

@@ -148,7 +148,7 @@ def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -
 
 _AS_NOBODY = """
 import os, sys
-import archivist.stores.sqlite, archivist.age.promotion, archivist.records.shapes, archivist.recall.keywords
+import archivist.stores.sqlite, archivist.desks.briefing, archivist.desks.runs, archivist.stores.sqlite_writer
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
 os.setgid(65534); os.setuid(65534)

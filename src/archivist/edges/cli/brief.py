@@ -10,7 +10,8 @@ from archivist.edges.cli.output import json_option, print_json
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank, Told
+    from archivist.bank import Bank
+    from archivist.brief.selection import Told
 
 format_option = click.option(
     "--format",

@@ -14,8 +14,10 @@ from archivist.edges.cli.session import Session
 from archivist.records.words import EpisodeStatus
 
 if TYPE_CHECKING:
-    from archivist.bank import Aged, Bank, Finished, Told
+    from archivist.bank import Bank
+    from archivist.brief.selection import Told
     from archivist.capture.archeflow import RunLog
+    from archivist.desks.runs import Aged, Finished
     from archivist.records import Lesson
 
 _ENDED = [status for status in EpisodeStatus if status is not EpisodeStatus.RUNNING]

@@ -1,0 +1,202 @@
+"""Work on lessons: add, find, edit, retire, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from archivist.age.promotion import standing
+from archivist.errors import NotFoundError, NothingToUndoError, RecordError
+from archivist.recall.keywords import keywords
+from archivist.recall.query import LessonQuery
+from archivist.records import Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
+from archivist.records.lesson import SHORT_ID, checked
+from archivist.records.plain import decoder, from_plain, types_of
+from archivist.records.shapes import USER_FEEDBACK, to_view
+from archivist.stores.filters import Condition, any_of, equals, has, one_of
+from archivist.stores.ledger import Change, undo_target
+from archivist.stores.protocol import Reader
+from archivist.stores.rows import kinds
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+MANUAL_RUN = "manual"
+_TAGS_FROM_TEXT = 5
+_TAG_CHARACTERS = 4
+_FIXED_FIELDS = {
+    "id",
+    "number",
+    "created",
+    "updated",
+    "edited",
+    "runs",
+    "faded",
+    "status",
+    "evidence",
+    "extra",
+}
+# More hits than any query shows; the conditions are applied to them afterwards.
+_TEXT_HITS = 1000
+
+
+def find(reader: Reader, name: str) -> Lesson:
+    """Return a lesson by its short id or its global one."""
+    short = SHORT_ID.fullmatch(name.lower())
+    if short:
+        found = reader.select(Lesson, equals("number", int(short[1])), limit=1)
+        if found:
+            return found[0]
+    lesson = reader.get(Lesson, name)
+    if lesson is None:
+        raise NotFoundError("lesson", name)
+    return lesson
+
+
+def add(bank: Bank, summary: str, kind: LessonType | str, fields: dict[str, Any]) -> Lesson:
+    """Add a lesson by hand: active at once, and counted as said once."""
+    now = bank.now()
+    words = [word for word in _in_order(summary) if len(word) >= _TAG_CHARACTERS]
+    values = {
+        "id": bank.new_id(now),
+        "created": now,
+        "updated": now,
+        "edited": now,
+        "summary": summary.strip(),
+        "type": str(kind),
+        "source": Source.MANUAL.value,
+        "origin": USER_FEEDBACK,
+        "origin_run": MANUAL_RUN,
+        "runs": (MANUAL_RUN,),
+        "tags": tuple(words[:_TAGS_FROM_TEXT]),
+        "actor": bank.actor,
+    } | {name: value for name, value in fields.items() if value is not None}
+    lesson = checked(from_plain(Lesson, values))
+    with bank.transaction() as writer:
+        lesson = replace(lesson, number=writer.next_number(), unseen_from=writer.run_count())
+        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(lesson, "add")
+    return lesson
+
+
+def query(bank: Bank, asked: LessonQuery) -> list[Lesson]:
+    """Return the lessons that a query asks for: the best text matches first, else the most frequent."""
+    with bank.reading() as reader:
+        conditions = _conditions(asked)
+        if not asked.text.strip():
+            order = ("-frequency", "-importance", "number")
+            return reader.select(Lesson, *conditions, order=order, limit=asked.limit)
+        hits = reader.search(sorted(keywords(asked.text)), kinds=("lesson",), scope=(), limit=_TEXT_HITS)
+        found = {
+            lesson.id: lesson
+            for lesson in reader.select(Lesson, one_of("id", [hit.id for hit in hits]), *conditions)
+        }
+        ranked = [found[hit.id] for hit in hits if hit.id in found]
+        return ranked[: asked.limit] if asked.limit is not None else ranked
+
+
+def views(bank: Bank, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
+    """Return lessons as plain values, with what is counted for each."""
+    with bank.reading() as reader:
+        tallies = reader.tallies([lesson.id for lesson in lessons])
+        count = reader.run_count()
+        return [to_view(lesson, tallies.get(lesson.id, Tally()), count) for lesson in lessons]
+
+
+def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
+    """Change a lesson's words, scope or weight."""
+    types = types_of(Lesson)
+    values = {}
+    for field, value in changes.items():
+        if field not in types or field in _FIXED_FIELDS:
+            raise RecordError(f"{field}: cannot be edited")
+        values[field] = decoder(types[field])(value)
+    with bank.transaction() as writer:
+        lesson = find(writer, name)
+        changed = replace(lesson, **values)
+        if changed == lesson:
+            return lesson
+        now = bank.now()
+        changed = checked(replace(changed, updated=now, edited=now))
+        changed = standing(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(changed, "edit")
+    return changed
+
+
+def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
+    """Archive a lesson, or mark it as superseded by its replacement."""
+    status = Status.SUPERSEDED if replacement else Status.ARCHIVED
+    with bank.transaction() as writer:
+        lesson = find(writer, name)
+        by = find(writer, replacement).id if replacement else lesson.superseded_by
+        if by == lesson.id:
+            raise RecordError(f"lesson {name!r} cannot supersede itself")
+        if lesson.status is status and lesson.superseded_by == by:
+            return lesson
+        now = bank.now()
+        retired = replace(lesson, status=status, superseded_by=by, updated=now, edited=now)
+        writer.put(retired, verb)
+    return retired
+
+
+def record_usage(bank: Bank, names: Sequence[str], run: str) -> Brief | None:
+    """Record in one write that lessons were used."""
+    if not names:
+        return None
+    with bank.transaction() as writer:
+        ids = tuple(dict.fromkeys(find(writer, name).id for name in names))
+        now = bank.now()
+        brief = Brief(id=bank.new_id(now), time=now, run=run, lessons=ids)
+        writer.put(brief, "use")
+    return brief
+
+
+def history(bank: Bank, name: str) -> list[Change]:
+    """Return every change of a record, oldest first."""
+    with bank.reading() as reader:
+        changes = reader.changes(record_id=_record_id(reader, name))
+        if not changes:
+            raise NotFoundError("lesson", name)
+        return changes
+
+
+def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
+    """Take the last change of a record back; None when that was its making."""
+    with bank.transaction() as writer:
+        record_id = _record_id(writer, name)
+        known = kinds()
+        changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in known]
+        target = undo_target(changes)
+        if target is None or (target[1] is not None and target[1].is_erased):
+            raise NothingToUndoError(name)
+        taken, before = target
+        kind = known[taken.entry.kind]
+        verb = f"undo {taken.entry.seq}"
+        if before is None or before.after is None:
+            writer.remove(kind, record_id, verb)
+            return None
+        record: Any = from_plain(kind, before.after)
+        writer.put(record, verb)
+        return record  # type: ignore[no-any-return]
+
+
+def _record_id(reader: Reader, name: str) -> str:
+    return find(reader, name).id if SHORT_ID.fullmatch(name.lower()) else name
+
+
+def _in_order(text: str) -> list[str]:
+    wanted = keywords(text)
+    words = ("".join(c if c.isalnum() else " " for c in text.lower())).split()
+    return list(dict.fromkeys(word for word in words if word in wanted))
+
+
+def _conditions(asked: LessonQuery) -> list[Condition]:
+    conditions: list[Condition] = [one_of("status", asked.statuses)] if asked.statuses else []
+    for field in ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain"):
+        value = getattr(asked, field)
+        if value:
+            conditions.append(equals(field, value))
+    if asked.tags:
+        conditions.append(any_of(*((has("tags", tag),) for tag in asked.tags)))
+    return conditions

@@ -1,0 +1,231 @@
+"""Work on runs: capture, learn from findings, age, audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from archivist.age.decay import decayed
+from archivist.audit.report import Report, report
+from archivist.audit.verdicts import Regression, regressions
+from archivist.audit.verdicts import judge as judge_lessons
+from archivist.brief.selection import GENERAL
+from archivist.desks import lessons as lesson_desk
+from archivist.errors import InputError, NotFoundError
+from archivist.recall.keywords import Overlap
+from archivist.records import (
+    Brief,
+    Episode,
+    EpisodeStatus,
+    Event,
+    EventKind,
+    Finding,
+    Lesson,
+    Status,
+    Verdict,
+)
+from archivist.records.episode import updated
+from archivist.reflect.extraction import Extraction, Known, sightings
+from archivist.reflect.extraction import extract as extract_findings
+from archivist.stores.filters import any_of, at_most, equals, has, one_of
+from archivist.stores.protocol import Reader, Writer
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """What a run's passing did: lessons that faded and lessons that were archived."""
+
+    faded: tuple[Lesson, ...] = ()
+    archived: tuple[Lesson, ...] = ()
+    was_counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Everything that finishing a run did."""
+
+    run: str
+    events: int
+    extraction: Extraction
+    aged: Aged
+    verdicts: tuple[Verdict, ...]
+    regressions: tuple[Regression, ...]
+
+
+def capture(bank: Bank, episode: Episode, events: Iterable[Event]) -> Episode:
+    """Take a run in with its events. Taking the same run again changes nothing."""
+    with bank.transaction() as writer:
+        known = writer.get(Episode, episode.id)
+        episode = updated(known, episode) if known else episode
+        writer.put(episode, "capture")
+        writer.put_events(episode.id, events, "capture")
+    return episode
+
+
+def extract(bank: Bank, run: str, domain: str) -> Extraction:
+    """Learn from the review findings of a captured run."""
+    with bank.transaction() as writer:
+        episode = find(writer, run)
+        counted = writer.select(Lesson, has("runs", run))
+        now = bank.now()
+        result = extract_findings(
+            sightings(_events(writer, run, EventKind.VERDICT)),
+            _known(writer, counted),
+            lambda lesson_id: lesson_desk.find(writer, lesson_id),
+            cited={event for lesson in counted for event in lesson.evidence.events},
+            run=run,
+            domain=domain or episode.domain or GENERAL,
+            run_count=episode.number or writer.run_count() + 1,
+            now=now,
+            actor=bank.actor,
+            rules=bank.config.lessons,
+            new_id=lambda: bank.new_id(now),
+        )
+        met = tuple(lesson for lesson in result.met if writer.put(lesson, "see"))
+        created = tuple(replace(lesson, number=writer.next_number()) for lesson in result.created)
+        for lesson in created:
+            writer.put(lesson, "extract")
+    return replace(result, met=met, created=created)
+
+
+def decay(bank: Bank, run: str) -> Aged:
+    """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once."""
+    rules = bank.config.decay
+    with bank.transaction() as writer:
+        now = bank.now()
+        episode = writer.get(Episode, run) or Episode(id=run, started=now)
+        if episode.number is not None:
+            return Aged(was_counted=False)
+        count = writer.run_count() + 1
+        writer.put(replace(episode, number=count), "age")
+        due = any_of((at_most("unseen_from", count - rules.unseen_runs),), (equals("last_seen_run", run),))
+        faded: list[Lesson] = []
+        archived: list[Lesson] = []
+        for lesson in writer.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), due):
+            after = decayed(
+                lesson,
+                run=run,
+                run_count=count,
+                now=now,
+                unseen_runs=rules.unseen_runs,
+                preferences_fade=rules.preferences_fade,
+                promote_at_runs=bank.config.lessons.promote_at_runs,
+            )
+            if not writer.put(after, "decay") or after.faded == lesson.faded:
+                continue
+            (archived if after.status is Status.ARCHIVED else faded).append(after)
+    return Aged(tuple(faded), tuple(archived))
+
+
+def open_run(bank: Bank, run: str, task: str, domain: str) -> None:
+    """Record that a run has begun; one that is known already is left as it is."""
+    with bank.transaction() as writer:
+        if writer.get(Episode, run) is None:
+            capture(bank, Episode(id=run, task=task, domain=domain, started=bank.now()), ())
+
+
+def finish(
+    bank: Bank,
+    episode: Episode,
+    events: Sequence[Event],
+    *,
+    status: EpisodeStatus | None,
+    domain: str,
+    beside: Bank | None,
+) -> Finished:
+    """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
+    with bank.transaction() as writer:
+        if status is not None:
+            known = writer.get(Episode, episode.id)
+            finished = episode.finished or (known.finished if known else None) or bank.now()
+            episode = replace(episode, status=status, finished=finished)
+        capture(bank, episode, events)
+        extraction = extract(bank, episode.id, domain)
+        aged = decay(bank, episode.id)
+        verdicts = audit(bank, episode.id, beside) if events else []
+        came_back = find_regressions(bank, episode.id)
+    return Finished(episode.id, len(events), extraction, aged, tuple(verdicts), tuple(came_back))
+
+
+def audit(bank: Bank, run: str, beside: Bank | None) -> list[Verdict]:
+    """Judge each lesson that a run was told by what its reviewers found."""
+    with bank.transaction() as writer:
+        find(writer, run)
+        if not writer.count(Event, equals("run", run)):
+            raise InputError(
+                f"run {run!r} has no events yet", hint="archivist extract EVENTS.jsonl takes them in"
+            )
+        findings = _findings(writer, run)
+        verdicts = _judge(bank, writer, run, findings)
+    if beside is not None:
+        with beside.transaction() as writer:
+            verdicts += _judge(beside, writer, run, findings)
+    return verdicts
+
+
+def audit_report(bank: Bank) -> Report:
+    """Sum up how the briefed lessons did."""
+    with bank.reading() as reader:
+        return report(reader.select(Verdict, order=("time",)), bank.lesson_names())
+
+
+def find_regressions(bank: Bank, run: str) -> list[Regression]:
+    """Return what earlier runs had fixed and this one's reviewers found again."""
+    with bank.reading() as reader:
+        find(reader, run)
+        fixes = reader.select(Event, equals("kind", EventKind.FIX), order=("-time",))
+        return regressions(fixes, _findings(reader, run), run=run, overlap=_overlap(bank))
+
+
+def find(reader: Reader, run: str) -> Episode:
+    """Return a run's episode."""
+    episode = reader.get(Episode, run)
+    if episode is None:
+        raise NotFoundError("run", run)
+    return episode
+
+
+def _overlap(bank: Bank) -> Overlap:
+    return Overlap(bank.config.lessons.finding_overlap, bank.config.lessons.lesson_overlap)
+
+
+def _events(reader: Reader, run: str, kind: EventKind) -> list[Event]:
+    return reader.select(Event, equals("run", run), equals("kind", kind), order=("seq",))
+
+
+def _findings(reader: Reader, run: str) -> list[Finding]:
+    return [finding for event in _events(reader, run, EventKind.VERDICT) for finding in event.findings]
+
+
+def _known(reader: Reader, counted: Sequence[Lesson]) -> list[Known]:
+    """Return the live lessons as matching needs them, and those this run was counted for."""
+    live = reader.select_fields(
+        Lesson,
+        ("id", "summary", "tags"),
+        one_of("status", (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)),
+    )
+    known = {row[0]: Known(row[0], row[1], tuple(json.loads(row[2]))) for row in live}
+    known |= {lesson.id: Known(lesson.id, lesson.summary, lesson.tags) for lesson in counted}
+    return list(known.values())
+
+
+def _judge(bank: Bank, writer: Writer, run: str, findings: Sequence[Finding]) -> list[Verdict]:
+    """Write one bank's verdicts on what a run was told, given what its reviewers found."""
+    briefs = writer.select(Brief, equals("run", run), order=("time", "id"))
+    ids = list(dict.fromkeys(lesson for brief in briefs for lesson in brief.lessons))
+    lessons = [lesson for lesson_id in ids if (lesson := writer.get(Lesson, lesson_id))]
+    verdicts = judge_lessons(lessons, findings, run=run, now=bank.now(), overlap=_overlap(bank))
+    settled = []
+    for verdict in verdicts:
+        known = writer.get(Verdict, verdict.id)
+        if known is not None and known.effect is verdict.effect:
+            settled.append(known)
+            continue
+        writer.put(verdict, "judge")
+        settled.append(verdict)
+    return settled
