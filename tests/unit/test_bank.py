@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.conftest import CountingIds, TickingClock
-from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, reviewed, write_jsonl
+from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, lessons, reviewed, write_jsonl
 
 from archivist import Bank
 from archivist.config import BriefRules, Config, Decay, Lessons
@@ -24,6 +26,7 @@ from archivist.records import (
     EpisodeStatus,
     Event,
     EventKind,
+    Lesson,
     LessonType,
     Scope,
     Severity,
@@ -683,3 +686,23 @@ def test_a_count_of_unseen_runs_is_each_banks_own(bank: Bank, global_bank: Bank,
 def test_records_are_replaced_not_changed(bank: Bank) -> None:
     made = bank.add("One")
     assert replace(made, summary="Two") != made
+
+
+@pytest.mark.req("A3")
+@given(made=st.lists(lessons(), max_size=5, unique_by=lambda each: each.id), shape=st.sampled_from(Shape))
+@settings(max_examples=40)
+def test_any_bank_exports_the_same_bytes_after_a_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, made: list[Lesson], shape: Shape
+) -> None:
+    folder = tmp_path_factory.mktemp("trip")
+    first, second = Bank.open(folder / "a"), Bank.open(folder / "b")
+    with first.transaction() as writer:
+        for each in made:
+            writer.put(replace(each, number=writer.next_number()), "add")
+    first.export(folder / "one", shape=shape)
+    files = [path for path in sorted((folder / "one").iterdir()) if path.stat().st_size]
+    assert second.import_files(files).problems == ()
+    second.export(folder / "two", shape=shape)
+    assert _lines(folder / "one") == _lines(folder / "two")
+    first.close()
+    second.close()
