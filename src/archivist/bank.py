@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from archivist.audit.report import Report
     from archivist.audit.verdicts import Regression
     from archivist.brief.selection import Told
+    from archivist.desks.capturing import Captured, Known
     from archivist.desks.runs import Aged, Finished
     from archivist.recall.query import LessonQuery
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Verdict
@@ -181,6 +182,14 @@ class Bank:
         from archivist.desks import runs
 
         return runs.capture(self, episode, events)
+
+    def capture_file(
+        self, path: str | Path, *, format_name: str = "auto", known: Known | None = None
+    ) -> Captured:
+        """Take a log of a known format in, cleaned; its runs wait for reflection."""
+        from archivist.desks import capturing
+
+        return capturing.capture_file(self, Path(path), format_name=format_name, known=known)
 
     def extract(self, run: str, *, domain: str = "") -> Extraction:
         """Learn from the review findings of a captured run."""

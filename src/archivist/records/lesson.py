@@ -34,7 +34,8 @@ class Lesson:
 
     `edited` is the last change of its words or standing, `updated` of anything: a sighting must not
     make old words win over new ones when two clones meet. `unseen_from` is the bank's run count from
-    which unseen runs are counted; a sighting and a decay move it.
+    which unseen runs are counted; a sighting and a decay move it. `signature` names the phenomenon by which
+    a later run is known to have met it again, `remedies` what made it work, best first.
     """
 
     id: str
@@ -61,6 +62,8 @@ class Lesson:
     evidence: Evidence = Evidence()
     source: Source = Source.ARCHIVIST
     origin: str = ""
+    signature: str = ""
+    remedies: tuple[str, ...] = ()
     actor: Actor = ARCHIVIST
     runs: tuple[str, ...] = ()
     faded: int = 0

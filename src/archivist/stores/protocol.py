@@ -26,6 +26,17 @@ class Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A run that waits for reflection, and who holds it until when."""
+
+    run: str
+    holder: str
+    leased_until: datetime | None
+    attempts: int
+    error: str
+
+
 class Reader(Protocol):
     """One consistent view of the bank. Reading never writes."""
 
@@ -75,6 +86,14 @@ class Reader(Protocol):
         """Return how many runs have aged the bank."""
         ...
 
+    def file_runs(self, digest: str) -> list[str] | None:
+        """Return the runs that a file of this content held, or None when it was never captured."""
+        ...
+
+    def waiting(self) -> list[Waiting]:
+        """Return the runs that wait for reflection, oldest first."""
+        ...
+
 
 class Writer(Reader, Protocol):
     """A transaction: all that it does is there afterwards, or nothing is."""
@@ -97,6 +116,22 @@ class Writer(Reader, Protocol):
 
     def reserve_number(self, number: int) -> None:
         """Keep later numbers above this one, which came from outside."""
+        ...
+
+    def queue(self, run: str) -> None:
+        """Let a run wait for reflection."""
+        ...
+
+    def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
+        """Take waiting runs, oldest first, that nobody else holds; they are ours until the given time."""
+        ...
+
+    def settle(self, run: str, holder: str, error: str = "") -> bool:
+        """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
+        ...
+
+    def remember_file(self, digest: str, runs: Sequence[str]) -> None:
+        """Note that a file of this content was captured, and which runs it held."""
         ...
 
     def set_setting(self, name: str, value: str) -> None:

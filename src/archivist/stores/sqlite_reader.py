@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 
 from archivist.clock import from_text
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.filters import Condition
-from archivist.stores.protocol import Hit, batched
+from archivist.stores.protocol import Hit, Waiting, batched
 from archivist.stores.rows import kinds, mapping
 from archivist.stores.sqlite_sql import order_by, where
 
@@ -28,6 +28,17 @@ _ENTRY = (
     "l.seq, l.time, l.actor_kind, l.actor_name, l.actor_role, l.verb, l.kind, l.record,"
     " l.payload_hash, l.previous, l.hash, p.payload"
 )
+
+
+HASH_SPACE = 1 << 256
+
+
+class EventSum(NamedTuple):
+    """How many events a run has, and the sum of their hashes."""
+
+    run: str
+    events: int
+    digest: str
 
 
 class SqliteReader:
@@ -151,16 +162,36 @@ class SqliteReader:
         """Return how many runs have aged the bank."""
         return int(self._value("SELECT coalesce(max(number), 0) FROM episodes", ()))
 
-    def event_digest(self, run: str) -> dict[str, object]:
+    def event_sum(self, run: str) -> EventSum:
         """Return the count and the sum of hashes of a run's events: what its ledger entry vouches for."""
+        row = self._db.execute("SELECT run, events, digest FROM event_sums WHERE run = ?", (run,)).fetchone()
+        return EventSum(*row) if row else EventSum(run, 0, "0" * 64)
+
+    def count_events(self, run: str) -> EventSum:
+        """Count a run's events and sum their hashes anew."""
         from archivist.records import Event
 
         how = mapping(Event)
         total, count = 0, 0
         rows = self._db.execute(f"SELECT {', '.join(how.columns)} FROM events WHERE run = ?", (run,))
         for row in rows:
-            total, count = (total + row_hash(row)) % _HASH_SPACE, count + 1
-        return {"run": run, "events": count, "digest": f"{total:064x}"}
+            total, count = (total + row_hash(row)) % HASH_SPACE, count + 1
+        return EventSum(run, count, f"{total:064x}")
+
+    def file_runs(self, digest: str) -> list[str] | None:
+        """Return the runs that a file of this content held, or None when it was never captured."""
+        row = self._db.execute("SELECT runs FROM captured_files WHERE digest = ?", (digest,)).fetchone()
+        return list(json.loads(row[0])) if row else None
+
+    def waiting(self) -> list[Waiting]:
+        """Return the runs that wait for reflection, oldest first."""
+        rows = self._db.execute(
+            "SELECT run, holder, leased_until, attempts, error FROM pending ORDER BY queued, run"
+        )
+        return [
+            Waiting(run, holder, from_text(until) if until else None, attempts, error)
+            for run, holder, until, attempts, error in rows
+        ]
 
     def _strays(self, last: dict[tuple[str, str], tuple[int, str, bool]]) -> Iterator[str]:
         """Name the records that are not as the ledger left them."""
@@ -183,7 +214,7 @@ class SqliteReader:
             if (
                 entry_kind == "event"
                 and not is_erased
-                and payload_hash(canonical(self.event_digest(run))) != digest
+                and payload_hash(canonical(self.count_events(run)._asdict())) != digest
             ):
                 yield f"the events of run {run} are not as entry {seq} left them"
 
@@ -221,9 +252,6 @@ class SqliteReader:
     def _value(self, sql: str, values: Sequence[Any]) -> Any:
         row = self._db.execute(sql, tuple(values)).fetchone()
         return row[0] if row else None
-
-
-_HASH_SPACE = 1 << 256
 
 
 def row_hash(row: Sequence[Any]) -> int:

@@ -115,9 +115,30 @@ def _create_search(db: apsw.Connection) -> None:
     """)
 
 
+def _learn_from_runs(db: apsw.Connection) -> None:
+    db.execute("""
+        ALTER TABLE lessons ADD COLUMN signature TEXT NOT NULL DEFAULT '';
+        ALTER TABLE lessons ADD COLUMN remedies TEXT NOT NULL DEFAULT '[]';
+        CREATE INDEX lessons_by_signature ON lessons (signature);
+        CREATE INDEX lessons_by_repo ON lessons (repo, status);
+        CREATE INDEX episodes_by_project ON episodes (project, finished);
+        CREATE TABLE event_sums (
+            run TEXT PRIMARY KEY, events INTEGER NOT NULL, digest TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE captured_files (digest TEXT PRIMARY KEY, runs TEXT NOT NULL) STRICT, WITHOUT ROWID;
+        CREATE TABLE pending (
+            run TEXT PRIMARY KEY, queued TEXT NOT NULL, holder TEXT NOT NULL DEFAULT '',
+            leased_until TEXT NOT NULL DEFAULT '', attempts INTEGER NOT NULL DEFAULT 0,
+            error TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE INDEX pending_by_time ON pending (queued, run);
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
     Migration("create loop", _create_loop, refills=True),
     Migration("create search", _create_search, refills=True),
+    Migration("learn from runs", _learn_from_runs, refills=True),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +14,10 @@ from archivist.records.plain import canonical, to_plain
 from archivist.stores.ledger import GENESIS, seal
 from archivist.stores.rows import Mapping, kind_of, mapping
 from archivist.stores.searchable import document
-from archivist.stores.sqlite_reader import SqliteReader, row_hash
+from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, SqliteReader, row_hash
 
+# A run whose reflection failed this often waits for somebody to look at it.
+MAX_ATTEMPTS = 3
 _COUNTED = {Effect.HELPFUL: "helpful", Effect.INEFFECTIVE: "ineffective", Effect.IGNORED: "ignored"}
 
 
@@ -42,20 +44,62 @@ class SqliteWriter(SqliteReader):
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
         """Add a run's events under one ledger entry and return how many were new or changed."""
         how = mapping(Event)
-        changed = 0
+        known = self.event_sum(run)
+        count, total, changed = known.events, int(known.digest, 16), 0
         for event in events:
             row = how.to_row(event)
             before = self._db.execute(
-                f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?",
-                (event.id,),
+                f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?", (event.id,)
             ).fetchone()
-            if before is not None and row_hash(before) == row_hash(row):
-                continue
+            if before is not None:
+                if tuple(before) == row:
+                    continue
+                total -= row_hash(before)
+                count -= 1
             _upsert(self._db, how, row)
-            changed += 1
+            total, count, changed = (total + row_hash(row)) % HASH_SPACE, count + 1, changed + 1
         if changed:
-            self._enter(verb, "event", run, self.event_digest(run))
+            after = EventSum(run, count, f"{total % HASH_SPACE:064x}")
+            self._db.execute("INSERT OR REPLACE INTO event_sums VALUES (?, ?, ?)", after)
+            self._enter(verb, "event", run, after._asdict())
         return changed
+
+    def queue(self, run: str) -> None:
+        """Let a run wait for reflection; one that is being reflected on waits again."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO pending (run, queued) VALUES (?, ?)", (run, to_text(self._now))
+        )
+
+    def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
+        """Take waiting runs, oldest first, that nobody else holds; they are ours until the given time."""
+        now = to_text(self._now)
+        chosen = f" AND run IN ({', '.join('?' * len(runs))})" if runs else ""
+        rows = self._db.execute(
+            f"SELECT run FROM pending WHERE leased_until < ? AND attempts < ?{chosen}"
+            " ORDER BY queued, run LIMIT ?",
+            (now, MAX_ATTEMPTS, *runs, limit),
+        ).fetchall()
+        for (run,) in rows:
+            self._db.execute(
+                "UPDATE pending SET holder = ?, leased_until = ?, attempts = attempts + 1 WHERE run = ?",
+                (holder, to_text(until), run),
+            )
+        return [str(run) for (run,) in rows]
+
+    def settle(self, run: str, holder: str, error: str = "") -> bool:
+        """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
+        if error:
+            sql = "UPDATE pending SET holder = '', leased_until = '', error = ? WHERE run = ? AND holder = ?"
+            self._db.execute(sql, (error, run, holder))
+        else:
+            self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ?", (run, holder))
+        return self._db.changes() > 0
+
+    def remember_file(self, digest: str, runs: Sequence[str]) -> None:
+        """Note that a file of this content was captured, and which runs it held."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO captured_files VALUES (?, ?)", (digest, canonical(list(runs)))
+        )
 
     def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
         """Remove a record and enter that in the ledger; False when there was none."""
@@ -100,7 +144,10 @@ class SqliteWriter(SqliteReader):
 
 def refill(db: apsw.Connection) -> None:
     """Build the text index and the tallies again from the records."""
-    db.execute("DELETE FROM search; DELETE FROM documents; DELETE FROM tallies")
+    db.execute("DELETE FROM search; DELETE FROM documents; DELETE FROM tallies; DELETE FROM event_sums")
+    reader = SqliteReader(db)
+    for (run,) in db.execute("SELECT DISTINCT run FROM events").fetchall():
+        db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", reader.count_events(str(run)))
     for record in (Lesson, Episode, Brief, Verdict):
         how: Mapping[Any] = mapping(record)
         for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}").fetchall():
