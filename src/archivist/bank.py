@@ -18,6 +18,7 @@ from archivist.brief.rendering import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.ids import IdSource, new_id
+from archivist.messages import Bus
 from archivist.places import CONFIG_NAME, bank_file
 from archivist.records import Actor, ActorKind, Lesson, LessonType
 
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
     from archivist.brief.selection import Told
     from archivist.desks.capturing import Captured, Known
+    from archivist.desks.reflection import Reflection
     from archivist.desks.runs import Aged, Finished
     from archivist.recall.query import LessonQuery
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Verdict
     from archivist.reflect.extraction import Extraction
+    from archivist.reflect.trigger import Outcome, Scenario, Trigger
     from archivist.stores.files import Shape, Taken
     from archivist.stores.ledger import Change, Verification
-    from archivist.stores.protocol import Reader, Store, Writer
+    from archivist.stores.protocol import Reader, Store, Waiting, Writer
     from archivist.stores.share import Shared
 
 
@@ -40,7 +43,15 @@ class Bank:
     """The memory of one project."""
 
     def __init__(
-        self, store: Store, *, path: Path, actor: Actor, config: Config, clock: Clock, ids: IdSource
+        self,
+        store: Store,
+        *,
+        path: Path,
+        actor: Actor,
+        config: Config,
+        clock: Clock,
+        ids: IdSource,
+        bus: Bus | None = None,
     ) -> None:
         self._store = store
         self.path = path
@@ -48,6 +59,7 @@ class Bank:
         self.config = config
         self.now = clock
         self._ids = ids
+        self.bus = bus or Bus()
 
     @classmethod
     def open(
@@ -72,7 +84,13 @@ class Bank:
     def acting_as(self, actor: Actor) -> Bank:
         """Return the same bank in another actor's name."""
         return Bank(
-            self._store, path=self.path, actor=actor, config=self.config, clock=self.now, ids=self._ids
+            self._store,
+            path=self.path,
+            actor=actor,
+            config=self.config,
+            clock=self.now,
+            ids=self._ids,
+            bus=self.bus,
         )
 
     def close(self) -> None:
@@ -191,6 +209,25 @@ class Bank:
 
         return capturing.capture_file(self, Path(path), format_name=format_name, known=known)
 
+    def episode(self, run: str) -> Episode:
+        """Return a run's record."""
+        from archivist.desks import runs
+
+        with self.reading() as reader:
+            return runs.find(reader, run)
+
+    def episodes(self, *, project: str = "", task: str = "", limit: int | None = None) -> list[Episode]:
+        """Return the runs, the latest first, of one project or task."""
+        from archivist.desks import runs
+
+        return runs.listed(self, project, task, limit)
+
+    def to_atif(self, run: str) -> dict[str, object]:
+        """Return a run as an ATIF trajectory."""
+        from archivist.desks import runs
+
+        return runs.to_trajectory(self, run)
+
     def extract(self, run: str, *, domain: str = "") -> Extraction:
         """Learn from the review findings of a captured run."""
         from archivist.desks import runs
@@ -234,6 +271,37 @@ class Bank:
 
         return runs.finish(self, episode, events, status=status, domain=domain, beside=beside)
 
+    # Reflection
+
+    def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
+        """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
+        from archivist.desks import reflection
+
+        return reflection.reflect(self, run, scenario)
+
+    def maybe_reflect(self, trigger: Trigger) -> Outcome:
+        """Reflect when the configuration asks for it; never raises into a run."""
+        from archivist.desks import reflection
+
+        return reflection.maybe_reflect(self, trigger)
+
+    def reflect_waiting(self, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
+        """Reflect on every run that waits, oldest first, as the iterator is drawn."""
+        from archivist.desks import reflection
+
+        return reflection.reflect_waiting(self, scenario=scenario)
+
+    def recent_runs(self, days: int) -> list[str]:
+        """Return the runs that ended within the last days, oldest first."""
+        from archivist.desks import reflection
+
+        return reflection.recent(self, days)
+
+    def waiting(self) -> list[Waiting]:
+        """Return the runs that wait for reflection."""
+        with self.reading() as reader:
+            return reader.waiting()
+
     # Brief and audit
 
     def brief(
@@ -241,17 +309,30 @@ class Bank:
         *,
         domain: str = "",
         role: str = "",
+        task: str = "",
+        repo: str = "",
         run: str = "",
         max_lessons: int | None = None,
+        budget_tokens: int | None = None,
         form: BriefFormat = BriefFormat.KNOWN_ISSUES,
         beside: Bank | None = None,
     ) -> Told:
-        """Say what a new run should know; with a run, record it. `beside` is the global bank."""
+        """Say what a new run should know; with a run, record it. `beside` is the global bank.
+
+        With a task or a repository: what that project met, how often and how lately, within a budget.
+        Else the documented known issues of a domain and role.
+        """
         from archivist.desks import briefing
 
         rules = self.config.brief
         if max_lessons is not None:
             rules = replace(rules, max_lessons=max_lessons)
+        if budget_tokens is not None:
+            rules = replace(rules, budget_tokens=budget_tokens)
+        if task or repo:
+            return briefing.tell_for_task(
+                self, task=task, repo=repo, role=role, run=run, rules=rules, form=form, beside=beside
+            )
         return briefing.tell(self, domain=domain, role=role, run=run, rules=rules, form=form, beside=beside)
 
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
@@ -306,6 +387,7 @@ class Bank:
                 **lessons,
                 "runs": reader.count(Episode),
                 "runs_counted": reader.run_count(),
+                "runs_waiting": len(reader.waiting()),
                 "events": reader.count(Event),
                 "briefs": reader.count(Brief),
                 "verdicts": reader.count(Verdict),

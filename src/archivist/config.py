@@ -25,10 +25,15 @@ class Lessons:
 
 @dataclass(frozen=True, slots=True)
 class BriefRules:
-    """How many lessons a run is told, and which it is always told."""
+    """How many lessons a run is told, and which it is always told.
+
+    The budget and the candidates are for briefs about a task; a domain's known issues are as documented.
+    """
 
     max_lessons: int = 10
     always_at_frequency: int = 5
+    budget_tokens: int = 800
+    candidates_fill: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,22 @@ class Decay:
 
     unseen_runs: int = 10
     preferences_fade: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reflect:
+    """When runs are reflected on, and what of it is kept."""
+
+    enabled: bool = True
+    on_session_success: bool = True
+    on_session_failure: bool = True
+    on_healer_invocation: bool = True
+    max_memories_per_run: int = 5
+    min_importance_to_persist: float = 0.3
+    pattern_at_runs: int = 3
+    related_runs: int = 200
+    lease_s: float = 300.0
+    write_progress: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +74,7 @@ class Config:
     lessons: Lessons = field(default_factory=Lessons)
     brief: BriefRules = field(default_factory=BriefRules)
     decay: Decay = field(default_factory=Decay)
+    reflect: Reflect = field(default_factory=Reflect)
     store: StoreRules = field(default_factory=StoreRules)
 
 

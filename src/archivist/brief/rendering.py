@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import assert_never
 
+from archivist.brief.ranking import says_remedy
 from archivist.brief.selection import Chosen
+from archivist.records import Status
 
 
 class BriefFormat(StrEnum):
@@ -33,7 +35,8 @@ def render(chosen: Sequence[Chosen], form: BriefFormat) -> str:
 
 def _issue(each: Chosen) -> str:
     lesson = each.lesson
-    marks = [f"seen {lesson.frequency}x", lesson.origin or lesson.source.value]
+    seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
+    marks = [seen, lesson.origin or lesson.source.value]
     if each.is_global:
         marks.append("global")
     return f"{one_line(lesson.summary)} [{', '.join(marks)}]"
@@ -42,9 +45,10 @@ def _issue(each: Chosen) -> str:
 def _guideline(each: Chosen) -> str:
     lesson = each.lesson
     text = one_line(lesson.summary)
-    if lesson.rule:
+    if not says_remedy(lesson):
         text = f"{text.rstrip('.')}. {one_line(lesson.rule)}"
-    return f"{text} (global)" if each.is_global else text
+    seen = "seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"
+    return f"{text} ({seen}, global)" if each.is_global else f"{text} ({seen})"
 
 
 def one_line(text: str) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archivist.brief.rendering import BriefFormat, render
 from archivist.brief.selection import GENERAL, Chosen, Told, choose
+from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
 from archivist.stores.filters import Condition, any_of, at_least, equals, one_of
+from archivist.stores.protocol import Reader
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+
+_HITS = 50
 
 
 def tell(
@@ -32,6 +37,79 @@ def tell(
     chosen = tuple(choose(offered, domain=domain, role=role, rules=rules))
     brief_id = _record(bank, chosen, domain, role, run, beside) if run else ""
     return Told(render(chosen, form), chosen, brief_id)
+
+
+def tell_for_task(
+    bank: Bank,
+    *,
+    task: str,
+    repo: str,
+    role: str,
+    run: str,
+    rules: BriefRules,
+    form: BriefFormat,
+    beside: Bank | None,
+) -> Told:
+    """Say what a run on a task should know: what its project met, how often and how lately."""
+    from archivist.brief.ranking import rank
+    from archivist.recall.keywords import keywords
+
+    words = sorted(keywords(task))
+    with bank.reading() as reader:
+        project = repo or _project_of(reader, words)
+        offered, since = _met(reader, project, role)
+        hits = reader.search(words, kinds=("lesson",), scope=(), limit=_HITS)
+    chosen_from = [Chosen(lesson) for lesson in offered]
+    if beside is not None:
+        with beside.reading() as reader:
+            theirs, _ = _met(reader, "", role)
+        chosen_from += [Chosen(lesson, is_global=True) for lesson in theirs]
+    likeness = {hit.id: hit.score for hit in hits}
+    chosen = tuple(rank(chosen_from, runs_since=since, likeness=likeness, rules=rules))
+    brief_id = _record(bank, chosen, "", role, run, beside) if run else ""
+    text = render(chosen, form)
+    if text and form is BriefFormat.MARKDOWN:
+        from archivist.capture.own_briefs import fence
+
+        text = fence(text, brief_id or "unrecorded", [each.lesson.short_id for each in chosen])
+    return Told(text if text.endswith("\n") or not text else text + "\n", chosen, brief_id)
+
+
+def _project_of(reader: Reader, words: list[str]) -> str:
+    """Return the project that a task belongs to: that of the runs whose tasks it resembles most."""
+    from archivist.records import Episode
+
+    projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
+    if len(projects) <= 1:
+        return next(iter(projects), "")
+    weights: dict[str, float] = {}
+    for hit in reader.search(words, kinds=("episode",), scope=(), limit=_HITS):
+        episode = reader.get(Episode, hit.id)
+        if episode is not None and episode.project:
+            weights[episode.project] = max(weights.get(episode.project, 0.0), hit.score)
+    return max(weights, key=lambda name: (weights[name], name), default="")
+
+
+def _met(reader: Reader, project: str, role: str) -> tuple[list[Lesson], dict[str, int]]:
+    """Return the live lessons of a project and of none, and how many of its runs came after each was seen."""
+    from archivist.records import Episode
+
+    conditions: list[Condition] = [
+        one_of("status", (Status.ACTIVE, Status.CANDIDATE)),
+        one_of("repo", (project, "")),
+    ]
+    if role:
+        conditions.append(one_of("role", (role, "")))
+    lessons = reader.select(Lesson, *conditions)
+    runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project))
+    ended = sorted(str(finished) for _, finished in runs if finished)
+    since = {
+        lesson.id: len(ended) - bisect_right(ended, to_text(lesson.last_seen))
+        if lesson.last_seen
+        else len(ended)
+        for lesson in lessons
+    }
+    return lessons, since
 
 
 def _offers(bank: Bank, domain: str, role: str, rules: BriefRules) -> list[Lesson]:

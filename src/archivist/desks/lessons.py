@@ -10,7 +10,7 @@ from archivist.age.promotion import standing
 from archivist.errors import NotFoundError, NothingToUndoError, RecordError
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LessonQuery
-from archivist.records import Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
+from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
 from archivist.records.lesson import SHORT_ID, checked
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
@@ -119,6 +119,9 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
             return lesson
         now = bank.now()
         changed = checked(replace(changed, updated=now, edited=now))
+        if bank.actor.kind is ActorKind.HUMAN:
+            # What a person worded is believed, and no later run words it anew.
+            changed = replace(changed, confirmed=True)
         changed = standing(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(changed, "edit")
     return changed

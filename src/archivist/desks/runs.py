@@ -182,6 +182,21 @@ def find_regressions(bank: Bank, run: str) -> list[Regression]:
         return regressions(fixes, _findings(reader, run), run=run, overlap=_overlap(bank))
 
 
+def listed(bank: Bank, project: str, task: str, limit: int | None) -> list[Episode]:
+    """Return the runs, the latest first, of one project or task."""
+    conditions = [equals(field, value) for field, value in (("project", project), ("task", task)) if value]
+    with bank.reading() as reader:
+        return reader.select(Episode, *conditions, order=("-finished", "-started", "id"), limit=limit)
+
+
+def to_trajectory(bank: Bank, run: str) -> dict[str, object]:
+    """Return a run as an ATIF trajectory."""
+    from archivist.capture.atif_out import to_atif
+
+    with bank.reading() as reader:
+        return to_atif(find(reader, run), reader.select(Event, equals("run", run), order=("seq",)))
+
+
 def find(reader: Reader, run: str) -> Episode:
     """Return a run's episode."""
     episode = reader.get(Episode, run)

@@ -21,6 +21,8 @@ from archivist.errors import RecordError
 R = TypeVar("R")
 Decoder = Callable[[Any], Any]
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 
 def to_plain(value: Any) -> Any:
     """Return the value in JSON's own types."""
@@ -50,7 +52,7 @@ def from_plain(record: type[R], value: object) -> R:
 
 def canonical(value: object) -> str:
     """Write JSON in the one form that is hashed and compared: sorted keys, no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
 
 
 @cache

@@ -31,7 +31,7 @@ from archivist.reflect.signatures import (
     sign,
 )
 
-__all__ = ["Failure", "FailureKind", "detect", "family"]
+__all__ = ["Failure", "FailureKind", "detect", "family", "is_shell"]
 
 _SHELL_TOOL = re.compile(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
 _REFUSED = re.compile(
@@ -92,6 +92,11 @@ class Failure:
     files: tuple[str, ...] = ()
 
 
+def is_shell(tool: str) -> bool:
+    """Say whether a tool runs command lines."""
+    return bool(_SHELL_TOOL.search(tool))
+
+
 def detect(tool: str, command: str, exit_code: int | None, is_error: bool, output: str) -> Failure | None:
     """Return what failed in a tool call, or None when it went well. Never raises."""
     reported, rest = exit_line(output[:200])
@@ -100,7 +105,7 @@ def detect(tool: str, command: str, exit_code: int | None, is_error: bool, outpu
         exit_code = reported if exit_code is None else exit_code
     if is_error and _REFUSED.search(output[:400]):
         return None
-    if not _SHELL_TOOL.search(tool):
+    if not is_shell(tool):
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
     steps = parse(command)
     if exit_code or (is_error and exit_code is None):

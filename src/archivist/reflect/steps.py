@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from archivist.reflect import programs
 from archivist.reflect.shell import Redirect, Simple, Word, split
@@ -47,6 +48,7 @@ class Step:
         return any(redirect.is_to_file for redirect in self.redirects)
 
 
+@lru_cache(maxsize=64)
 def parse(command: str) -> tuple[Step, ...]:
     """Return the steps of a command line in order. Never raises."""
     steps = _parse(command, 0)

@@ -17,22 +17,34 @@ format_option = click.option(
     "--format",
     "form",
     type=click.Choice(["markdown", "known-issues", "json"]),
-    default="known-issues",
-    show_default=True,
-    help="The form of the text.",
+    help="The form of the text; markdown with a task, else known-issues.",
 )
 
 
 @click.command()
+@click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
+@click.option("--repo", metavar="NAME", default="", help="The repository; told from the task when missing.")
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--run", metavar="ID", default="", help="Record that this run was told.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N lessons.")
+@click.option(
+    "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="At most so many tokens, with a task."
+)
 @format_option
 @json_option
 @click.pass_obj
 def brief(
-    session: Session, domain: str, role: str, run: str, limit: int | None, form: str, as_json: bool
+    session: Session,
+    task: str,
+    repo: str,
+    domain: str,
+    role: str,
+    run: str,
+    limit: int | None,
+    budget: int | None,
+    form: str | None,
+    as_json: bool,
 ) -> None:
     """Print what a new run should know, the most frequent first. No bank or no lesson: prints nothing."""
     bank, beside = session.bank_if_any(), session.global_bank()
@@ -43,19 +55,24 @@ def brief(
     told = lead.brief(
         domain=domain,
         role=role,
+        task=task,
+        repo=repo,
         run=run if bank else "",
         max_lessons=limit,
-        form=text_form(form),
+        budget_tokens=budget,
+        form=text_form(form, is_about_task=bool(task or repo)),
         beside=beside if bank else None,
     )
     print_told(lead, told, as_json or form == "json")
 
 
-def text_form(form: str) -> Any:
-    """Return the form of the text that goes with a format; JSON carries known issues."""
+def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
+    """Return the form of the text that goes with a format: markdown with a task, else known issues."""
     from archivist.brief.rendering import BriefFormat
 
-    return BriefFormat.KNOWN_ISSUES if form == "json" else BriefFormat(form)
+    if form in (None, "json"):
+        return BriefFormat.MARKDOWN if is_about_task else BriefFormat.KNOWN_ISSUES
+    return BriefFormat(form)
 
 
 def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: object) -> None:

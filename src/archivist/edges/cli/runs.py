@@ -40,7 +40,9 @@ def run() -> None:
 @format_option
 @json_option
 @click.pass_obj
-def start(session: Session, run_id: str, task: str, domain: str, role: str, form: str, as_json: bool) -> None:
+def start(
+    session: Session, run_id: str, task: str, domain: str, role: str, form: str | None, as_json: bool
+) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails."""
     from archivist.clock import system_clock
     from archivist.ids import new_id

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from archivist.clock import to_short_text
+from archivist.records import Episode
 from archivist.stores.ledger import Change
 
 _SHOWN = (
@@ -33,6 +34,35 @@ def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
     for key, values in view["evidence"].items():
         if values:
             yield f"  {'evidence: ' + key:<22}{', '.join(values)}"
+
+
+def episode_lines(episode: Episode) -> Iterator[str]:
+    """Yield a run as lines: its story first, then what is known of it."""
+    yield f"{episode.id}  {episode.summary or episode.task}"
+    notes = episode.extra.get("reflection")
+    if isinstance(notes, Mapping):
+        for heading, key in (
+            ("What worked", "worked"),
+            ("What failed", "failed"),
+            ("Decisions", "decisions"),
+        ):
+            if notes.get(key):
+                yield ""
+                yield heading
+                yield from (f"  - {line}" for line in notes[key])
+    yield ""
+    for key in ("status", "kind", "project", "agent", "provider", "model", "parent", "session"):
+        value = getattr(episode, key)
+        if value:
+            yield f"  {key:<12}{value}"
+    for key in ("started", "finished"):
+        moment = getattr(episode, key)
+        if moment:
+            yield f"  {key:<12}{to_short_text(moment)}"
+    if episode.usage:
+        spent = episode.usage
+        tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
+        yield f"  {'usage':<12}{tokens}, ${spent.cost_usd:.2f}"
 
 
 def history_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:

@@ -1,0 +1,299 @@
+"""Work on reflection: trigger → context → account → candidates → gate → merge → persist → messages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from archivist import messages
+from archivist.config import Config
+from archivist.desks import runs as run_desk
+from archivist.errors import ArchivistError
+from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage
+from archivist.reflect import gate
+from archivist.reflect.account import Account, account
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.merging import twin
+from archivist.reflect.miners import mine
+from archivist.reflect.past import Past, PastRun
+from archivist.reflect.progress import with_lessons
+from archivist.reflect.reading import read
+from archivist.reflect.trigger import Outcome, Scenario, Trigger, is_wanted, scenario_of
+from archivist.stores.filters import at_least, differs, equals, one_of
+from archivist.stores.protocol import Reader, Writer
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+NOTES = "reflection"
+_HIGHLIGHT_AT = 0.8
+_LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything that reflection looks at."""
+
+    config: Config
+    episode: Episode
+    events: tuple[Event, ...]
+    related: tuple[Episode, ...]
+    lessons: tuple[Lesson, ...]
+    progress: str
+    usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What was learnt from one run."""
+
+    run: str
+    scenario: Scenario
+    account: Account
+    failures: int
+    created: tuple[Lesson, ...] = ()
+    updated: tuple[Lesson, ...] = ()
+
+
+def context_of(bank: Bank, run: str) -> Context:
+    """Gather what reflection on a run needs, in one view of the bank."""
+    with bank.reading() as reader:
+        episode = run_desk.find(reader, run)
+        events = reader.select(Event, equals("run", run), order=("seq",))
+        related = _related(reader, episode, bank.config.reflect.related_runs)
+        lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
+    path = _progress_file(bank)
+    progress = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return Context(bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage)
+
+
+def reflect(bank: Bank, run: str, scenario: Scenario | None = None) -> Reflection:
+    """Learn from one run. Reflecting on it again changes nothing."""
+    seen = context_of(bank, run)
+    why = scenario or scenario_of(seen.episode)
+    _tell(bank, messages.REFLECTION_START, run=run, scenario=why.value)
+    reading = read(seen.episode, seen.events)
+    digest = reading.digest
+    past = Past([_past_run(each) for each in seen.related])
+    candidates = gate.admitted(
+        mine(reading, past),
+        {event.id for event in seen.events},
+        least_importance=seen.config.reflect.min_importance_to_persist,
+    )
+    story = account(seen.episode, seen.events, digest, candidates)
+    created, updated = _persist(bank, seen, candidates, story, digest)
+    result = Reflection(run, why, story, _failures(digest), tuple(created), tuple(updated))
+    _announce(bank, result)
+    return result
+
+
+def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
+    """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
+    scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+    try:
+        if trigger.scenario is None:
+            with bank.reading() as reader:
+                scenario = scenario_of(run_desk.find(reader, trigger.run))
+        if not is_wanted(scenario, bank.config.reflect):
+            return Outcome(trigger.run, scenario, "skipped", summary="the configuration does not ask for it")
+        done = reflect(bank, trigger.run, scenario)
+    except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
+        reason = error.message if isinstance(error, ArchivistError) else repr(error)
+        _tell(bank, messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
+        return Outcome(trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}")
+    return Outcome(
+        trigger.run,
+        scenario,
+        "reflected",
+        created=len(done.created),
+        updated=len(done.updated),
+        summary=done.account.outcome,
+    )
+
+
+def reflect_waiting(
+    bank: Bank, *, scenario: Scenario | None = None, on_done: Callable[[], None] | None = None
+) -> Iterator[Reflection | Outcome]:
+    """Reflect on every run that waits, oldest first; a failure is an outcome, and the run waits again.
+
+    Each run is leased: two processes never reflect on the same one, and a crash gives it back in time.
+    """
+    holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
+    tried: set[str] = set()
+    while True:
+        with bank.transaction() as writer:
+            until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+            runs = [run for run in writer.lease(holder, until) if run not in tried]
+        if not runs:
+            return
+        for run in runs:
+            tried.add(run)
+            error = ""
+            try:
+                yield reflect(bank, run, scenario)
+            except ArchivistError as failure:
+                error = failure.message
+                yield Outcome(run, scenario or Scenario.BATCH, "skipped", error=error)
+            with bank.transaction() as writer:
+                writer.settle(run, holder, error)
+            if on_done is not None:
+                on_done()
+
+
+def recent(bank: Bank, days: int) -> list[str]:
+    """Return the runs that ended within the last days, oldest first."""
+    since = bank.now() - timedelta(days=days)
+    from archivist.clock import to_text
+
+    with bank.reading() as reader:
+        episodes = reader.select(Episode, at_least("finished", to_text(since)), order=("finished", "id"))
+    return [episode.id for episode in episodes]
+
+
+def _persist(
+    bank: Bank, seen: Context, candidates: Sequence[Candidate], story: Account, digest: dict[str, Any]
+) -> tuple[list[Lesson], list[Lesson]]:
+    """Write the run's account and what it teaches, as one change in the archivist's name."""
+    episode = seen.episode
+    with bank.acting_as(ARCHIVIST).transaction() as writer:
+        now = bank.now()
+        sighting = gate.Sighting(
+            run=episode.id,
+            session=episode.session,
+            trajectories=episode.trajectories,
+            seen=episode.finished or episode.started or now,
+            now=now,
+            run_count=episode.number or writer.run_count() + 1,
+            actor=ARCHIVIST,
+        )
+        lessons = {
+            lesson.id: lesson
+            for lesson in writer.select(
+                Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, ""))
+            )
+        }
+        created: list[Lesson] = []
+        updated: list[Lesson] = []
+        for candidate in candidates:
+            known = twin(candidate, lessons.values()) or _by_signature(writer, candidate.key)
+            if known is not None:
+                after = _meet(bank, writer, known, candidate, sighting)
+                if after is not None:
+                    updated.append(after)
+                    lessons.pop(known.id, None)
+                    lessons[after.id] = after
+            elif len(created) < bank.config.reflect.max_memories_per_run:
+                earlier = [
+                    each.id for each in seen.related if candidate.key in _digest(each).get("failures", {})
+                ]
+                fresh = gate.created(
+                    candidate, sighting, lesson_id=bank.new_id(now), past=earlier, config=bank.config
+                )
+                fresh = replace(fresh, number=writer.next_number())
+                writer.put(fresh, "reflect")
+                created.append(fresh)
+                lessons[fresh.id] = fresh
+        noted = {**digest, **asdict(story)}
+        current = run_desk.find(writer, episode.id)
+        summary = current.summary or story.outcome
+        writer.put(replace(current, summary=summary, extra={**current.extra, NOTES: noted}), "reflect")
+    return created, updated
+
+
+def _meet(
+    bank: Bank, writer: Writer, known: Lesson, candidate: Candidate, sighting: gate.Sighting
+) -> Lesson | None:
+    """Count a sighting, or let a refined lesson take the place of the old; None when nothing changed."""
+    better = gate.refined(known, candidate, sighting, lesson_id=bank.new_id(sighting.now), config=bank.config)
+    if better is not None:
+        better = replace(better, number=writer.next_number())
+        writer.put(better, "refine")
+        writer.put(gate.superseded(known, better.id, sighting.now), "supersede")
+        return better
+    after = gate.met(known, candidate, sighting, bank.config)
+    return after if writer.put(after, "see") else None
+
+
+def _by_signature(reader: Reader, key: str) -> Lesson | None:
+    """Return a lesson of this signature that was retired: what people forgot is not learnt again."""
+    if not key:
+        return None
+    found = reader.select(
+        Lesson, equals("signature", key), differs("status", Status.SUPERSEDED), order=("-updated",), limit=1
+    )
+    return found[0] if found else None
+
+
+def _related(reader: Reader, episode: Episode, limit: int) -> tuple[Episode, ...]:
+    """Return the runs that were reflected on before, the latest ones, this one left out."""
+    runs = reader.select(Episode, differs("id", episode.id), order=("-finished", "-id"), limit=limit)
+    return tuple(each for each in reversed(runs) if NOTES in each.extra)
+
+
+def _past_run(episode: Episode) -> PastRun:
+    return PastRun(
+        run=episode.id,
+        project=episode.project,
+        provider=episode.provider,
+        model=episode.model,
+        status=episode.status.value,
+        finished=episode.finished,
+        digest=_digest(episode),
+    )
+
+
+def _digest(episode: Episode) -> dict[str, Any]:
+    notes = episode.extra.get(NOTES)
+    return notes if isinstance(notes, dict) else {}
+
+
+def _failures(digest: dict[str, Any]) -> int:
+    return sum(int(each.get("n", 1)) for each in (digest.get("failures") or {}).values())
+
+
+def _announce(bank: Bank, done: Reflection) -> None:
+    added = len(done.created)
+    if added:
+        _tell(bank, messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
+    for lesson in (*done.created, *done.updated):
+        is_pattern = lesson.frequency == bank.config.reflect.pattern_at_runs
+        if lesson.importance >= _HIGHLIGHT_AT or is_pattern:
+            scenario = Scenario.PATTERN_DETECTED if is_pattern else done.scenario
+            _tell(
+                bank,
+                messages.MEMORY_HIGHLIGHT,
+                lesson=lesson.short_id,
+                summary=lesson.summary,
+                importance=lesson.importance,
+                scenario=scenario.value,
+            )
+    _tell(
+        bank,
+        messages.REFLECTION_COMPLETE,
+        run=done.run,
+        scenario=done.scenario.value,
+        created=added,
+        updated=len(done.updated),
+    )
+    if bank.config.reflect.write_progress:
+        _write_progress(bank, [*done.created, *done.updated])
+
+
+def _tell(bank: Bank, kind: str, **data: object) -> None:
+    bank.bus.publish(messages.Message(kind, bank.now(), data))
+
+
+def _progress_file(bank: Bank) -> Path:
+    return bank.path.absolute().parent.parent / "progress.md"
+
+
+def _write_progress(bank: Bank, lessons: Sequence[Lesson]) -> None:
+    path = _progress_file(bank)
+    before = path.read_text("utf-8", "replace") if path.is_file() else ""
+    after = with_lessons(before, lessons)
+    if after != before:
+        path.write_text(after, encoding="utf-8")

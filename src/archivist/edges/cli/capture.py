@@ -1,0 +1,262 @@
+"""Commands that take runs in and learn from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table
+from archivist.edges.cli.session import Session
+from archivist.records.words import EpisodeStatus
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.desks.capturing import Captured
+    from archivist.desks.reflection import Reflection
+    from archivist.reflect.trigger import Outcome
+
+V = TypeVar("V")
+
+_FORMATS = [
+    "auto",
+    "atif",
+    "claude-code",
+    "codex",
+    "swe-agent",
+    "mini-swe-agent",
+    "openhands",
+    "archeflow",
+    "stream",
+]
+_ENDED = [status for status in EpisodeStatus if status is not EpisodeStatus.RUNNING]
+_SHOWN = 20
+
+
+@click.command()
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format", "format_name", type=click.Choice(_FORMATS), default="auto", help="auto: by content."
+)
+@click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
+@click.option("--project", metavar="NAME", default="", help="The repository that the run worked on.")
+@click.option(
+    "--status", type=click.Choice(_ENDED), help="How the run ended, if you know better than its log."
+)
+@click.option(
+    "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
+)
+@json_option
+@click.pass_obj
+def capture(
+    session: Session,
+    files: tuple[Path, ...],
+    format_name: str,
+    run: str,
+    project: str,
+    status: str | None,
+    outcomes: Path | None,
+    as_json: bool,
+) -> int:
+    """Take logs of agents in (folders too): each becomes a run that waits for reflection.
+
+    Secrets are replaced before anything is stored. The same log again changes nothing, a longer one adds.
+    """
+    from archivist.capture.verdicts import read_outcomes
+    from archivist.desks.capturing import Known
+    from archivist.errors import InputError
+
+    known = Known(
+        run=run,
+        project=project,
+        status=EpisodeStatus(status) if status else None,
+        outcomes=read_outcomes(outcomes) if outcomes else {},
+    )
+    taken: list[Captured] = []
+    refused: list[str] = []
+    paths = list(_paths(files))
+    with session.bank() as bank, _bar(paths, "capture") as progress:
+        for path in progress:
+            try:
+                taken.append(bank.capture_file(path, format_name=format_name, known=known))
+            except InputError as error:
+                refused.append(f"{path}: {error.message}")
+    if refused and not taken:
+        raise InputError(refused[0], hint="archivist capture --help lists the formats")
+    if as_json:
+        print_json(_captured(taken, refused))
+    else:
+        _tell_captured(taken)
+    for reason in refused[:_SHOWN]:
+        note(f"archivist: {reason}")
+    skipped = [f"{each.file}: {reason}" for each in taken for reason in each.reasons]
+    for reason in skipped[:_SHOWN]:
+        note(f"archivist: skipped {reason}")
+    return EXIT_PARTIAL if refused or skipped else 0
+
+
+@click.command()
+@click.option("--run", metavar="ID", default="", help="Only this run.")
+@click.option("--pending", is_flag=True, help="Every run that waits (the default).")
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Every run of the last N days, again.")
+@click.option("--scenario", metavar="S", help="Why: session_complete, session_failed, manual, …")
+@json_option
+@click.pass_obj
+def reflect(
+    session: Session, run: str, pending: bool, days: int | None, scenario: str | None, as_json: bool
+) -> int:
+    """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
+    from archivist.reflect.trigger import Outcome, Scenario
+
+    if sum((bool(run), pending, days is not None)) > 1:
+        raise click.UsageError("--run, --pending and --days exclude each other")
+    if scenario is not None and scenario not in list(Scenario):
+        raise click.UsageError(f"unknown scenario {scenario!r}\nhint: one of {', '.join(Scenario)}")
+    why = Scenario(scenario) if scenario else None
+    done: list[Reflection] = []
+    failed: list[Outcome] = []
+    with session.bank() as bank:
+        if run:
+            done.append(bank.reflect(run, scenario=why or Scenario.MANUAL))
+        else:
+            for result in _reflections(bank, days, why):
+                if isinstance(result, Outcome):
+                    failed.append(result)
+                else:
+                    done.append(result)
+        if as_json:
+            print_json(_reflected(bank, done, failed))
+        else:
+            _tell_reflected(bank, done)
+    for each in failed:
+        note(f"archivist: {each.run}: {each.error}")
+    return EXIT_PARTIAL if failed else 0
+
+
+def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | Outcome]:
+    if days is None:
+        waiting = bank.waiting()
+        with _bar(range(len(waiting)), "reflect") as progress:
+            for result, _ in zip(bank.reflect_waiting(scenario=why), progress, strict=False):
+                yield result
+        return
+    from archivist.reflect.trigger import Scenario
+
+    with _bar(bank.recent_runs(days), "reflect") as progress:
+        for name in progress:
+            yield bank.reflect(name, scenario=why or Scenario.BATCH)
+
+
+@contextmanager
+def _bar(items: Iterable[V], label: str) -> Iterator[Iterable[V]]:
+    """Show progress on a terminal, and nothing elsewhere."""
+    import sys
+
+    listed = list(items)
+    if not sys.stderr.isatty() or len(listed) < 2:
+        yield listed
+        return
+    with click.progressbar(listed, label=label, file=sys.stderr) as bar:
+        yield bar
+
+
+def _paths(files: Iterable[Path]) -> Iterator[Path]:
+    for file in files:
+        if file.is_dir():
+            yield from sorted(path for path in file.rglob("*") if path.is_file())
+        else:
+            yield file
+
+
+def _captured(taken: list[Captured], refused: list[str]) -> dict[str, Any]:
+    from archivist.records.shapes import to_episode_line
+
+    runs = [
+        {
+            "file": each.file,
+            "episode": to_episode_line(episode),
+            "events": each.events,
+            "unchanged": each.is_unchanged,
+        }
+        for each in taken
+        for episode in each.episodes
+    ]
+    secrets: Counter[str] = Counter()
+    for each in taken:
+        secrets.update(each.secrets)
+    result: dict[str, Any] = {
+        "runs": runs,
+        "events": sum(each.events for each in taken),
+        "skipped": sum(each.skipped for each in taken),
+        "secrets": dict(secrets),
+        "refused": refused,
+    }
+    if len(runs) == 1:
+        result["episode"] = runs[0]["episode"]
+    return result
+
+
+def _tell_captured(taken: list[Captured]) -> None:
+    episodes = [episode for each in taken for episode in each.episodes]
+    by_status = Counter(episode.status.value for episode in episodes)
+    unchanged = sum(each.is_unchanged for each in taken)
+    rows: list[tuple[str, object]] = [
+        ("files", len(taken)),
+        ("runs", len(episodes)),
+        *((f"  {status}", number) for status, number in by_status.most_common()),
+        ("events", sum(each.events for each in taken)),
+        ("files known already", unchanged),
+        ("records skipped", sum(each.skipped for each in taken)),
+        ("secrets taken out", sum(sum(each.secrets.values()) for each in taken)),
+    ]
+    print_table(("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")])
+
+
+def _reflected(bank: Bank, done: list[Reflection], failed: list[Outcome]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    created = {lesson.id: lesson for each in done for lesson in each.created}
+    updated = {lesson.id: lesson for each in done for lesson in each.updated}
+    names = {**created, **updated}
+    return {
+        "created": len(created),
+        "updated": len(updated),
+        "runs": [
+            {
+                "run": each.run,
+                "scenario": each.scenario.value,
+                "failures": each.failures,
+                **asdict(each.account),
+            }
+            for each in done
+        ],
+        "lessons": bank.views([bank.get(name) for name in names]),
+        "failed": [{"run": each.run, "error": each.error} for each in failed],
+    }
+
+
+def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
+    kept = {lesson.id: bank.get(lesson.id) for each in done for lesson in (*each.created, *each.updated)}
+    live = [lesson for lesson in kept.values() if lesson.status.is_live]
+    by_category = Counter(lesson.category.value for lesson in live)
+    rows: list[tuple[str, object]] = [
+        ("runs", len(done)),
+        ("failures", sum(each.failures for each in done)),
+        ("lessons", len(live)),
+        *((f"  {category}", number) for category, number in by_category.most_common()),
+        ("met in two runs or more", sum(lesson.frequency > 1 for lesson in live)),
+        ("with a remedy", sum(bool(lesson.rule) for lesson in live)),
+    ]
+    print_table(("Reflected", "Count"), rows)
+    top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
+    if top:
+        click.echo("")
+        print_table(
+            ("ID", "Freq", "Category", "Lesson"),
+            [(each.short_id, each.frequency, each.category, each.summary) for each in top],
+        )
+        note(f"{count(len(live), 'lesson')} in all: archivist lessons list")

@@ -1,0 +1,109 @@
+"""A run's tool calls, each understood: what it was for, what it changed, what failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from archivist.records import Event, EventKind
+from archivist.reflect.commands import (
+    generalise,
+    is_look_step,
+    is_preparation,
+    main_step,
+    run_scripts,
+    step_purpose,
+)
+from archivist.reflect.edits import Change, changes
+from archivist.reflect.failures import Failure, detect, family, is_shell
+from archivist.reflect.installs import Install, installs, is_install
+from archivist.reflect.steps import Step, parse
+
+_CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
+_READING_TOOLS = re.compile(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
+_TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
+_TEST_WORD = re.compile(r"\btests?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One tool call and what it comes down to.
+
+    `at` is its place among the calls. `key` names its failure the same in every run. `is_look` says that it
+    could have changed nothing.
+    """
+
+    event: Event
+    at: int
+    steps: tuple[Step, ...] = ()
+    purpose: str = ""
+    failure: Failure | None = None
+    key: str = ""
+    changes: tuple[Change, ...] = ()
+    installs: tuple[Install, ...] = ()
+    is_look: bool = False
+
+    @property
+    def is_test(self) -> bool:
+        """Say whether it runs tests."""
+        return self.purpose in _TEST_RUNNERS or bool(_TEST_WORD.search(self.purpose))
+
+    @property
+    def has_failed(self) -> bool:
+        """Say whether it failed."""
+        return self.failure is not None
+
+    @property
+    def main(self) -> Step | None:
+        """Return the step that it is for."""
+        return main_step(self.steps)
+
+    @property
+    def text(self) -> str:
+        """Return the command in general terms, or the tool with its target."""
+        return generalise(self.event.text) if self.steps else self.event.tool
+
+    @property
+    def scripts(self) -> frozenset[str]:
+        """Return the base names of the script files that it runs."""
+        return run_scripts(self.steps)
+
+
+def acts(events: Sequence[Event]) -> list[Act]:
+    """Understand every tool call of a run, in order."""
+    return list(_acts(events))
+
+
+def _acts(events: Sequence[Event]) -> Iterator[Act]:
+    at = 0
+    for event in events:
+        if event.kind in _CALLS and not event.extra.get("call_missing"):
+            yield _act(event, at)
+            at += 1
+
+
+def _act(event: Event, at: int) -> Act:
+    in_shell = is_shell(event.tool) and event.kind is not EventKind.EDIT
+    steps = parse(event.text) if in_shell else ()
+    said = event.text if in_shell else event.target
+    failure = detect(event.tool, said, event.exit_code, event.is_error, event.output)
+    main = main_step(steps)
+    return Act(
+        event=event,
+        at=at,
+        steps=steps,
+        purpose=step_purpose(main) if main else event.tool.lower(),
+        failure=failure,
+        key=family(failure) if failure else "",
+        changes=changes(event, steps),
+        installs=installs(steps),
+        is_look=_is_look(event, steps),
+    )
+
+
+def _is_look(event: Event, steps: tuple[Step, ...]) -> bool:
+    if not steps:
+        return event.kind is not EventKind.EDIT and bool(_READING_TOOLS.search(event.tool))
+    working = [step for step in steps if not is_preparation(step) or is_install(step)]
+    return bool(working) and all(is_look_step(step) or step.is_filter for step in working)

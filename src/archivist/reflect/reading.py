@@ -1,0 +1,177 @@
+"""Read a run: the failures that it met, what overcame each, and how its purposes went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from archivist.records import Episode, Event, EventKind
+from archivist.reflect.acts import Act, acts
+from archivist.reflect.failures import Failure
+from archivist.reflect.installs import Install
+from archivist.reflect.kinds import FailureKind as K
+from archivist.reflect.past import Attempts
+from archivist.reflect.remedies import Cure, cure, is_scratch, to_digest
+
+_MOST_KEYS = 40
+_MOST_PURPOSES = 40
+_LONGEST_LINE = 200
+# Failures of code as such; only recurrence tells the surroundings' fault from the task's.
+CODE_KINDS = frozenset((K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH))
+_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__")
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """One failure that the run met, which is not the fault of the code being written.
+
+    `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that nothing
+    of the project had been changed yet, `after` names what had just been installed.
+    """
+
+    act: Act
+    failure: Failure
+    key: str
+    cure: Cure | None = None
+    cost: int = 1
+    is_untouched: bool = False
+    after: Install | None = None
+
+    @property
+    def is_of_code(self) -> bool:
+        """Say whether it can be the task's own failure."""
+        return self.failure.kind in CODE_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A run as miners see it; `digest` is what later runs need to know of it."""
+
+    episode: Episode
+    acts: tuple[Act, ...]
+    met: tuple[Met, ...]
+    attempts: Mapping[str, Attempts]
+    said: tuple[Event, ...] = ()
+    digest: dict[str, object] = field(default_factory=dict)
+
+
+def read(episode: Episode, events: Sequence[Event]) -> Reading:
+    """Read a run's events as failures with their remedies, attempts, edits and what the user said."""
+    calls = acts(events)
+    met = _met(calls, episode.project)
+    attempts = _attempts(calls)
+    said = tuple(
+        event for event in events if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
+    )
+    reading = Reading(episode, tuple(calls), met, attempts, said)
+    return replace(reading, digest=_digest(reading))
+
+
+def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
+    found: list[Met] = []
+    scratch: set[str] = set()
+    is_untouched = True
+    installed: Install | None = None
+    for act in calls:
+        failure = act.failure
+        # The state before this call's own changes counts, unless the call puts an earlier state back first.
+        is_original = is_untouched or any(change.is_restored and not change.file for change in act.changes)
+        if failure is not None and not is_own(act, failure, scratch):
+            overcome = cure(calls, act.at)
+            found.append(
+                Met(
+                    act=act,
+                    failure=failure,
+                    key=f"{project}|{act.key}",
+                    cure=overcome,
+                    cost=overcome.acts[-1].at - act.at + 1 if overcome else 1,
+                    is_untouched=is_original,
+                    after=installed,
+                )
+            )
+        if act.installs and not (failure and act.purpose.endswith("install")):
+            installed = act.installs[-1]
+        for change in act.changes:
+            if change.is_whole:
+                scratch.add(change.file.rsplit("/", 1)[-1])
+            elif not is_scratch(change.file) and change.file.rsplit("/", 1)[-1] not in scratch:
+                is_untouched = False
+    return tuple(found)
+
+
+def is_own(act: Act, failure: Failure, scratch: set[str]) -> bool:
+    """Say whether a failure is of what the run itself was writing, and so no lesson."""
+    if failure.is_own_code or failure.signature.error == "Traceback":
+        return True
+    if failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject):
+        return True
+    if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
+        return True
+    if not failure.files or failure.kind not in CODE_KINDS:
+        return False
+    # What the run's own script brings out of the project's code is the task itself.
+    return failure.files[0].rsplit("/", 1)[-1] in scratch | act.scripts and not failure.is_at_import
+
+
+def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:
+    found: dict[str, Attempts] = {}
+    for act in calls:
+        if act.is_look or not act.steps or "<script>" in act.purpose or act.purpose in ("", "write file"):
+            continue
+        has_timed_out = bool(act.failure and act.failure.kind is K.TIMEOUT) or bool(
+            act.event.extra.get("timed_out")
+        )
+        found[act.purpose] = found.get(act.purpose, Attempts()) + Attempts(
+            ok=int(not act.has_failed and not has_timed_out),
+            failed=int(act.has_failed and not has_timed_out),
+            timeout=int(has_timed_out),
+            seconds=act.event.duration_s or 0.0,
+        )
+    return found
+
+
+def _digest(reading: Reading) -> dict[str, object]:
+    failures: dict[str, dict[str, object]] = {}
+    for key in list(dict.fromkeys(met.key for met in reading.met))[:_MOST_KEYS]:
+        those = [met for met in reading.met if met.key == key]
+        failures[key] = {
+            "kind": those[0].failure.kind.value,
+            "n": len(those),
+            "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
+            "remedies": [
+                to_digest(remedy)
+                for remedy in dict.fromkeys(met.cure.remedy for met in those if met.cure)
+            ][:8],
+            "places": list(dict.fromkeys(filter(None, map(place, those))))[:3],
+            "untouched": any(met.is_untouched for met in those),
+            "line": those[0].failure.line[:_LONGEST_LINE],
+        }
+    busiest = sorted(reading.attempts.items(), key=lambda item: -item[1].ok - item[1].failed - item[1].timeout)
+    usage = reading.episode.usage
+    return {
+        "failures": failures,
+        "attempts": {
+            purpose: {"ok": it.ok, "failed": it.failed, "timeout": it.timeout, "seconds": round(it.seconds, 1)}
+            for purpose, it in busiest[:_MOST_PURPOSES]
+        },
+        "duration_s": _seconds(reading.episode.started, reading.episode.finished),
+        "cost_usd": usage.cost_usd if usage else 0.0,
+        "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
+    }
+
+
+def place(met: Met) -> str:
+    """Return the folder of the tests that a failing test call ran, or an empty text."""
+    if not met.act.is_test or not met.act.main:
+        return ""
+    for argument in met.act.main.arguments:
+        path = argument.split("::")[0]
+        if "/" in path and not path.startswith(("/", "~", "-")):
+            return path.rstrip("/").rsplit("/", 1)[0] if "." in path.rsplit("/", 1)[-1] else path.rstrip("/")
+    return ""
+
+
+def _seconds(started: datetime | None, finished: datetime | None) -> float:
+    return max(0.0, (finished - started).total_seconds()) if started and finished else 0.0

@@ -1,0 +1,329 @@
+"""Find what made a failed call work, in words that another run can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rapidfuzz import fuzz
+
+from archivist.reflect.acts import Act
+from archivist.reflect.commands import generalise, is_help
+from archivist.reflect.edits import Change
+from archivist.reflect.failures import Failure
+from archivist.reflect.installs import Install, distribution, package_name
+from archivist.reflect.kinds import FailureKind as K
+
+HORIZON = 40
+_NEAR = 12
+_ALIKE = 60
+_LONGEST = 110
+_PYTHON = ("python", "pytest", "unittest", "<script>")
+_UNDONE = re.compile(r"site-packages/([\w-]+)")
+_GENERIC_FILES = frozenset(
+    ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",
+     "package.json", "README.md", "Makefile", "index.tsx", "conftest.py", "setup.py")
+)  # fmt: skip
+
+
+class Way(StrEnum):
+    """In what manner a failure was overcome."""
+
+    INSTALL = "install"
+    EDIT = "edit"
+    COMMAND = "command"
+    PATH = "path"
+    SAID = "said"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What helped. `text` is a command or says what to change in `files`; `instead` is what it replaces."""
+
+    way: Way
+    text: str
+    instead: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """A remedy with the calls that show it."""
+
+    remedy: Remedy
+    acts: tuple[Act, ...]
+
+
+def to_digest(remedy: Remedy) -> list[str]:
+    """Write a remedy as plain values."""
+    return [remedy.way.value, remedy.text, remedy.instead, *remedy.files]
+
+
+def from_digest(value: Sequence[str]) -> Remedy:
+    """Read what `to_digest` wrote."""
+    way, text, instead, *files = (*value, *[""] * (3 - len(value)))
+    return Remedy(Way(way), text, instead, tuple(files))
+
+
+def cure(acts: Sequence[Act], at: int) -> Cure | None:
+    """Return what overcame the failure of the call at a place, or None when nothing shows it."""
+    failed = acts[at]
+    failure = failed.failure
+    if failure is None:
+        return None
+    later = acts[at + 1 : at + 1 + HORIZON]
+    match failure.kind:
+        case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
+            return _by_change(failed, failure, later)
+        case K.MISSING_COMMAND:
+            return _by_install(failed, failure, later) or _by_variant(failed, later[:_NEAR])
+        case K.MISSING_FILE:
+            return _by_path(failed, failure, later[:_NEAR])
+        case K.EDIT_NOT_APPLIED:
+            return _by_other_edit(failed, later)
+        case K.GIT:
+            return _by_sequence(failed, later[:_NEAR])
+        case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
+            return _by_change(failed, failure, later)
+        case _:
+            return _by_variant(failed, later[:_NEAR])
+
+
+def _is_same(act: Act, failed: Act) -> bool:
+    """Say whether a call fails as the other did."""
+    return bool(
+        act.failure and failed.failure and act.key == failed.key and act.failure.subject == failed.failure.subject
+    )
+
+
+def _does_the_same(act: Act, failed: Act) -> bool:
+    """Say whether a call does again what failed: the same script, or the same purpose."""
+    if failed.scripts and act.scripts:
+        return bool(failed.scripts & act.scripts)
+    if failed.purpose.startswith(_PYTHON) and act.purpose.startswith(_PYTHON):
+        return failed.is_test == act.is_test
+    return act.purpose == failed.purpose
+
+
+def _by_change(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
+    """Look for the installs or edits after which the same call no longer failed so."""
+    tried: list[Act] = []
+    for act in later:
+        if act.is_look:
+            continue
+        if _is_same(act, failed):
+            # What was installed so far did not help; an edit may be half of the cure.
+            tried = [each for each in tried if _edits(each, failed, failure)]
+            continue
+        tried.append(act)
+        if not _does_the_same(act, failed) or _brought_it(act, failure):
+            continue
+        installing = [each for each in tried if each.installs and _is_about(each.installs, failure)]
+        if installing:
+            return Cure(Remedy(Way.INSTALL, _install_text(installing)), tuple(installing))
+        editing = [each for each in tried if _edits(each, failed, failure)]
+        if editing:
+            return Cure(_edit_remedy(editing, failed, failure), tuple(editing))
+    return None
+
+
+def _brought_it(act: Act, failure: Failure) -> bool:
+    """Say whether a call fails within the very module that was missing: what was installed is no good."""
+    if not act.failure or not act.failure.files or failure.kind is not K.MISSING_MODULE:
+        return False
+    found = _UNDONE.search(act.failure.files[-1])
+    return bool(found) and package_name(found[1]) == distribution(failure.subject)
+
+
+def _is_about(found: tuple[Install, ...], failure: Failure) -> bool:
+    """Say whether what was installed can have to do with the failure."""
+    if failure.kind is K.MISSING_MODULE:
+        return any(
+            each.is_of_project or distribution(failure.subject) in map(package_name, each.packages)
+            for each in found
+        )
+    told = " ".join((failure.line, failure.subject, *failure.files)).lower().replace("_", "-")
+    return any(
+        not each.is_of_project and any(package_name(package) in told for package in each.packages)
+        for each in found
+    )
+
+
+def _install_text(installing: Sequence[Act]) -> str:
+    texts = dict.fromkeys(each.text for act in installing[-2:] for each in act.installs)
+    return "; ".join(texts)
+
+
+def _by_install(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
+    """Look for the install after which a missing command was there."""
+    installing: list[Act] = []
+    for act in later:
+        if act.installs and not (act.failure and not _runs(act, failure.subject)):
+            installing.append(act)
+        if installing and not _is_same(act, failed) and _runs(act, failure.subject):
+            return Cure(Remedy(Way.INSTALL, _install_text(installing)), tuple(installing))
+    return None
+
+
+def _runs(act: Act, program: str) -> bool:
+    return any(step.program == program for step in act.steps)
+
+
+def _edits(act: Act, failed: Act, failure: Failure) -> tuple[Change, ...]:
+    """Return the changes of a call that can have to do with the failure."""
+    if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+        return ()
+    word = failure.subject.rsplit(".", 1)[-1]
+    named = {_base(file) for file in failure.files} | {
+        _base(each.split("::")[0]) for step in failed.steps for each in step.arguments
+    }
+    return tuple(
+        change
+        for change in act.changes
+        if change.file
+        and not change.is_whole
+        and not change.is_restored
+        and not is_scratch(change.file)
+        and change.old
+        and ((word and word in change.old) or (_base(change.file) in named and len(word) < 2))
+    )
+
+
+def _edit_remedy(editing: Sequence[Act], failed: Act, failure: Failure) -> Remedy:
+    found = [change for act in editing for change in _edits(act, failed, failure)]
+    files = tuple(dict.fromkeys(relative(change.file) for change in found))
+    old, new = found[0].old.strip(), found[0].new.strip()
+    is_short = old and new and "\n" not in old + new and len(old) + len(new) < _LONGEST
+    return Remedy(Way.EDIT, f"change `{old}` to `{new}`" if is_short else "edit", "", files[:4])
+
+
+def _by_variant(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for the call most like the failed one that went well."""
+    if not failed.steps:
+        return None
+    wrong = failed.text
+    best: tuple[float, Act] | None = None
+    for act in later:
+        if act.has_failed or not act.steps or is_help(act.event.text) or act.text == wrong:
+            continue
+        if not _is_kin(act, failed):
+            continue
+        likeness = fuzz.ratio(wrong, act.text)
+        if likeness >= _ALIKE and (best is None or likeness > best[0] + 3):
+            best = likeness, act
+    if best is None or not is_telling(best[1].text):
+        return None
+    return Cure(Remedy(Way.COMMAND, best[1].text, wrong), (best[1],))
+
+
+def _is_kin(act: Act, failed: Act) -> bool:
+    if act.purpose == failed.purpose:
+        return True
+    if failed.failure and failed.failure.kind is K.MISSING_COMMAND:
+        return not act.is_look or bool(failed.main and act.main and act.main.arguments == failed.main.arguments)
+    return bool(act.main and failed.main and act.main.program == failed.main.program)
+
+
+def is_telling(command: str) -> bool:
+    """Say whether a command in general terms still says something to another run."""
+    return 0 < len(command) <= _LONGEST and not re.search(r"<script>|\"…\"|<<'EOF'|…$|<path>|<id>", command)
+
+
+def _by_path(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
+    """Look for the place where a missing file was found."""
+    wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
+    name = _base(wrong)
+    if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
+        return None
+    for act in later:
+        if act.has_failed:
+            continue
+        for path in _paths(act):
+            if _base(path) == name and not _ends_alike(path, wrong) and not is_scratch(path):
+                return Cure(Remedy(Way.PATH, relative(path), relative(wrong)), (act,))
+    return None
+
+
+def _paths(act: Act) -> list[str]:
+    if not act.steps:
+        return [act.event.target]
+    return [
+        each.split("::")[0]
+        for step in act.steps
+        for each in step.arguments
+        if "/" in each and not re.search(r"[*?<>|]", each)
+    ]
+
+
+def _ends_alike(one: str, other: str) -> bool:
+    one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
+    return one.endswith(other) or other.endswith(one)
+
+
+def _by_other_edit(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for the edit of the same file that did apply."""
+    files = {_base(change.file) for change in failed.changes if change.file} or {_base(failed.event.target)}
+    has_read = False
+    for act in later:
+        if act.has_failed:
+            continue
+        if act.is_look and any(file and file in act.event.text for file in files):
+            has_read = True
+        if any(_base(change.file) in files and not change.is_restored for change in act.changes):
+            return Cure(Remedy(Way.COMMAND, _edit_way(act, failed, has_read=has_read)), (act,))
+    return None
+
+
+def _edit_way(act: Act, failed: Act, *, has_read: bool) -> str:
+    same = act.purpose == failed.purpose and bool(act.steps) == bool(failed.steps)
+    if same:
+        return "read the file again, then edit" if has_read else "a smaller edit of the exact current text"
+    if act.purpose == "sed -i":
+        return "`sed -i`"
+    if act.purpose.startswith("python"):
+        return "a short Python script that replaces the exact text"
+    if act.purpose == "write file":
+        return "writing the file anew"
+    return f"`{act.purpose}`" if act.steps else f"the {act.event.tool} tool"
+
+
+def _by_sequence(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for the calls of the same program that led to its success."""
+    program = failed.main.program if failed.main else ""
+    used: list[Act] = []
+    for act in later:
+        if act.has_failed or act.is_look or not act.main or act.main.program != program:
+            continue
+        used.append(act)
+        if failed.main and any(step.name == failed.main.name for step in act.steps):
+            text = " && ".join(dict.fromkeys(_sequence_text(each) for each in used[-3:]))
+            return Cure(Remedy(Way.COMMAND, text, failed.text), tuple(used)) if is_telling(text) else None
+    return None
+
+
+def _sequence_text(act: Act) -> str:
+    return re.sub(r'git commit .*?(?= &&|$)', 'git commit', generalise(act.event.text))
+
+
+def is_scratch(path: str) -> bool:
+    """Say whether a file is one that the agent made for itself."""
+    return path.startswith(("/tmp/", "/var/tmp/", "/dev/")) or bool(  # noqa: S108
+        re.match(r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$", path)
+    )
+
+
+def relative(path: str) -> str:
+    """Return a path without the folder in which one machine keeps the project."""
+    path = path.removeprefix("./")
+    if not path.startswith(("/", "~")):
+        return path
+    parts = [part for part in path.split("/") if part]
+    if parts[:1] in (["home"], ["Users"]):
+        return "/".join(parts[4:] if len(parts) > 5 else parts[-1:])
+    return "/".join(parts[1:] if len(parts) > 1 else parts)
+
+
+def _base(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[-1]

@@ -1,0 +1,62 @@
+"""Say why reflection runs, and whether it should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from archivist.config import Reflect
+from archivist.records import Episode, EpisodeKind, EpisodeStatus
+
+
+class Scenario(StrEnum):
+    """Why a run is reflected on."""
+
+    SESSION_COMPLETE = "session_complete"
+    SESSION_FAILED = "session_failed"
+    HEALER_INVOCATION = "healer_invocation"
+    MANUAL = "manual"
+    PATTERN_DETECTED = "pattern_detected"
+    BATCH = "batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A reason to reflect on a run; without a scenario the run itself tells."""
+
+    run: str
+    scenario: Scenario | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a trigger. `error` is empty unless reflection failed, which it never does aloud."""
+
+    run: str
+    scenario: Scenario
+    status: str
+    created: int = 0
+    updated: int = 0
+    summary: str = ""
+    error: str = ""
+
+
+def scenario_of(episode: Episode) -> Scenario:
+    """Return the scenario that a finished run makes by itself."""
+    if episode.kind is EpisodeKind.HEALER_RUN:
+        return Scenario.HEALER_INVOCATION
+    if episode.status in (EpisodeStatus.FAILED, EpisodeStatus.ABORTED):
+        return Scenario.SESSION_FAILED
+    return Scenario.SESSION_COMPLETE
+
+
+def is_wanted(scenario: Scenario, rules: Reflect) -> bool:
+    """Say whether the configuration asks for reflection in this scenario."""
+    if not rules.enabled:
+        return False
+    asked = {
+        Scenario.SESSION_COMPLETE: rules.on_session_success,
+        Scenario.SESSION_FAILED: rules.on_session_failure,
+        Scenario.HEALER_INVOCATION: rules.on_healer_invocation,
+    }
+    return asked.get(scenario, True)

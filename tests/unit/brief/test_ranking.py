@@ -1,0 +1,66 @@
+"""What a project met often and lately is told first."""
+
+from __future__ import annotations
+
+import pytest
+from tests.samples import lesson
+
+from archivist.brief.ranking import characters, rank, score
+from archivist.brief.rendering import BriefFormat, render
+from archivist.brief.selection import Chosen
+from archivist.config import BriefRules
+from archivist.records import Lesson, Status
+
+
+def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Lesson:
+    runs = tuple(f"r{place}" for place in range(frequency))
+    status = Status.ACTIVE if frequency > 1 else Status.CANDIDATE
+    return lesson(name, runs=runs, status=status, number=number, **fields)  # type: ignore[arg-type]
+
+
+def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
+    chosen = [Chosen(each) for each in lessons]
+    found = rank(chosen, runs_since=since or {}, likeness={}, rules=BriefRules(**rules))  # type: ignore[arg-type]
+    return [each.lesson.id for each in found]
+
+
+def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
+    assert _rank(_known("a", 2), _known("b", 5)) == ["b", "a"]
+    assert _rank(_known("a", 3), _known("b", 3), since={"a": 40}) == ["b", "a"]
+    assert score(_known("a", 4), 0) > score(_known("a", 4), 10) > score(_known("a", 4), 100)
+
+
+def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
+    once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
+    assert _rank(once, often, since={"often": 500}) == ["often", "once"]
+    assert _rank(once, often, candidates_fill=False) == ["often"]
+
+
+def test_the_budget_and_the_number_are_kept() -> None:
+    many = [_known(str(place), 3, number=place, summary="x" * 100) for place in range(1, 30)]
+    assert len(_rank(*many)) == 10
+    told = _rank(*many, budget_tokens=100)
+    assert sum(characters(many[int(name) - 1]) for name in told) <= 400
+    assert told
+
+
+def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
+    assert _rank(_known("long", 9, summary="x" * 5000), _known("short", 2)) == ["short"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"rule": "IF a THEN b"}, "1. Check the null. IF a THEN b (seen 2x)"),
+        ({"summary": "Use `b`", "rule": "IF a THEN `b`", "remedies": ("b",)}, "1. Use `b` (seen 2x)"),
+        ({}, "1. Check the null (seen 2x)"),
+    ],
+)
+def test_a_rule_is_told_unless_the_summary_says_it(fields: dict[str, object], line: str) -> None:
+    text = render([Chosen(_known("a", 2, **fields))], BriefFormat.MARKDOWN)  # type: ignore[arg-type]
+    assert text.splitlines() == ["### Project Lessons", "", line]
+
+
+def test_seen_once_is_said() -> None:
+    text = render([Chosen(_known("a", 1))], BriefFormat.KNOWN_ISSUES)
+    assert "[seen once, archivist]" in text

@@ -1,0 +1,124 @@
+"""Taking logs in: once, whole, and again when they have grown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.desks.capturing import Known
+from archivist.errors import InputError
+from archivist.records import EpisodeStatus, Event, EventKind
+from archivist.stores.filters import equals
+
+
+def _bash(number: int, command: str, output: str, *, is_error: bool = False) -> list[dict[str, Any]]:
+    call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
+    answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": is_error}
+    return [
+        {"type": "assistant", "session_id": "s-1", "message": {"role": "assistant", "content": [call]}},
+        {"type": "user", "session_id": "s-1", "message": {"role": "user", "content": [answer]}},
+    ]
+
+
+def _log(path: Path, calls: int, *, is_ended: bool = False) -> Path:
+    lines: list[dict[str, Any]] = [
+        {
+            "type": "system",
+            "subtype": "init",
+            "session_id": "s-1",
+            "cwd": "/home/x/app",
+            "model": "claude-x",
+            "tools": [],
+        }
+    ]
+    for number in range(calls):
+        lines += _bash(number, f"make step-{number}", f"done {number}")
+    if is_ended:
+        lines.append(
+            {"type": "result", "subtype": "success", "is_error": False, "session_id": "s-1", "total_cost_usd": 0.5,
+             "usage": {"input_tokens": 10, "output_tokens": 5}}
+        )  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def _calls(bank: Bank, run: str) -> list[str]:
+    with bank.reading() as reader:
+        events = reader.select(Event, equals("run", run), equals("kind", EventKind.TOOL_CALL), order=("seq",))
+        return [event.text for event in events]
+
+
+@pytest.mark.req("A1", "N9")
+def test_a_log_becomes_an_episode_with_events_that_waits_for_reflection(bank: Bank, tmp_path: Path) -> None:
+    taken = bank.capture_file(_log(tmp_path / "a.jsonl", 3, is_ended=True))
+    (episode,) = taken.episodes
+    assert (episode.id, episode.status, episode.project) == ("s-1", EpisodeStatus.SUCCESS, "billing")
+    assert episode.usage is not None
+    assert episode.usage.cost_usd == 0.5
+    assert _calls(bank, "s-1") == ["make step-0", "make step-1", "make step-2"]
+    assert [each.run for each in bank.waiting()] == ["s-1"]
+    assert bank.verify().is_whole
+
+
+def test_the_same_file_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
+    path = _log(tmp_path / "a.jsonl", 3)
+    bank.capture_file(path)
+    entries = bank.verify().entries
+    assert bank.capture_file(path).is_unchanged
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(path.read_bytes())
+    assert bank.capture_file(copy).is_unchanged
+    assert bank.verify().entries == entries
+
+
+def test_a_longer_version_adds_what_is_new(bank: Bank, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    bank.capture_file(_log(path, 2))
+    again = bank.capture_file(_log(path, 4, is_ended=True))
+    assert again.is_unchanged is False
+    assert again.changed < again.events + 2
+    assert _calls(bank, "s-1") == [f"make step-{number}" for number in range(4)]
+    assert bank.status()["runs"] == 1
+    assert bank.episode("s-1").status is EpisodeStatus.SUCCESS
+
+
+def test_the_caller_may_know_better(bank: Bank, tmp_path: Path) -> None:
+    path = _log(tmp_path / "a.jsonl", 1, is_ended=True)
+    taken = bank.capture_file(path, known=Known(run="mine", project="o/r", status=EpisodeStatus.FAILED))
+    (episode,) = taken.episodes
+    assert (episode.id, episode.project, episode.status) == ("mine", "o/r", EpisodeStatus.FAILED)
+    again = bank.capture_file(path, known=Known(outcomes={"s-1": EpisodeStatus.PARTIAL}))
+    assert again.episodes[0].status is EpisodeStatus.PARTIAL
+
+
+def test_what_cannot_be_read_is_counted(bank: Bank, tmp_path: Path) -> None:
+    path = _log(tmp_path / "a.jsonl", 2)
+    path.write_text(path.read_text() + '{"type": "assistant", "mess')
+    taken = bank.capture_file(path)
+    assert taken.skipped == 1
+    assert len(taken.reasons) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 50, b"{}", b"[]"])
+def test_a_file_of_no_known_format_is_refused(bank: Bank, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        bank.capture_file(path)
+    assert bank.status()["runs"] == 0
+
+
+@pytest.mark.req("N9")
+def test_a_captured_run_is_written_as_atif_and_read_back(bank: Bank, tmp_path: Path) -> None:
+    bank.capture_file(_log(tmp_path / "a.jsonl", 3, is_ended=True))
+    out = bank.to_atif("s-1")
+    assert str(out["schema_version"]).startswith("ATIF-v1.")
+    path = tmp_path / "run.atif.json"
+    path.write_text(json.dumps(out))
+    taken = bank.capture_file(path, known=Known(run="back"))
+    assert taken.episodes[0].id == "back"
+    assert _calls(bank, "back") == _calls(bank, "s-1")
