@@ -157,6 +157,51 @@ def run_lines(run: str, *findings: dict[str, Any], fixed: Sequence[str] = ()) ->
     ]
 
 
+def agent_log(
+    path: Path,
+    calls: Sequence[tuple[str, str, bool]],
+    *,
+    session: str = "s-1",
+    project: str = "billing",
+    prompt: str = "",
+    is_ended: bool = True,
+    is_error: bool = False,
+) -> Path:
+    """Write a Claude-Code-shaped log: a session whose commands gave these outputs, and failed or not."""
+    lines: list[dict[str, Any]] = [
+        {"type": "system", "subtype": "init", "cwd": f"/home/x/{project}", "model": "claude-x", "tools": []}
+    ]
+    if prompt:
+        lines.append({"type": "user", "message": {"role": "user", "content": prompt}})
+    for number, (command, output, failed) in enumerate(calls):
+        call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
+        answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": failed}
+        lines.append({"type": "assistant", "message": {"role": "assistant", "content": [call]}})
+        lines.append({"type": "user", "message": {"role": "user", "content": [answer]}})
+    if is_ended:
+        spent = {"total_cost_usd": 0.5, "usage": {"input_tokens": 10, "output_tokens": 5}}
+        lines.append({"type": "result", "subtype": "success", "is_error": is_error, **spent})
+    path.write_text("".join(json.dumps({**line, "session_id": session}) + "\n" for line in lines))
+    return path
+
+
+# A newcomer's failure that shows its remedy: the module is missing, it is installed, the tests pass.
+MISSING_MODULE = [
+    ("git status", "On branch main\nnothing to commit, working tree clean", False),
+    (
+        "python -m pytest tests -q",
+        (
+            "Exit code 1\nImportError while loading conftest '/home/x/billing/tests/conftest.py'.\n"
+            "tests/conftest.py:1: in <module>\n    import freezegun\n"
+            "E   ModuleNotFoundError: No module named 'freezegun'"
+        ),
+        True,
+    ),
+    ("pip install freezegun", "Collecting freezegun\nSuccessfully installed freezegun-1.5.1", False),
+    ("python -m pytest tests -q", "....\n4 passed in 0.12s", False),
+]
+
+
 def lesson(lesson_id: str = "a", **fields: Any) -> Lesson:
     """Return a lesson with sensible fields."""
     given = {"created": WHEN, "updated": WHEN, "edited": WHEN, "summary": "Check the null", "number": 1}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.samples import agent_log
 
 from archivist import Bank
 from archivist.desks.capturing import Known
@@ -15,35 +15,9 @@ from archivist.records import EpisodeStatus, Event, EventKind
 from archivist.stores.filters import equals
 
 
-def _bash(number: int, command: str, output: str, *, is_error: bool = False) -> list[dict[str, Any]]:
-    call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
-    answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": is_error}
-    return [
-        {"type": "assistant", "session_id": "s-1", "message": {"role": "assistant", "content": [call]}},
-        {"type": "user", "session_id": "s-1", "message": {"role": "user", "content": [answer]}},
-    ]
-
-
 def _log(path: Path, calls: int, *, is_ended: bool = False) -> Path:
-    lines: list[dict[str, Any]] = [
-        {
-            "type": "system",
-            "subtype": "init",
-            "session_id": "s-1",
-            "cwd": "/home/x/app",
-            "model": "claude-x",
-            "tools": [],
-        }
-    ]
-    for number in range(calls):
-        lines += _bash(number, f"make step-{number}", f"done {number}")
-    if is_ended:
-        lines.append(
-            {"type": "result", "subtype": "success", "is_error": False, "session_id": "s-1", "total_cost_usd": 0.5,
-             "usage": {"input_tokens": 10, "output_tokens": 5}}
-        )  # fmt: skip
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    steps = [(f"make step-{number}", f"done {number}", False) for number in range(calls)]
+    return agent_log(path, steps, is_ended=is_ended)
 
 
 def _calls(bank: Bank, run: str) -> list[str]:

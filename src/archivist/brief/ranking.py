@@ -70,5 +70,5 @@ def characters(lesson: Lesson) -> int:
 
 
 def says_remedy(lesson: Lesson) -> bool:
-    """Say whether the summary already tells what to do, so that the rule would only repeat it."""
-    return not lesson.rule or any(remedy and remedy in lesson.summary for remedy in lesson.remedies)
+    """Say whether the summary tells what to do: what was mined always does, so its rule would only repeat it."""
+    return not lesson.rule or bool(lesson.signature)

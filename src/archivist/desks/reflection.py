@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archivist import messages
+from archivist.clock import to_text
 from archivist.config import Config
 from archivist.desks import runs as run_desk
 from archivist.errors import ArchivistError
 from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage
+from archivist.records.plain import to_plain
 from archivist.reflect import gate
 from archivist.reflect.account import Account, account
 from archivist.reflect.candidates import Candidate
@@ -115,40 +117,41 @@ def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
     )
 
 
-def reflect_waiting(
-    bank: Bank, *, scenario: Scenario | None = None, on_done: Callable[[], None] | None = None
-) -> Iterator[Reflection | Outcome]:
+def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
     """Reflect on every run that waits, oldest first; a failure is an outcome, and the run waits again.
 
     Each run is leased: two processes never reflect on the same one, and a crash gives it back in time.
     """
     holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
-    tried: set[str] = set()
-    while True:
-        with bank.transaction() as writer:
-            until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
-            runs = [run for run in writer.lease(holder, until) if run not in tried]
-        if not runs:
-            return
-        for run in runs:
-            tried.add(run)
-            error = ""
+    errors: dict[str, str] = {}
+    try:
+        while run := _lease(bank, holder):
             try:
-                yield reflect(bank, run, scenario)
+                done: Reflection | Outcome = reflect(bank, run, scenario)
             except ArchivistError as failure:
-                error = failure.message
-                yield Outcome(run, scenario or Scenario.BATCH, "skipped", error=error)
-            with bank.transaction() as writer:
+                # Kept until the end, so that this round does not try it again.
+                errors[run] = failure.message
+                done = Outcome(run, scenario or Scenario.BATCH, "skipped", error=failure.message)
+            else:
+                with bank.transaction() as writer:
+                    writer.settle(run, holder)
+            yield done
+    finally:
+        with bank.transaction() as writer:
+            for run, error in errors.items():
                 writer.settle(run, holder, error)
-            if on_done is not None:
-                on_done()
+
+
+def _lease(bank: Bank, holder: str) -> str:
+    """Take the run that has waited longest; an empty name when none waits."""
+    with bank.transaction() as writer:
+        until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+        return next(iter(writer.lease(holder, until)), "")
 
 
 def recent(bank: Bank, days: int) -> list[str]:
     """Return the runs that ended within the last days, oldest first."""
     since = bank.now() - timedelta(days=days)
-    from archivist.clock import to_text
-
     with bank.reading() as reader:
         episodes = reader.select(Episode, at_least("finished", to_text(since)), order=("finished", "id"))
     return [episode.id for episode in episodes]
@@ -197,7 +200,7 @@ def _persist(
                 writer.put(fresh, "reflect")
                 created.append(fresh)
                 lessons[fresh.id] = fresh
-        noted = {**digest, **asdict(story)}
+        noted = to_plain({**digest, **asdict(story)})
         current = run_desk.find(writer, episode.id)
         summary = current.summary or story.outcome
         writer.put(replace(current, summary=summary, extra={**current.extra, NOTES: noted}), "reflect")

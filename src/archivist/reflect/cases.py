@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from archivist.reflect.kinds import FailureKind
@@ -15,14 +16,14 @@ from archivist.reflect.remedies import Remedy, Way
 class Case:
     """One failure that the run met: every time here, and what earlier runs of the project say.
 
-    `runs` counts this run too; `untouched` the runs that met it before they changed anything of the project.
+    `runs` counts this run too, `subjects` the runs for each subject, `untouched` the runs that met it before they changed anything of the project.
     """
 
     key: str
     met: tuple[Met, ...]
     runs: int
     untouched: int
-    subjects: tuple[str, ...]
+    subjects: Mapping[str, int]
     remedies: tuple[tuple[Remedy, int], ...]
     places: tuple[str, ...]
 
@@ -33,8 +34,8 @@ class Case:
 
     @property
     def kind(self) -> FailureKind:
-        """Return what kind of failure it is."""
-        return self.first.failure.kind
+        """Return what kind of failure it is, as its key says."""
+        return FailureKind(self.key.split("|", 1)[1].split(":", 1)[0])
 
     @property
     def is_of_code(self) -> bool:
@@ -76,22 +77,29 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
         met=tuple(those),
         runs=before.runs + 1,
         untouched=before.untouched + any(met.is_untouched for met in those),
-        subjects=_ordered(subjects + before.subjects),
+        subjects=_ranked(subjects + before.subjects),
         remedies=_whole(remedies + before.remedies),
-        places=_ordered(places + before.places),
+        places=tuple(_ranked(places + before.places)),
     )
 
 
-def _ordered(found: Counter[str]) -> tuple[str, ...]:
-    return tuple(sorted(found, key=lambda each: (-found[each], each)))
+def _ranked(found: Counter[str]) -> dict[str, int]:
+    return {each: found[each] for each in sorted(found, key=lambda each: (-found[each], each))}
 
 
 def _whole(found: Counter[Remedy]) -> tuple[tuple[Remedy, int], ...]:
     """Order remedies by how many runs they helped; one change in several files is one remedy."""
-    united: dict[tuple[Way, str, str], tuple[dict[str, None], int]] = {}
-    for remedy, runs in sorted(found.items(), key=lambda item: (-item[1], item[0].text, item[0].files)):
+    files: dict[tuple[Way, str, str], Counter[str]] = {}
+    counts: Counter[tuple[Way, str, str]] = Counter()
+    for remedy, runs in found.items():
         name = (remedy.way, remedy.text, remedy.instead)
-        files, count = united.get(name, ({}, 0))
-        united[name] = ({**files, **dict.fromkeys(remedy.files)}, max(count, runs))
-    ranked = sorted(united.items(), key=lambda item: (-item[1][1], item[0][0] is Way.EDIT, item[0]))
-    return tuple((Remedy(*name, tuple(files)[:4]), count) for name, (files, count) in ranked)
+        files.setdefault(name, Counter()).update(dict.fromkeys(remedy.files, runs))
+        counts[name] = max(counts[name], runs)
+    ranked = sorted(counts, key=lambda name: (-counts[name], name[0] is Way.EDIT, name))
+    return tuple((Remedy(*name, _usual(files[name])), counts[name]) for name in ranked)
+
+
+def _usual(files: Counter[str]) -> tuple[str, ...]:
+    """Return the files that runs changed as a rule, not those that one of many did."""
+    most = max(files.values(), default=0)
+    return tuple(file for file in _ranked(files) if files[file] * 2 > most)[:4]

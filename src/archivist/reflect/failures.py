@@ -70,6 +70,7 @@ _FIRST_WORDS = 200
 _LONGEST_PATH = 300
 _SIGNALLED = 128
 _LAST_LINES = 3
+_NOT_IN = re.compile(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
 _INLINE = ("<string>", "<stdin>")
 _INSTALLED = re.compile(r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen")
 
@@ -299,5 +300,8 @@ def family(failure: Failure) -> str:
             return f"{failure.kind}:{sign_.program}"
         case FailureKind.USAGE:
             return f"{failure.kind}:{sign_.program}"
+        case FailureKind.IMPORT_ERROR if named := _NOT_IN.search(failure.line):
+            # The same whether it was raised or printed.
+            return f"{failure.kind}:{sign_.program}:{named[2]}.{named[1]}"
         case _:
             return f"{failure.kind}:{sign_.key}"

@@ -132,3 +132,10 @@ def package_name(package: str) -> str:
     """Return a package's bare name, in one spelling, without version and extras."""
     found = _NAME.match(package)
     return found[0].lower().replace("_", "-") if found else package
+
+
+def is_of(module: str, project: str) -> bool:
+    """Say whether a module is the project's own."""
+    top = module.split(".", maxsplit=1)[0].lower().replace("_", "-")
+    name = project.rstrip("/").rsplit("/", 1)[-1].lower().replace("_", "-")
+    return bool(top) and (top == name or name.removeprefix("python-").removesuffix("-python") == top)

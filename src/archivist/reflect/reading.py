@@ -10,10 +10,11 @@ from datetime import datetime
 from archivist.records import Episode, Event, EventKind
 from archivist.reflect.acts import Act, acts
 from archivist.reflect.failures import Failure
-from archivist.reflect.installs import Install
+from archivist.reflect.installs import Install, is_of
 from archivist.reflect.kinds import FailureKind as K
 from archivist.reflect.past import Attempts
-from archivist.reflect.remedies import Cure, cure, is_scratch, to_digest
+from archivist.reflect.phrases import is_scratch
+from archivist.reflect.remedies import Cure, cure, to_digest
 
 _MOST_KEYS = 40
 _MOST_PURPOSES = 40
@@ -73,6 +74,7 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
     found: list[Met] = []
     scratch: set[str] = set()
     is_untouched = True
+    in_python = any(act.purpose.startswith(("python", "pytest", "pip")) for act in calls)
     installed: Install | None = None
     for act in calls:
         failure = act.failure
@@ -80,11 +82,13 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
         is_original = is_untouched or any(change.is_restored and not change.file for change in act.changes)
         if failure is not None and not is_own(act, failure, scratch):
             overcome = cure(calls, act.at)
+            own_name = failure.kind is K.MISSING_COMMAND and is_of(failure.subject, project)
             found.append(
                 Met(
                     act=act,
                     failure=failure,
-                    key=f"{project}|{act.key}",
+                    # A project's own command is missing for the same reason as its module.
+                    key=f"{project}|{'missing_module:python' if own_name and in_python else act.key}",
                     cure=overcome,
                     cost=overcome.acts[-1].at - act.at + 1 if overcome else 1,
                     is_untouched=is_original,

@@ -15,17 +15,23 @@ from archivist.reflect.edits import Change
 from archivist.reflect.failures import Failure
 from archivist.reflect.installs import Install, distribution, package_name
 from archivist.reflect.kinds import FailureKind as K
+from archivist.reflect.phrases import base_name, is_scratch, is_telling, narrowed, open_command, relative
 
 HORIZON = 40
 _NEAR = 12
 _ALIKE = 60
 _LONGEST = 110
 _PYTHON = ("python", "pytest", "unittest", "<script>")
+_INSTANCE = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
 _UNDONE = re.compile(r"site-packages/([\w-]+)")
 _GENERIC_FILES = frozenset(
     ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",
      "package.json", "README.md", "Makefile", "index.tsx", "conftest.py", "setup.py")
 )  # fmt: skip
+
+
+# Steps that come before any push and so explain nothing.
+_ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
 
 
 class Way(StrEnum):
@@ -176,8 +182,8 @@ def _edits(act: Act, failed: Act, failure: Failure) -> tuple[Change, ...]:
     if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
         return ()
     word = failure.subject.rsplit(".", 1)[-1]
-    named = {_base(file) for file in failure.files} | {
-        _base(each.split("::")[0]) for step in failed.steps for each in step.arguments
+    named = {base_name(file) for file in failure.files} | {
+        base_name(each.split("::")[0]) for step in failed.steps for each in step.arguments
     }
     return tuple(
         change
@@ -187,61 +193,66 @@ def _edits(act: Act, failed: Act, failure: Failure) -> tuple[Change, ...]:
         and not change.is_restored
         and not is_scratch(change.file)
         and change.old
-        and ((word and word in change.old) or (_base(change.file) in named and len(word) < 2))
+        and ((word and word in change.old) or (base_name(change.file) in named and len(word) < 2))
     )
 
 
 def _edit_remedy(editing: Sequence[Act], failed: Act, failure: Failure) -> Remedy:
     found = [change for act in editing for change in _edits(act, failed, failure)]
     files = tuple(dict.fromkeys(relative(change.file) for change in found))
-    old, new = found[0].old.strip(), found[0].new.strip()
+    old, new = narrowed(found[0].old.strip(), found[0].new.strip())
     is_short = old and new and "\n" not in old + new and len(old) + len(new) < _LONGEST
     return Remedy(Way.EDIT, f"change `{old}` to `{new}`" if is_short else "edit", "", files[:4])
 
 
 def _by_variant(failed: Act, later: Sequence[Act]) -> Cure | None:
     """Look for the call most like the failed one that went well."""
-    if not failed.steps:
+    if not failed.steps or failed.failure is None:
         return None
     wrong = failed.text
     best: tuple[float, Act] | None = None
     for act in later:
         if act.has_failed or not act.steps or is_help(act.event.text) or act.text == wrong:
             continue
-        if not _is_kin(act, failed):
+        if not _is_kin(act, failed, failed.failure) or not _is_of_instance(act, failed):
             continue
         likeness = fuzz.ratio(wrong, act.text)
         if likeness >= _ALIKE and (best is None or likeness > best[0] + 3):
             best = likeness, act
-    if best is None or not is_telling(best[1].text):
+    text = open_command(best[1].text) if best else ""
+    if best is None or not is_telling(text) or text == open_command(wrong):
         return None
-    return Cure(Remedy(Way.COMMAND, best[1].text, wrong), (best[1],))
+    return Cure(Remedy(Way.COMMAND, text, open_command(wrong)), (best[1],))
 
 
-def _is_kin(act: Act, failed: Act) -> bool:
+def _is_kin(act: Act, failed: Act, failure: Failure) -> bool:
+    """Say whether a call can stand for another: the same purpose, or one that the error itself asks for."""
     if act.purpose == failed.purpose:
         return True
-    if failed.failure and failed.failure.kind is K.MISSING_COMMAND:
-        return not act.is_look or bool(failed.main and act.main and act.main.arguments == failed.main.arguments)
-    return bool(act.main and failed.main and act.main.program == failed.main.program)
+    if failure.kind is K.MISSING_COMMAND:
+        return bool(failed.main and act.main and failed.main.arguments and act.main.arguments == failed.main.arguments)
+    if failure.subject and failure.subject in failed.purpose.split():
+        return bool(act.main and failed.main and act.main.program == failed.main.program)
+    return " " in act.purpose and act.purpose in failure.line
 
 
-def is_telling(command: str) -> bool:
-    """Say whether a command in general terms still says something to another run."""
-    return 0 < len(command) <= _LONGEST and not re.search(r"<script>|\"…\"|<<'EOF'|…$|<path>|<id>", command)
+def _is_of_instance(act: Act, failed: Act) -> bool:
+    """Say whether a call is about the same thing: it names it too, or only leaves words out."""
+    named = set(_INSTANCE.findall(failed.event.text))
+    return not named or any(each in act.event.text for each in named) or set(act.text.split()) <= set(failed.text.split())
 
 
 def _by_path(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
     """Look for the place where a missing file was found."""
     wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
-    name = _base(wrong)
+    name = base_name(wrong)
     if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
         return None
     for act in later:
         if act.has_failed:
             continue
         for path in _paths(act):
-            if _base(path) == name and not _ends_alike(path, wrong) and not is_scratch(path):
+            if base_name(path) == name and not _ends_alike(path, wrong) and not is_scratch(path):
                 return Cure(Remedy(Way.PATH, relative(path), relative(wrong)), (act,))
     return None
 
@@ -264,22 +275,24 @@ def _ends_alike(one: str, other: str) -> bool:
 
 def _by_other_edit(failed: Act, later: Sequence[Act]) -> Cure | None:
     """Look for the edit of the same file that did apply."""
-    files = {_base(change.file) for change in failed.changes if change.file} or {_base(failed.event.target)}
+    files = {base_name(change.file) for change in failed.changes if change.file} or {base_name(failed.event.target)}
     has_read = False
     for act in later:
         if act.has_failed:
             continue
         if act.is_look and any(file and file in act.event.text for file in files):
             has_read = True
-        if any(_base(change.file) in files and not change.is_restored for change in act.changes):
+        if any(base_name(change.file) in files and not change.is_restored for change in act.changes):
             return Cure(Remedy(Way.COMMAND, _edit_way(act, failed, has_read=has_read)), (act,))
     return None
 
 
 def _edit_way(act: Act, failed: Act, *, has_read: bool) -> str:
     same = act.purpose == failed.purpose and bool(act.steps) == bool(failed.steps)
+    if same and failed.steps:
+        return "a new patch, made after reading the file again" if has_read else "a smaller patch"
     if same:
-        return "read the file again, then edit" if has_read else "a smaller edit of the exact current text"
+        return "read the file again, then edit" if has_read else "give the exact current text"
     if act.purpose == "sed -i":
         return "`sed -i`"
     if act.purpose.startswith("python"):
@@ -299,31 +312,10 @@ def _by_sequence(failed: Act, later: Sequence[Act]) -> Cure | None:
         used.append(act)
         if failed.main and any(step.name == failed.main.name for step in act.steps):
             text = " && ".join(dict.fromkeys(_sequence_text(each) for each in used[-3:]))
-            return Cure(Remedy(Way.COMMAND, text, failed.text), tuple(used)) if is_telling(text) else None
+            is_new = any(step.name not in _ORDINARY for each in used for step in each.steps if step.program == program)
+            return Cure(Remedy(Way.COMMAND, text, failed.text), tuple(used)) if is_new and is_telling(text) else None
     return None
 
 
 def _sequence_text(act: Act) -> str:
-    return re.sub(r'git commit .*?(?= &&|$)', 'git commit', generalise(act.event.text))
-
-
-def is_scratch(path: str) -> bool:
-    """Say whether a file is one that the agent made for itself."""
-    return path.startswith(("/tmp/", "/var/tmp/", "/dev/")) or bool(  # noqa: S108
-        re.match(r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$", path)
-    )
-
-
-def relative(path: str) -> str:
-    """Return a path without the folder in which one machine keeps the project."""
-    path = path.removeprefix("./")
-    if not path.startswith(("/", "~")):
-        return path
-    parts = [part for part in path.split("/") if part]
-    if parts[:1] in (["home"], ["Users"]):
-        return "/".join(parts[4:] if len(parts) > 5 else parts[-1:])
-    return "/".join(parts[1:] if len(parts) > 1 else parts)
-
-
-def _base(path: str) -> str:
-    return path.rstrip("/").rsplit("/", 1)[-1]
+    return re.sub(r"git commit .*?(?= &&|$)", "git commit", open_command(generalise(act.event.text)))

@@ -52,7 +52,7 @@ def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
     ("fields", "line"),
     [
         ({"rule": "IF a THEN b"}, "1. Check the null. IF a THEN b (seen 2x)"),
-        ({"summary": "Use `b`", "rule": "IF a THEN `b`", "remedies": ("b",)}, "1. Use `b` (seen 2x)"),
+        ({"summary": "Use `b`", "rule": "IF a THEN `b`", "signature": "k"}, "1. Use `b` (seen 2x)"),
         ({}, "1. Check the null (seen 2x)"),
     ],
 )

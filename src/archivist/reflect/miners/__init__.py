@@ -1,0 +1,60 @@
+"""Turn what a run went through into candidate lessons, one rule a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.miners.commands import mine_commands
+from archivist.reflect.miners.environment import mine_environment
+from archivist.reflect.miners.failed_edits import mine_failed_edits
+from archivist.reflect.miners.flaky import mine_flaky
+from archivist.reflect.miners.material import Material, gather
+from archivist.reflect.miners.missing_commands import mine_missing_commands
+from archivist.reflect.miners.missing_files import mine_missing_files
+from archivist.reflect.miners.missing_modules import mine_missing_modules
+from archivist.reflect.miners.not_your_bug import mine_not_your_bug
+from archivist.reflect.miners.outliers import mine_outliers
+from archivist.reflect.miners.prompts import mine_prompts
+from archivist.reflect.miners.providers import mine_providers
+from archivist.reflect.miners.recurring import mine_recurring
+from archivist.reflect.miners.thrashing import mine_thrashing
+from archivist.reflect.miners.timeouts import mine_timeouts
+from archivist.reflect.miners.verification import mine_verification
+from archivist.reflect.miners.wishes import mine_wishes
+from archivist.reflect.past import Past
+from archivist.reflect.reading import Reading
+
+__all__ = ["MINERS", "Miner", "mine"]
+
+Miner = Callable[[Material], Sequence[Candidate]]
+
+# The first that speaks of a failure is the one heard, so the particular go before the general.
+MINERS: tuple[Miner, ...] = (
+    mine_wishes,
+    mine_providers,
+    mine_missing_modules,
+    mine_missing_commands,
+    mine_environment,
+    mine_prompts,
+    mine_timeouts,
+    mine_failed_edits,
+    mine_missing_files,
+    mine_flaky,
+    mine_not_your_bug,
+    mine_commands,
+    mine_recurring,
+    mine_thrashing,
+    mine_verification,
+    mine_outliers,
+)
+
+
+def mine(reading: Reading, past: Past) -> list[Candidate]:
+    """Return what a run suggests, each phenomenon once, the most important first."""
+    material = gather(reading, past)
+    found: dict[str, Candidate] = {}
+    for miner in MINERS:
+        for candidate in miner(material):
+            found.setdefault(candidate.key, candidate)
+    return sorted(found.values(), key=lambda each: (-each.importance, each.key))

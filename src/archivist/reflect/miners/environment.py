@@ -1,0 +1,73 @@
+"""Versions that do not go together, seen when something is imported or removed, and what put it right."""
+
+from __future__ import annotations
+
+import re
+
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.failures import Failure
+from archivist.reflect.installs import is_of
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.wording import advice, code, rule, saying
+
+_INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
+_REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")
+_NOT_IN = re.compile(r"cannot import name '?(\w+)'? from '?([\w.]+)")
+_STANDARD = frozenset(("inspect", "collections", "typing", "asyncio", "abc", "types", "imp", "distutils", "fractions", "math", "unittest", "importlib", "functools", "os", "string", "time"))  # fmt: skip
+
+
+def mine_environment(material: Material) -> list[Candidate]:
+    """Say what is incompatible, where it shows, and the change or pin that helps."""
+    found = material.of_kind(FailureKind.VERSION_CONFLICT, FailureKind.IMPORT_ERROR)
+    return [_lesson(material, case) for case in found if _is_of_surroundings(case, material)]
+
+
+def _is_of_surroundings(case: Case, material: Material) -> bool:
+    """Say whether a name is missing from a library and not from the project itself."""
+    named = _NOT_IN.search(case.first.failure.line)
+    return named is None or not is_of(named[2], material.project)
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    failure = case.first.failure
+    remedy = case.best()
+    cause, pin = _cause(failure)
+    installed = case.first.after
+    when = f" after {code(installed.text)}" if installed and installed.is_of_project else ""
+    at_import = f"{material.name} fails at import{when}" if failure.is_at_import else f"{material.name} fails{when}"
+    deeds = [advice(remedy)] if remedy else []
+    if pin and not any(pin.split()[-1].strip("'") in deed for deed in deeds):
+        deeds.append(f"or {code(pin)}" if deeds else code(pin))
+    deed = ", ".join(deeds)
+    because = f" ({cause})" if cause else ""
+    told = saying(failure, 95 if deed else 130)
+    summary = f"{at_import}: {told}{because}" + (f": {deed}" if deed else "")
+    return candidate(
+        material,
+        case,
+        summary,
+        rule=rule(f"{material.name} fails with “{told}”", deed) if deed else "",
+        remedies=tuple(filter(None, (remedy.text if remedy else "", pin))),
+        category=Category.INFRA,
+        words=("version", failure.subject.split(".")[0]),
+    )
+
+
+def _cause(failure: Failure) -> tuple[str, str]:
+    """Return which package is at fault, and the command that by its nature helps, where the error tells."""
+    removed = _REMOVED_IN.search(failure.line)
+    if removed:
+        return "", f"pip install '{removed[1].lower()}<{removed[2]}'"
+    named = _NOT_IN.search(failure.line)
+    where = _INSTALLED.search(failure.files[-1]) if failure.files else None
+    module = (named[2] if named else failure.subject).split(".")[0]
+    if where and module in _STANDARD:
+        return f"the installed {where[1]} is too old for this Python", f"pip install -U {where[1]}"
+    if module in _STANDARD:
+        return "removed from newer Pythons", ""
+    if named and not where:
+        return f"the installed {module} is not the version that the code expects", ""
+    return "", ""

@@ -1,0 +1,41 @@
+"""Commands that are not there, and what brings or replaces them."""
+
+from __future__ import annotations
+
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.remedies import Way
+from archivist.reflect.wording import advice, code, rule
+
+
+def mine_missing_commands(material: Material) -> list[Candidate]:
+    """Say which command is missing; a name that no person would type is none."""
+    return [
+        _lesson(material, case)
+        for case in material.of_kind(FailureKind.MISSING_COMMAND)
+        if case.first.failure.subject and not case.first.failure.subject.startswith(("_", "-", "$"))
+    ]
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    missing = code(case.first.failure.subject)
+    remedy = case.best()
+    if remedy is None:
+        return candidate(
+            material, case, f"{missing} is not installed where {material.name} runs", category=Category.INFRA
+        )
+    deed = advice(remedy)
+    is_install = remedy.way is Way.INSTALL
+    lacks = f"{missing} is not found until it is installed" if is_install else f"{missing} is not installed here"
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {lacks}: {deed}",
+        rule=rule(f"{missing} is needed in {material.name}", f"first {deed}" if is_install else deed),
+        remedies=(remedy.text,),
+        category=Category.INFRA,
+        words=(case.first.failure.subject,),
+    )

@@ -1,0 +1,47 @@
+"""Paths that are not there, and where the file is."""
+
+from __future__ import annotations
+
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.phrases import is_scratch, relative
+from archivist.reflect.remedies import Way
+from archivist.reflect.wording import code, rule
+
+_OFTEN = 2
+
+
+def mine_missing_files(material: Material) -> list[Candidate]:
+    """Say where a file is that was looked for in the wrong place; a mere wrong guess is no lesson."""
+    return [
+        _lesson(material, case)
+        for case in material.of_kind(FailureKind.MISSING_FILE)
+        if case.best(Way.PATH) or (case.runs >= _OFTEN and _is_of_project(case, material))
+    ]
+
+
+def _is_of_project(case: Case, material: Material) -> bool:
+    """Say whether the path is one of the project that no call of the run found after all."""
+    subject = case.first.failure.subject.rstrip("/")
+    if "/" not in subject or is_scratch(subject) or "::" in subject:
+        return False
+    return not any(subject in act.event.text for act in material.reading.acts if not act.has_failed)
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    remedy = case.best(Way.PATH)
+    wrong = code(relative(case.first.failure.subject))
+    if remedy is None:
+        return candidate(material, case, f"{material.name} has no {wrong}", category=Category.HEURISTIC)
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {code(remedy.instead)} does not exist: it is {code(remedy.text)}",
+        rule=rule(f"{code(remedy.instead)} is looked for", f"open {code(remedy.text)}"),
+        remedies=(remedy.text,),
+        category=Category.HEURISTIC,
+        words=("path",),
+    )

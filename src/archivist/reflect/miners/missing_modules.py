@@ -1,0 +1,108 @@
+"""Modules that are not installed: one lesson that names them all, with the one command that brings them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.installs import Install, distribution, installs, is_of, package_name
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.remedies import Way
+from archivist.reflect.steps import parse
+from archivist.reflect.wording import code, listed, rule
+
+_OFTEN = 3
+_MOST = 7
+_BY_PROGRAM = {"python": "pip install", "node": "npm install", "go": "go get"}
+
+
+def mine_missing_modules(material: Material) -> list[Candidate]:
+    """Say which modules a project lacks at the start and what installs them."""
+    return [_lesson(material, case) for case in material.of_kind(FailureKind.MISSING_MODULE) if case.subjects]
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    own = [each for each in case.subjects if is_of(each, material.project)]
+    lacking = _needed(case, own)
+    command = _command(case, own, lacking)
+    things = [code(each) for each in lacking[:_MOST]]
+    if own:
+        things = [f"{material.name} itself", *things]
+    are = "is" if len(things) == 1 else "are"
+    missing = f"{listed(things, most=_MOST)} {are} not installed"
+    where = "" if own else f"{material.name}: "
+    summary = f"{where}{missing}: {code(command)}" if command else f"{where}{missing}"
+    return candidate(
+        material,
+        case,
+        summary,
+        rule=rule(f"starting to run code or tests of {material.name}", f"first {code(command)}") if command else "",
+        remedies=(command,) if command else (),
+        category=Category.INFRA,
+        words=("install", *lacking[:4]),
+    )
+
+
+def _needed(case: Case, own: list[str]) -> list[str]:
+    """Return the modules that most runs need, not what one task wanted."""
+    found = {each.split(".", 1)[0]: runs for each, runs in reversed(case.subjects.items()) if each not in own}
+    often = [each for each, runs in found.items() if runs > 1 or case.runs < _OFTEN]
+    return sorted(often or found, key=lambda each: -found[each])
+
+
+def _command(case: Case, own: list[str], lacking: list[str]) -> str:
+    """Return one command for all: what runs installed, and the rest by the name of the module."""
+    seen = [
+        (install, runs)
+        for remedy, runs in case.remedies
+        if remedy.way is Way.INSTALL
+        for install in installs(parse(remedy.text))
+    ]
+    managers = Counter(install.manager for install, runs in seen for _ in range(runs))
+    program = case.first.failure.signature.program
+    manager = managers.most_common(1)[0][0] if managers else ""
+    if not manager:
+        # Nothing shows that installing helps here; naming the command would be a guess.
+        return ""
+    packages: dict[str, str] = {}
+    if own or _is_by_project(seen, lacking):
+        packages["."] = _of_project(seen)
+    for module in lacking[:_MOST]:
+        name = distribution(module)
+        packages[name] = _as_installed(name, seen) or (name if manager == _BY_PROGRAM.get(program) else "")
+    for name in _along(case, seen)[: _MOST - len(packages)]:
+        packages.setdefault(name, _as_installed(name, seen))
+    return " ".join((manager, *(each for each in packages.values() if each)))
+
+
+def _along(case: Case, seen: list[tuple[Install, int]]) -> list[str]:
+    """Return what runs installed along with what was missing, when more than one did."""
+    along = Counter[str]()
+    for install, runs in seen:
+        if not install.is_of_project:
+            along.update({package_name(package): runs for package in install.packages})
+    return [name for name, runs in along.most_common() if runs > 1 or case.runs == 1]
+
+
+def _is_by_project(seen: list[tuple[Install, int]], lacking: list[str]) -> bool:
+    """Say whether installing the project was the way, and no package by name was."""
+    named = {package_name(each) for install, _ in seen if not install.is_of_project for each in install.packages}
+    return any(install.is_of_project for install, _ in seen) and not named & set(map(distribution, lacking))
+
+
+def _of_project(seen: list[tuple[Install, int]]) -> str:
+    for install, _ in seen:
+        if install.is_of_project:
+            return " ".join((*install.flags, *install.packages))
+    return "-e ."
+
+
+def _as_installed(name: str, seen: list[tuple[Install, int]]) -> str:
+    for install, _ in seen:
+        for package in install.packages:
+            if package_name(package) == name:
+                return f"'{package}'" if any(mark in package for mark in "<>!=[") else package
+    return ""

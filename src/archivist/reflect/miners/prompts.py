@@ -1,0 +1,31 @@
+"""Commands that ask on a terminal which an agent does not have."""
+
+from __future__ import annotations
+
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.wording import advice, code, rule, saying
+
+
+def mine_prompts(material: Material) -> list[Candidate]:
+    """Say which command waits for an answer, and how it is kept from asking."""
+    return [_lesson(material, case) for case in material.of_kind(FailureKind.PROMPT)]
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    command = code("sudo" if case.first.failure.line.startswith("sudo:") else case.first.act.purpose)
+    remedy = case.best()
+    if remedy is None:
+        said = saying(case.first.failure, 90)
+        return candidate(material, case, f"{command} asks on a terminal and dies without one ({said})")
+    deed = advice(remedy)
+    return candidate(
+        material,
+        case,
+        f"{command} asks on a terminal and dies without one: {deed}",
+        rule=rule(f"{command} is run without a terminal", deed),
+        remedies=(remedy.text,),
+        words=(case.first.act.purpose, "non-interactive"),
+    )

@@ -1,0 +1,33 @@
+"""Failures of any other kind that several runs of a project met."""
+
+from __future__ import annotations
+
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.wording import advice, code, rule, saying
+
+_OFTEN = 2
+
+
+def mine_recurring(material: Material) -> list[Candidate]:
+    """Say what a project's runs keep meeting; a failure of one run alone is the task's own affair."""
+    return [_lesson(material, case) for case in material.cases if case.runs >= _OFTEN]
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    act = case.first.act
+    told = saying(case.first.failure, 120)
+    remedy = case.best()
+    what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
+    deed = advice(remedy) if remedy else ""
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {what} failed in {case.runs} runs: {told}" + (f": {deed}" if deed else ""),
+        rule=rule(f"{what} fails with “{told}”", deed) if deed else "",
+        remedies=(remedy.text,) if remedy else (),
+        category=Category.ANTI_PATTERN if not deed else Category.TOOL_USAGE,
+        words=(act.purpose,),
+    )

@@ -1,0 +1,40 @@
+"""Commands that did not end in time, and what was run in their place."""
+
+from __future__ import annotations
+
+import re
+
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.wording import advice, code, named, rule
+
+_KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
+
+
+def mine_timeouts(material: Material) -> list[Candidate]:
+    """Say which command is too heavy as it stands."""
+    found = material.of_kind(FailureKind.TIMEOUT)
+    found += [case for case in material.of_kind(FailureKind.CRASH) if _KILLED.search(case.first.failure.line)]
+    return [_lesson(material, case) for case in found if case.first.act.steps]
+
+
+def _lesson(material: Material, case: Case) -> Candidate:
+    act = case.first.act
+    command = code(named(act.event.text))
+    took = f" after {act.event.duration_s:.0f} s" if act.event.duration_s and act.event.duration_s >= 10 else ""
+    ended = "timed out" if case.kind is FailureKind.TIMEOUT else "was killed"
+    times = f" {len(case.met)} times" if len(case.met) > 1 else ""
+    remedy = case.best()
+    deed = advice(remedy) if remedy else "run a part of it, or in the background with its output in a file"
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {command} {ended}{took}{times}: {deed}",
+        rule=rule(f"{command} is to be run in {material.name}", deed),
+        remedies=(remedy.text,) if remedy else (),
+        category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
+        words=("timeout", act.purpose),
+    )

@@ -1,0 +1,249 @@
+"""Reflection as a program uses it: what a run teaches, once, with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.conftest import TickingClock
+from tests.samples import MISSING_MODULE, agent_log
+
+from archivist import Bank
+from archivist.config import Config, Reflect
+from archivist.desks import reflection
+from archivist.messages import Message
+from archivist.recall.query import LessonQuery
+from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
+from archivist.reflect.trigger import Outcome, Scenario, Trigger
+
+
+def _capture(
+    bank: Bank, tmp_path: Path, session: str, calls: list[tuple[str, str, bool]] | None = None
+) -> str:
+    path = agent_log(
+        tmp_path / f"{session}.jsonl", MISSING_MODULE if calls is None else calls, session=session
+    )
+    bank.capture_file(path)
+    return session
+
+
+@pytest.mark.req("N1", "A8")
+def test_a_run_teaches_what_failed_and_what_helped(bank: Bank, tmp_path: Path) -> None:
+    done = bank.reflect(_capture(bank, tmp_path, "s-1"))
+    (made,) = done.created
+    assert "freezegun" in made.summary
+    assert "`pip install freezegun`" in made.summary
+    assert made.rule.startswith("IF ")
+    assert " THEN " in made.rule
+    assert (made.scope, made.repo, made.category) == (Scope.REPO, "billing", Category.INFRA)
+    assert (made.status, made.frequency, made.actor.kind) == (Status.CANDIDATE, 1, ActorKind.ARCHIVIST)
+    assert made.evidence.episodes == ("s-1",)
+    assert done.account.outcome.startswith("Succeeded")
+    assert done.account.worked[0] == made.summary
+    assert bank.episode("s-1").extra["reflection"]
+    assert bank.verify().is_whole
+
+
+@pytest.mark.req("N1")
+def test_evidence_points_at_the_very_events(bank: Bank, tmp_path: Path) -> None:
+    from archivist.records import Event
+
+    (made,) = bank.reflect(_capture(bank, tmp_path, "s-1")).created
+    with bank.reading() as reader:
+        cited = [reader.get(Event, name) for name in made.evidence.events]
+    assert cited
+    assert any(event is not None and "No module named 'freezegun'" in event.output for event in cited)
+
+
+def test_reflecting_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
+    run = _capture(bank, tmp_path, "s-1")
+    bank.reflect(run)
+    lessons = bank.query(LessonQuery())
+    entries = bank.verify().entries
+    again = bank.reflect(run)
+    assert (again.created, again.updated) == ((), ())
+    assert bank.query(LessonQuery()) == lessons
+    assert bank.verify().entries == entries
+
+
+@pytest.mark.req("A10")
+def test_a_second_run_meets_the_lesson_again_and_makes_it_active(bank: Bank, tmp_path: Path) -> None:
+    for session in ("s-1", "s-2"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    (known,) = bank.query(LessonQuery())
+    assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
+
+
+@pytest.mark.req("A10")
+def test_a_remedy_found_later_supersedes_the_bare_lesson(bank: Bank, tmp_path: Path) -> None:
+    bare = MISSING_MODULE[:2]
+    for session in ("s-1", "s-2"):
+        bank.reflect(_capture(bank, tmp_path, session, bare))
+    bank.reflect(_capture(bank, tmp_path, "s-3"))
+    live = bank.query(LessonQuery())
+    assert len(live) == 1
+    assert "`pip install freezegun`" in live[0].summary
+    assert live[0].frequency == 3
+
+
+def test_what_people_forgot_is_not_learnt_again(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    bank.forget("m-001")
+    again = bank.reflect(_capture(bank, tmp_path, "s-2"))
+    assert again.created == ()
+    assert bank.query(LessonQuery()) == []
+
+
+def test_what_people_worded_keeps_their_words(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    bank.edit("m-001", summary="Install freezegun before the tests")
+    bank.reflect(_capture(bank, tmp_path, "s-2"))
+    known = bank.get("m-001")
+    assert (known.summary, known.frequency) == ("Install freezegun before the tests", 2)
+
+
+def test_a_run_without_failures_teaches_nothing(bank: Bank, tmp_path: Path) -> None:
+    done = bank.reflect(_capture(bank, tmp_path, "s-1", [("make test", "4 passed", False)]))
+    assert (done.created, done.updated, done.failures) == ((), (), 0)
+
+
+@pytest.mark.req("A7")
+def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    (bank.path.parent.parent / "progress.md").write_text("# Progress\n")
+    seen = reflection.context_of(bank, _capture(bank, tmp_path, "s-2"))
+    assert (seen.episode.id, [each.id for each in seen.related]) == ("s-2", ["s-1"])
+    assert [lesson.short_id for lesson in seen.lessons] == ["m-001"]
+    assert (seen.progress, len(seen.events) > 3, seen.config) == ("# Progress\n", True, bank.config)
+    assert seen.usage is not None
+
+
+@pytest.mark.req("A6", "A15")
+def test_waiting_runs_are_reflected_on_once_oldest_first(bank: Bank, tmp_path: Path) -> None:
+    for session in ("s-2", "s-1", "s-3"):
+        _capture(bank, tmp_path, session)
+    done = list(bank.reflect_waiting())
+    assert [each.run for each in done] == ["s-2", "s-1", "s-3"]
+    assert bank.waiting() == []
+    assert list(bank.reflect_waiting()) == []
+
+
+def test_a_leased_run_is_left_alone_until_the_lease_ends(
+    bank: Bank, tmp_path: Path, clock: TickingClock
+) -> None:
+    _capture(bank, tmp_path, "s-1")
+    with bank.transaction() as writer:
+        assert writer.lease("other", clock.now + timedelta(seconds=100)) == ["s-1"]
+    assert list(bank.reflect_waiting()) == []
+    clock.now += timedelta(seconds=200)
+    assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
+    with bank.transaction() as writer:
+        assert writer.settle("s-1", "other") is False
+
+
+def test_a_run_that_fails_to_be_reflected_on_waits_and_is_shown(bank: Bank) -> None:
+    with bank.transaction() as writer:
+        writer.queue("ghost")
+    (failed,) = bank.reflect_waiting()
+    assert isinstance(failed, Outcome)
+    assert failed.error == "no run 'ghost'"
+    (waiting,) = bank.waiting()
+    assert (waiting.attempts, waiting.error, waiting.holder) == (1, "no run 'ghost'", "")
+    for _ in range(2):
+        assert len(list(bank.reflect_waiting())) == 1
+    assert list(bank.reflect_waiting()) == []
+
+
+@pytest.mark.req("A15")
+def test_runs_of_the_last_days_can_be_reflected_on_again(bank: Bank, clock: TickingClock) -> None:
+    now = clock.now
+    bank.record_episode(Episode(id="new", finished=now - timedelta(days=2), status=EpisodeStatus.SUCCESS))
+    bank.record_episode(Episode(id="old", finished=now - timedelta(days=9), status=EpisodeStatus.SUCCESS))
+    assert bank.recent_runs(7) == ["new"]
+    assert bank.recent_runs(30) == ["old", "new"]
+
+
+@pytest.mark.req("A14")
+def test_maybe_reflect_never_raises_and_says_what_happened(bank: Bank, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    bank.bus.subscribe(heard.append)
+    outcome = bank.maybe_reflect(Trigger("nobody"))
+    assert (outcome.status, outcome.error) == ("skipped", "no run 'nobody'")
+    assert [message.type for message in heard] == ["reflection_failed"]
+    done = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1"), Scenario.HEALER_INVOCATION))
+    assert (done.status, done.created, done.scenario) == ("reflected", 1, Scenario.HEALER_INVOCATION)
+    assert done.summary.startswith("Succeeded")
+
+
+@pytest.mark.req("A14")
+def test_maybe_reflect_contains_any_error(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a miner broke")
+
+    monkeypatch.setattr(reflection, "mine", broken)
+    outcome = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1")))
+    assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
+
+
+def test_reflection_that_is_turned_off_is_skipped(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=Reflect(on_session_success=False))
+    outcome = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1")))
+    assert (outcome.status, outcome.error, outcome.created) == ("skipped", "", 0)
+
+
+@pytest.mark.req("A11")
+def test_live_messages_tell_of_a_reflection(bank: Bank, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    bank.bus.subscribe(heard.append)
+    for session in ("s-1", "s-2", "s-3"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    kinds = [message.type for message in heard]
+    assert kinds[0] == "reflection_start"
+    assert {"memories_added", "memory_highlight", "reflection_complete"} <= set(kinds)
+    added = next(message for message in heard if message.type == "memories_added")
+    assert (added.data["run"], added.data["count"]) == ("s-1", 1)
+    highlights = [message.data["scenario"] for message in heard if message.type == "memory_highlight"]
+    assert "pattern_detected" in highlights
+
+
+@pytest.mark.req("A11")
+def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Path) -> None:
+    file = bank.path.parent.parent / "progress.md"
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    assert not file.exists()
+    bank.config = replace(bank.config, reflect=Reflect(write_progress=True))
+    for session in ("s-2", "s-3"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    text = file.read_text()
+    assert text.count("## Lessons learned") == 1
+    assert "freezegun" in text
+
+
+@pytest.mark.req("A10")
+def test_at_most_so_many_lessons_are_made_of_a_run(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=Reflect(max_memories_per_run=1))
+    calls = [
+        *MISSING_MODULE,
+        ("foo --bar", "Exit code 127\nbash: foo: command not found", True),
+        ("which foo2", "/bin/foo2", False),
+    ]
+    done = bank.reflect(_capture(bank, tmp_path, "s-1", calls))
+    assert len(done.created) <= 1
+
+
+def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    other = agent_log(
+        tmp_path / "o.jsonl", MISSING_MODULE, session="o-1", project="other", prompt="Sort the shelves"
+    )
+    bank.capture_file(other)
+    bank.reflect("o-1")
+    told = bank.brief(task="Fix the invoice", repo="billing")
+    assert [each.lesson.repo for each in told.chosen] == ["billing"]
+    assert "freezegun" in told.text
+    assert [each.lesson.repo for each in bank.brief(task="sort shelves again").chosen] == ["other"]
+    assert bank.brief(task="nothing of the kind", repo="third").text == ""
