@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
     from archivist.brief.selection import Told
     from archivist.desks.capturing import Captured, Known
-    from archivist.desks.reflection import Reflection
+    from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
     from archivist.recall.query import LessonQuery
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Verdict
@@ -270,6 +270,12 @@ class Bank:
         from archivist.desks import runs
 
         return runs.finish(self, episode, events, status=status, domain=domain, beside=beside)
+
+    def finish_log(self, path: str | Path, *, known: Known | None = None) -> list[FinishedLog]:
+        """Close the runs of an agent's own log: capture, reflect and let each age the bank."""
+        from archivist.desks import reflection
+
+        return reflection.finish_log(self, Path(path), known)
 
     # Reflection
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tests.samples import DOCUMENT_LESSONS, run_lines, write_jsonl
+from tests.samples import DOCUMENT_LESSONS, MISSING_MODULE, agent_log, run_lines, write_jsonl
 
 NULLS = {
     "severity": "warning",
@@ -175,6 +175,14 @@ def test_lessons_are_added_edited_shown_and_forgotten(bank_cli: Command) -> None
     ]  # fmt: skip
     assert bank_cli("lessons", "list", "--matching", "spaces").out.count("m-001") == 1
     assert bank_cli("lessons", "list", "--tag", "nothing").out.count("m-001") == 0
+
+
+def test_every_word_of_a_closed_set_can_be_given(bank_cli: Command) -> None:
+    words = ["--type", "anti_pattern", "--category", "infra", "--scope", "tool", "--severity", "bug"]
+    made = _json(bank_cli("lessons", "add", "Do not split it", *words, "--json"))
+    assert (made["type"], made["category"], made["scope"]) == ("anti_pattern", "infra", "tool")
+    assert "m-001" in bank_cli("lessons", "list", "--type", "anti_pattern", "--status", "active").out
+    assert "m-001" not in bank_cli("lessons", "list", "--status", "archived").out
 
 
 def test_forgetting_several_is_all_or_none(bank_cli: Command) -> None:
@@ -415,3 +423,93 @@ def test_status_counts_what_there_is(bank_cli: Command) -> None:
     bank_cli("lessons", "add", "One")
     assert _json(bank_cli("status", "--json"))["active_lessons"] == 1
     assert "active lessons       1" in bank_cli("status").out
+
+
+# Learning from agents' logs
+
+
+def _logs(project: Path, *sessions: str) -> None:
+    for session in sessions:
+        agent_log(
+            project / f"{session}.jsonl", MISSING_MODULE, session=session, prompt="Fix the invoice rounding"
+        )
+
+
+@pytest.mark.req("N1", "A15", "N9")
+def test_capture_reflect_and_the_brief_for_the_next_task(bank_cli: Command, project: Path) -> None:
+    _logs(project, "s-1", "s-2")
+    captured = _json(bank_cli("capture", "s-1.jsonl", "s-2.jsonl", "--json"))
+    assert [run["episode"]["id"] for run in captured["runs"]] == ["s-1", "s-2"]
+    assert _json(bank_cli("status", "--json"))["runs_waiting"] == 2
+    learnt = _json(bank_cli("reflect", "--pending", "--json"))
+    assert (learnt["created"], learnt["updated"], len(learnt["runs"])) == (1, 1, 2)
+    assert learnt["lessons"][0]["frequency"] == 2
+    told = bank_cli("brief", "--task", "Fix the invoice rounding")
+    assert told.out.startswith("<!-- archivist:brief ")
+    assert "`pip install freezegun`" in told.out
+    assert "(seen 2x)" in told.out
+    assert bank_cli("reflect").out.startswith("Reflected")
+    shown = bank_cli("episodes", "show", "s-1").out
+    assert "What worked" in shown
+    assert bank_cli("episodes", "list").out.count("success") == 2
+    assert _json(bank_cli("episodes", "atif", "s-1"))["schema_version"].startswith("ATIF-v1.")
+
+
+def test_capture_prints_a_table_and_the_same_again_is_known(bank_cli: Command, project: Path) -> None:
+    _logs(project, "s-1")
+    assert "runs      1" in bank_cli("capture", "s-1.jsonl").out
+    again = bank_cli("capture", "s-1.jsonl")
+    assert "files known already  1" in again.out
+
+
+@pytest.mark.req("A15")
+def test_reflection_on_one_run_and_on_the_last_days(bank_cli: Command, project: Path) -> None:
+    _logs(project, "s-1")
+    bank_cli("capture", "s-1.jsonl")
+    assert _json(bank_cli("reflect", "--run", "s-1", "--json"))["runs"][0]["scenario"] == "manual"
+    assert bank_cli("reflect", "--days", "7").code == 0
+    for words, code in ((["--run", "x"], 3), (["--run", "x", "--pending"], 2), (["--scenario", "whim"], 2)):
+        assert bank_cli("reflect", *words).code == code
+
+
+def test_a_log_that_cannot_be_read_is_named_and_the_others_are_taken(
+    bank_cli: Command, project: Path
+) -> None:
+    _logs(project, "s-1")
+    (project / "letter.txt").write_text("Dear Sir")
+    ran = bank_cli("capture", "s-1.jsonl", "letter.txt")
+    assert (ran.code, "letter.txt" in ran.err) == (7, True)
+    assert "runs      1" in ran.out or "runs" in ran.out
+    assert bank_cli("capture", "letter.txt").code == 4
+    assert bank_cli("capture", "nothing.jsonl").code == 4
+
+
+@pytest.mark.req("F12")
+def test_run_finish_takes_an_agents_own_log(bank_cli: Command, project: Path) -> None:
+    _logs(project, "s-1")
+    done = _json(bank_cli("run", "finish", "s-1.jsonl", "--status", "failed", "--json"))["runs"][0]
+    assert (done["run"], done["created"], done["scenario"]) == ("s-1", 1, "session_failed")
+    assert _json(bank_cli("status", "--json"))["runs_waiting"] == 0
+    assert bank_cli("run", "finish", "s-1.jsonl").code == 0
+
+
+@pytest.mark.req("N7")
+def test_a_secret_in_a_log_never_reaches_the_bank(bank_cli: Command, project: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    agent_log(project / "s.jsonl", [(f"curl -H 'Authorization: Bearer {token}' x", f"token {token}", False)])
+    captured = _json(bank_cli("capture", "s.jsonl", "--json"))
+    assert sum(captured["secrets"].values()) >= 2
+    bank_cli("reflect")
+    for path in (project / ".archivist").iterdir():
+        assert token.encode() not in path.read_bytes()
+
+
+def test_progress_is_shown_on_a_terminal_only(bank_cli: Command, project: Path) -> None:
+    _logs(project, "s-1", "s-2")
+    assert bank_cli("capture", "s-1.jsonl", "s-2.jsonl").err == ""
+    command = f"{Path(sys.executable).parent}/archivist reflect"
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert "reflect" in done.stdout
+    assert "100%" in done.stdout

@@ -70,5 +70,5 @@ def characters(lesson: Lesson) -> int:
 
 
 def says_remedy(lesson: Lesson) -> bool:
-    """Say whether the summary tells what to do: what was mined always does, so its rule would only repeat it."""
+    """Say whether the summary tells what to do: what was mined always does, and its rule repeats it."""
     return not lesson.rule or bool(lesson.signature)

@@ -13,6 +13,7 @@ from archivist import messages
 from archivist.clock import to_text
 from archivist.config import Config
 from archivist.desks import runs as run_desk
+from archivist.desks.capturing import Known, capture_file
 from archivist.errors import ArchivistError
 from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage
 from archivist.records.plain import to_plain
@@ -59,6 +60,29 @@ class Reflection:
     failures: int
     created: tuple[Lesson, ...] = ()
     updated: tuple[Lesson, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedLog:
+    """What closing a run by its agent's own log did."""
+
+    run: str
+    events: int
+    outcome: Outcome
+    aged: run_desk.Aged
+
+
+def finish_log(bank: Bank, path: Path, known: Known | None) -> list[FinishedLog]:
+    """Capture a log, reflect on its runs and let each age the bank; what fails to be learnt still counts."""
+    captured = capture_file(bank, path, known=known)
+    done = []
+    for episode in captured.episodes:
+        outcome = maybe_reflect(bank, Trigger(episode.id))
+        if not outcome.error:
+            with bank.transaction() as writer:
+                writer.forget_waiting(episode.id)
+        done.append(FinishedLog(episode.id, captured.events, outcome, run_desk.decay(bank, episode.id)))
+    return done
 
 
 def context_of(bank: Bank, run: str) -> Context:

@@ -102,4 +102,4 @@ def _whole(found: Counter[Remedy]) -> tuple[tuple[Remedy, int], ...]:
 def _usual(files: Counter[str]) -> tuple[str, ...]:
     """Return the files that runs changed as a rule, not those that one of many did."""
     most = max(files.values(), default=0)
-    return tuple(file for file in _ranked(files) if files[file] * 2 > most)[:4]
+    return tuple(file for file in _ranked(files) if files[file] * 2 >= most)[:4]

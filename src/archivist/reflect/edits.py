@@ -45,7 +45,9 @@ def changes(event: Event, steps: tuple[Step, ...]) -> tuple[Change, ...]:
 
 
 def _of_step(step: Step, bodies: str) -> Iterator[Change]:
-    if step.program in ("sed", "perl") and any(flag.startswith(("-i", "-pi")) for flag in (step.subcommand, *step.flags)):
+    if step.program in ("sed", "perl") and any(
+        flag.startswith(("-i", "-pi")) for flag in (step.subcommand, *step.flags)
+    ):
         yield from _substituted(step)
     elif step.program == "patch" or step.name == "git apply":
         found = _PATCHED.findall(bodies)
@@ -53,7 +55,10 @@ def _of_step(step: Step, bodies: str) -> Iterator[Change]:
         if not found:
             yield Change("")
     elif step.program == "git" and step.subcommand.split(" ")[0] in _RESTORED:
-        if step.subcommand not in ("stash list", "stash pop", "stash apply", "stash show") and "-b" not in step.flags:
+        if (
+            step.subcommand not in ("stash list", "stash pop", "stash apply", "stash show")
+            and "-b" not in step.flags
+        ):
             files = [each for each in step.arguments if "." in each or "/" in each]
             yield from (Change(file, is_restored=True) for file in files or [""])
     elif step.program in ("cp", "mv") and len(step.arguments) == 2:

@@ -119,11 +119,14 @@ class Past:
         for run in self.of(project):
             entry = _part(run, "attempts").get(purpose)
             if entry and run.provider:
-                yield run.provider, Attempts(
-                    int(entry.get("ok") or 0),
-                    int(entry.get("failed") or 0),
-                    int(entry.get("timeout") or 0),
-                    float(entry.get("seconds") or 0),
+                yield (
+                    run.provider,
+                    Attempts(
+                        int(entry.get("ok") or 0),
+                        int(entry.get("failed") or 0),
+                        int(entry.get("timeout") or 0),
+                        float(entry.get("seconds") or 0),
+                    ),
                 )
 
     def typical(self, project: str) -> Typical | None:

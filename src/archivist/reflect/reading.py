@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from archivist.records import Episode, Event, EventKind
+from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.reflect.acts import Act, acts
 from archivist.reflect.failures import Failure
 from archivist.reflect.installs import Install, is_of
 from archivist.reflect.kinds import FailureKind as K
 from archivist.reflect.past import Attempts
-from archivist.reflect.phrases import is_scratch
+from archivist.reflect.phrases import is_scratch, open_command
 from archivist.reflect.remedies import Cure, cure, to_digest
 
 _MOST_KEYS = 40
 _MOST_PURPOSES = 40
 _LONGEST_LINE = 200
 # Failures of code as such; only recurrence tells the surroundings' fault from the task's.
-CODE_KINDS = frozenset((K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH))
+CODE_KINDS = frozenset(
+    (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
+)
 _OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__")
 
 
@@ -145,21 +147,28 @@ def _digest(reading: Reading) -> dict[str, object]:
             "n": len(those),
             "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
             "remedies": [
-                to_digest(remedy)
-                for remedy in dict.fromkeys(met.cure.remedy for met in those if met.cure)
+                to_digest(remedy) for remedy in dict.fromkeys(met.cure.remedy for met in those if met.cure)
             ][:8],
             "places": list(dict.fromkeys(filter(None, map(place, those))))[:3],
             "untouched": any(met.is_untouched for met in those),
             "line": those[0].failure.line[:_LONGEST_LINE],
         }
-    busiest = sorted(reading.attempts.items(), key=lambda item: -item[1].ok - item[1].failed - item[1].timeout)
+    busiest = sorted(
+        reading.attempts.items(), key=lambda item: -item[1].ok - item[1].failed - item[1].timeout
+    )
     usage = reading.episode.usage
     return {
         "failures": failures,
         "attempts": {
-            purpose: {"ok": it.ok, "failed": it.failed, "timeout": it.timeout, "seconds": round(it.seconds, 1)}
+            purpose: {
+                "ok": it.ok,
+                "failed": it.failed,
+                "timeout": it.timeout,
+                "seconds": round(it.seconds, 1),
+            }
             for purpose, it in busiest[:_MOST_PURPOSES]
         },
+        "verified": verified(reading),
         "duration_s": _seconds(reading.episode.started, reading.episode.finished),
         "cost_usd": usage.cost_usd if usage else 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
@@ -179,3 +188,15 @@ def place(met: Met) -> str:
 
 def _seconds(started: datetime | None, finished: datetime | None) -> float:
     return max(0.0, (finished - started).total_seconds()) if started and finished else 0.0
+
+
+def verified(reading: Reading) -> str:
+    """Return the test command that passed after the last change of a run that succeeded, or an empty text."""
+    if reading.episode.status is not EpisodeStatus.SUCCESS:
+        return ""
+    for act in reversed(reading.acts):
+        if any(not change.is_whole and not is_scratch(change.file) for change in act.changes):
+            return ""
+        if act.is_test and act.steps and not act.has_failed:
+            return open_command(act.text)
+    return ""

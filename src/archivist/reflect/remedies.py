@@ -86,7 +86,7 @@ def cure(acts: Sequence[Act], at: int) -> Cure | None:
         case K.MISSING_COMMAND:
             return _by_install(failed, failure, later) or _by_variant(failed, later[:_NEAR])
         case K.MISSING_FILE:
-            return _by_path(failed, failure, later[:_NEAR])
+            return _by_path(failure, later[:_NEAR])
         case K.EDIT_NOT_APPLIED:
             return _by_other_edit(failed, later)
         case K.GIT:
@@ -100,7 +100,10 @@ def cure(acts: Sequence[Act], at: int) -> Cure | None:
 def _is_same(act: Act, failed: Act) -> bool:
     """Say whether a call fails as the other did."""
     return bool(
-        act.failure and failed.failure and act.key == failed.key and act.failure.subject == failed.failure.subject
+        act.failure
+        and failed.failure
+        and act.key == failed.key
+        and act.failure.subject == failed.failure.subject
     )
 
 
@@ -140,7 +143,7 @@ def _brought_it(act: Act, failure: Failure) -> bool:
     if not act.failure or not act.failure.files or failure.kind is not K.MISSING_MODULE:
         return False
     found = _UNDONE.search(act.failure.files[-1])
-    return bool(found) and package_name(found[1]) == distribution(failure.subject)
+    return found is not None and package_name(found[1]) == distribution(failure.subject)
 
 
 def _is_about(found: tuple[Install, ...], failure: Failure) -> bool:
@@ -230,7 +233,9 @@ def _is_kin(act: Act, failed: Act, failure: Failure) -> bool:
     if act.purpose == failed.purpose:
         return True
     if failure.kind is K.MISSING_COMMAND:
-        return bool(failed.main and act.main and failed.main.arguments and act.main.arguments == failed.main.arguments)
+        return bool(
+            failed.main and act.main and failed.main.arguments and act.main.arguments == failed.main.arguments
+        )
     if failure.subject and failure.subject in failed.purpose.split():
         return bool(act.main and failed.main and act.main.program == failed.main.program)
     return " " in act.purpose and act.purpose in failure.line
@@ -239,10 +244,14 @@ def _is_kin(act: Act, failed: Act, failure: Failure) -> bool:
 def _is_of_instance(act: Act, failed: Act) -> bool:
     """Say whether a call is about the same thing: it names it too, or only leaves words out."""
     named = set(_INSTANCE.findall(failed.event.text))
-    return not named or any(each in act.event.text for each in named) or set(act.text.split()) <= set(failed.text.split())
+    return (
+        not named
+        or any(each in act.event.text for each in named)
+        or set(act.text.split()) <= set(failed.text.split())
+    )
 
 
-def _by_path(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
+def _by_path(failure: Failure, later: Sequence[Act]) -> Cure | None:
     """Look for the place where a missing file was found."""
     wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
     name = base_name(wrong)
@@ -275,7 +284,9 @@ def _ends_alike(one: str, other: str) -> bool:
 
 def _by_other_edit(failed: Act, later: Sequence[Act]) -> Cure | None:
     """Look for the edit of the same file that did apply."""
-    files = {base_name(change.file) for change in failed.changes if change.file} or {base_name(failed.event.target)}
+    files = {base_name(change.file) for change in failed.changes if change.file} or {
+        base_name(failed.event.target)
+    }
     has_read = False
     for act in later:
         if act.has_failed:
@@ -312,8 +323,14 @@ def _by_sequence(failed: Act, later: Sequence[Act]) -> Cure | None:
         used.append(act)
         if failed.main and any(step.name == failed.main.name for step in act.steps):
             text = " && ".join(dict.fromkeys(_sequence_text(each) for each in used[-3:]))
-            is_new = any(step.name not in _ORDINARY for each in used for step in each.steps if step.program == program)
-            return Cure(Remedy(Way.COMMAND, text, failed.text), tuple(used)) if is_new and is_telling(text) else None
+            is_new = any(
+                step.name not in _ORDINARY for each in used for step in each.steps if step.program == program
+            )
+            return (
+                Cure(Remedy(Way.COMMAND, text, failed.text), tuple(used))
+                if is_new and is_telling(text)
+                else None
+            )
     return None
 
 

@@ -24,6 +24,11 @@ def short_name(project: str) -> str:
     return project.rstrip("/").rsplit("/", 1)[-1]
 
 
+def first_sentence(text: str) -> str:
+    """Return what an error says, without its class and without advice that follows."""
+    return re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", text).split(". ", 1)[0]
+
+
 def code(text: str) -> str:
     """Set a command or name off as code."""
     return text if "`" in text else f"`{text}`"
@@ -56,7 +61,7 @@ def saying(failure: Failure, longest: int = _LONGEST_SAYING) -> str:
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
-    return clipped(line.replace("`", "'"), longest).rstrip(".")
+    return clipped(line if line.count("`") % 2 == 0 else line.replace("`", "'"), longest).rstrip(".")
 
 
 def added_flags(remedy: Remedy) -> tuple[str, ...]:
@@ -79,7 +84,9 @@ def dropped_words(remedy: Remedy) -> tuple[str, ...]:
 def gained_words(remedy: Remedy) -> tuple[str, ...]:
     """Return the assignments and pipes that a command gained before it."""
     return tuple(
-        word for word in remedy.text.split() if word not in remedy.instead.split() and re.match(r"[A-Z_]+=", word)
+        word
+        for word in remedy.text.split()
+        if word not in remedy.instead.split() and re.match(r"[A-Z_]+=", word)
     )
 
 
@@ -87,7 +94,11 @@ def advice(remedy: Remedy) -> str:
     """Say what to do, as the second half of a sentence."""
     match remedy.way:
         case Way.EDIT:
-            return f"{remedy.text} in {listed([code(file) for file in remedy.files])}" if remedy.files else remedy.text
+            return (
+                f"{remedy.text} in {listed([code(file) for file in remedy.files])}"
+                if remedy.files
+                else remedy.text
+            )
         case Way.PATH:
             return f"it is {code(remedy.text)}"
         case Way.SAID:

@@ -130,6 +130,10 @@ class Writer(Reader, Protocol):
         """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
         ...
 
+    def forget_waiting(self, run: str) -> None:
+        """Take a run out of the queue that nobody holds: it was reflected on otherwise."""
+        ...
+
     def remember_file(self, digest: str, runs: Sequence[str]) -> None:
         """Note that a file of this content was captured, and which runs it held."""
         ...

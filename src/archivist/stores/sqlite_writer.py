@@ -95,6 +95,10 @@ class SqliteWriter(SqliteReader):
             self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ?", (run, holder))
         return self._db.changes() > 0
 
+    def forget_waiting(self, run: str) -> None:
+        """Take a run out of the queue that nobody holds: it was reflected on otherwise."""
+        self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ''", (run,))
+
     def remember_file(self, digest: str, runs: Sequence[str]) -> None:
         """Note that a file of this content was captured, and which runs it held."""
         self._db.execute(

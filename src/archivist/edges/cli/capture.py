@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    count,
+    ended_choice,
+    json_option,
+    note,
+    print_json,
+    print_table,
+)
 from archivist.edges.cli.session import Session
 from archivist.records.words import EpisodeStatus
 
@@ -19,8 +27,6 @@ if TYPE_CHECKING:
     from archivist.desks.capturing import Captured
     from archivist.desks.reflection import Reflection
     from archivist.reflect.trigger import Outcome
-
-V = TypeVar("V")
 
 _FORMATS = [
     "auto",
@@ -33,7 +39,6 @@ _FORMATS = [
     "archeflow",
     "stream",
 ]
-_ENDED = [status for status in EpisodeStatus if status is not EpisodeStatus.RUNNING]
 _SHOWN = 20
 
 
@@ -44,9 +49,7 @@ _SHOWN = 20
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
 @click.option("--project", metavar="NAME", default="", help="The repository that the run worked on.")
-@click.option(
-    "--status", type=click.Choice(_ENDED), help="How the run ended, if you know better than its log."
-)
+@click.option("--status", type=ended_choice, help="How the run ended, if you know better than its log.")
 @click.option(
     "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
 )
@@ -79,12 +82,13 @@ def capture(
     taken: list[Captured] = []
     refused: list[str] = []
     paths = list(_paths(files))
-    with session.bank() as bank, _bar(paths, "capture") as progress:
-        for path in progress:
+    with session.bank() as bank, _bar(len(paths), "capture") as advance:
+        for path in paths:
             try:
                 taken.append(bank.capture_file(path, format_name=format_name, known=known))
             except InputError as error:
                 refused.append(f"{path}: {error.message}")
+            advance()
     if refused and not taken:
         raise InputError(refused[0], hint="archivist capture --help lists the formats")
     if as_json:
@@ -139,29 +143,30 @@ def reflect(
 
 def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | Outcome]:
     if days is None:
-        waiting = bank.waiting()
-        with _bar(range(len(waiting)), "reflect") as progress:
-            for result, _ in zip(bank.reflect_waiting(scenario=why), progress, strict=False):
+        with _bar(len(bank.waiting()), "reflect") as advance:
+            for result in bank.reflect_waiting(scenario=why):
                 yield result
+                advance()
         return
     from archivist.reflect.trigger import Scenario
 
-    with _bar(bank.recent_runs(days), "reflect") as progress:
-        for name in progress:
+    runs = bank.recent_runs(days)
+    with _bar(len(runs), "reflect") as advance:
+        for name in runs:
             yield bank.reflect(name, scenario=why or Scenario.BATCH)
+            advance()
 
 
 @contextmanager
-def _bar(items: Iterable[V], label: str) -> Iterator[Iterable[V]]:
-    """Show progress on a terminal, and nothing elsewhere."""
+def _bar(length: int, label: str) -> Iterator[Callable[[], None]]:
+    """Show progress on a terminal and nothing elsewhere; the function given moves it one step on."""
     import sys
 
-    listed = list(items)
-    if not sys.stderr.isatty() or len(listed) < 2:
-        yield listed
+    if not sys.stderr.isatty() or length < 2:
+        yield lambda: None
         return
-    with click.progressbar(listed, label=label, file=sys.stderr) as bar:
-        yield bar
+    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
+        yield lambda: bar.update(1)
 
 
 def _paths(files: Iterable[Path]) -> Iterator[Path]:

@@ -7,7 +7,14 @@ from typing import Any, TypeVar
 
 import click
 
-from archivist.edges.cli.output import count, global_option, json_option, print_json, print_table
+from archivist.edges.cli.output import (
+    count,
+    global_option,
+    json_option,
+    print_json,
+    print_table,
+    word_choice,
+)
 from archivist.edges.cli.session import Session
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
 
@@ -19,9 +26,9 @@ _FACETS = ("type", "category", "scope", "domain", "role", "repo", "task", "provi
 def _facets(command: F) -> F:
     """Add the options that place a lesson: the same for adding, editing and listing."""
     options = [
-        click.option("--type", type=click.Choice(list(LessonType)), help="How it came to be believed."),
-        click.option("--category", type=click.Choice(list(Category)), help="What sort of advice it is."),
-        click.option("--scope", type=click.Choice(list(Scope)), help="What it is about."),
+        click.option("--type", type=word_choice(LessonType), help="How it came to be believed."),
+        click.option("--category", type=word_choice(Category), help="What sort of advice it is."),
+        click.option("--scope", type=word_choice(Scope), help="What it is about."),
         click.option("--domain", metavar="D", help="writing, code, general, or your own."),
         click.option("--role", metavar="R", help="The role it is for."),
         click.option("--repo", metavar="R", help="The repository it is for."),
@@ -40,7 +47,7 @@ def _words(command: F) -> F:
     options = [
         click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
         click.option("--detail", metavar="TEXT", help="A short paragraph with nuance."),
-        click.option("--severity", type=click.Choice(list(Severity)), help="How bad it is to ignore it."),
+        click.option("--severity", type=word_choice(Severity), help="How bad it is to ignore it."),
         click.option("--importance", type=float, help="0 to 1."),
     ]
     for option in reversed(options):
@@ -60,7 +67,7 @@ def lessons() -> None:
 @lessons.command("list")
 @_facets
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
-@click.option("--status", type=click.Choice(list(Status)), help="Only this status.")
+@click.option("--status", type=word_choice(Status), help="Only this status.")
 @click.option("--matching", metavar="TEXT", help="Only those with these words, best first.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
 @global_option

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +18,14 @@ _PROBLEMS_SHOWN = 20
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
+
+
+def word_choice(words: type[StrEnum]) -> click.Choice[str]:
+    """Return the choice of a closed set's words; Click by itself would ask for the names of its members."""
+    return click.Choice([word.value for word in words])
+
+
+ended_choice = click.Choice(["success", "partial", "failed", "aborted"])
 
 
 def print_json(value: object) -> None:

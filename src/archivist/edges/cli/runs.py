@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli.brief import format_option, print_told, text_form
-from archivist.edges.cli.output import count, json_option, note, print_json, report_problems
+from archivist.edges.cli.output import count, ended_choice, json_option, note, print_json, report_problems
 from archivist.edges.cli.session import Session
 from archivist.records.words import EpisodeStatus
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from archivist.desks.runs import Aged, Finished
     from archivist.records import Lesson
 
-_ENDED = [status for status in EpisodeStatus if status is not EpisodeStatus.RUNNING]
 
 files_argument = click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 strict_option = click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
@@ -62,7 +61,7 @@ def start(
 @run.command()
 @files_argument
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
-@click.option("--status", type=click.Choice(_ENDED), help="How it ended, if the log does not say.")
+@click.option("--status", type=ended_choice, help="How it ended, if the log does not say.")
 @domain_option
 @click.option("--fail-on-regression", is_flag=True, help="Exit 1 when a fixed finding came back.")
 @strict_option
@@ -78,13 +77,19 @@ def finish(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Close a run: capture its EVENTS, extract, decay, audit, and report what came back."""
+    """Close a run: capture its EVENTS, learn, age the bank, audit, and report what came back.
+
+    EVENTS are review events, or the log of an agent in any format that `archivist capture` knows.
+    """
     from archivist.records import Episode
 
     if not files and not run_id:
         raise click.UsageError("name the run's event files, or the run with --run")
-    log = read_log(files, run_id, strict)
     ended = EpisodeStatus(status) if status else None
+    agent_logs = [file for file in files if _is_agent_log(file)]
+    if agent_logs:
+        return _finish_logs(session, files, agent_logs, run_id, ended, as_json)
+    log = read_log(files, run_id, strict)
     taken = log.runs
     if not taken and not files:
         taken = ((Episode(id=run_id, status=ended or EpisodeStatus.SUCCESS), ()),)
@@ -174,6 +179,49 @@ def read_log(files: Sequence[Path], run_id: str, is_strict: bool) -> RunLog:
             hint="without --strict the good lines are taken",
         )
     return log
+
+
+def _is_agent_log(file: Path) -> bool:
+    """Tell an agent's own log from review events; what cannot be told is read as events, line by line."""
+    from archivist.capture.adapters import head_of, open_log, recognise
+    from archivist.errors import ArchivistError
+
+    try:
+        with open_log(file) as source:
+            return recognise(head_of(source), file.name).name != "archeflow"
+    except ArchivistError:
+        return False
+
+
+def _finish_logs(
+    session: Session,
+    files: Sequence[Path],
+    agent_logs: Sequence[Path],
+    run_id: str,
+    ended: EpisodeStatus | None,
+    as_json: bool,
+) -> int:
+    from dataclasses import asdict
+
+    from archivist.desks.capturing import Known
+
+    if len(agent_logs) != len(files):
+        raise click.UsageError("review events and agents' logs cannot be mixed in one call")
+    with session.bank() as bank:
+        known = Known(run=run_id, status=ended)
+        done = [each for file in files for each in bank.finish_log(file, known=known)]
+        if as_json:
+            rows = [
+                {**asdict(each.outcome), "events": each.events, **_aged(bank, each.aged)} for each in done
+            ]
+            print_json({"runs": rows})
+            return 0
+    for each in done:
+        learnt = f"{count(each.outcome.created, 'new lesson')}, {each.outcome.updated} met again"
+        faded = f"{len(each.aged.faded)} faded, {len(each.aged.archived)} archived"
+        click.echo(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}")
+        click.echo(f"  {each.outcome.summary}")
+    return 0
 
 
 def _tell(done: Finished) -> None:

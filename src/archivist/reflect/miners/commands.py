@@ -45,7 +45,12 @@ def _is_worth(case: Case) -> bool:
     if case.is_of_code and case.first.failure.signature.program == "python":
         return False
     if any(remedy.way is Way.COMMAND for remedy, _ in case.remedies):
-        return case.kind is not FailureKind.OTHER or case.runs >= _OFTEN or len(case.met) >= _OFTEN or _is_told(case)
+        return (
+            case.kind is not FailureKind.OTHER
+            or case.runs >= _OFTEN
+            or len(case.met) >= _OFTEN
+            or _is_told(case)
+        )
     return case.runs >= _OFTEN or case.first.failure.signature.error in _ASKED
 
 
@@ -72,7 +77,9 @@ def _lesson(material: Material, case: Case) -> Candidate:
             words=(case.first.act.purpose,),
         )
     if not ways:
-        return candidate(material, case, f"{material.name}: {command} fails: {told}", words=(case.first.act.purpose,))
+        return candidate(
+            material, case, f"{material.name}: {command} fails: {told}", words=(case.first.act.purpose,)
+        )
     if len(ways) == 1:
         summary = f"{material.name}: {code(ways[0].instead)} fails ({told}): {advice(ways[0])}"
     else:

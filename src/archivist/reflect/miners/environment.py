@@ -11,7 +11,7 @@ from archivist.reflect.failures import Failure
 from archivist.reflect.installs import is_of
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.wording import advice, code, rule, saying
+from archivist.reflect.wording import advice, code, first_sentence, rule, saying
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")
@@ -36,14 +36,17 @@ def _lesson(material: Material, case: Case) -> Candidate:
     remedy = case.best()
     cause, pin = _cause(failure)
     installed = case.first.after
-    when = f" after {code(installed.text)}" if installed and installed.is_of_project else ""
-    at_import = f"{material.name} fails at import{when}" if failure.is_at_import else f"{material.name} fails{when}"
+    is_brought = bool(installed and installed.is_of_project and cause and "too old" in cause)
+    when = f" after {code(installed.text)}" if installed and is_brought else ""
+    at_import = (
+        f"{material.name} fails at import{when}" if failure.is_at_import else f"{material.name} fails{when}"
+    )
     deeds = [advice(remedy)] if remedy else []
     if pin and not any(pin.split()[-1].strip("'") in deed for deed in deeds):
         deeds.append(f"or {code(pin)}" if deeds else code(pin))
     deed = ", ".join(deeds)
     because = f" ({cause})" if cause else ""
-    told = saying(failure, 95 if deed else 130)
+    told = first_sentence(saying(failure, 130)) if deed else saying(failure, 130)
     summary = f"{at_import}: {told}{because}" + (f": {deed}" if deed else "")
     return candidate(
         material,

@@ -24,17 +24,28 @@ def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
     program = failure.signature.program
     is_patch = program in ("patch", "git apply")
-    way = f"patches written by hand ({code(program)})" if is_patch else f"the {case.first.act.event.tool or program} tool"
+    way = (
+        f"patches written by hand ({code(program)})"
+        if is_patch
+        else f"the {case.first.act.event.tool or program} tool"
+    )
     times = f" {len(case.met)} times in one run" if len(case.met) > 1 else ""
     remedy = case.best()
     told = saying(failure, 70)
-    did = f"{material.name}: {way} did not apply{times} (“{told}”)" if is_patch else f"{way} refused an edit{times} (“{told}”)"
+    did = (
+        f"{material.name}: {way} did not apply{times} (“{told}”)"
+        if is_patch
+        else f"{way} refused an edit{times} (“{told}”)"
+    )
     deed = remedy.text if remedy else ""
     return candidate(
         material,
         case,
         f"{did}: what worked was {deed}" if is_patch and deed else f"{did}: {deed}" if deed else did,
-        rule=rule(f"{way} refuse an edit" if is_patch else f"{way} says “{told}”", f"use {deed}" if is_patch else deed)
+        rule=rule(
+            f"{way} refuse an edit" if is_patch else f"{way} says “{told}”",
+            f"use {deed}" if is_patch else deed,
+        )
         if deed
         else "",
         remedies=(deed,) if deed else (),

@@ -68,7 +68,12 @@ def candidate(
         scope=Scope.REPO,
         repo=material.project,
         tool=signature.program if category is Category.TOOL_USAGE else "",
-        tags=tags(*words, signature.program, signature.error, *(("common",) if len(elsewhere) >= COMMON_TO_PROJECTS else ())),
+        tags=tags(
+            *words,
+            signature.program,
+            signature.error,
+            *(("common",) if len(elsewhere) >= COMMON_TO_PROJECTS else ()),
+        ),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),
         events=case.events,
         remedies=remedies,

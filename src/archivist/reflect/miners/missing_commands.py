@@ -29,7 +29,9 @@ def _lesson(material: Material, case: Case) -> Candidate:
         )
     deed = advice(remedy)
     is_install = remedy.way is Way.INSTALL
-    lacks = f"{missing} is not found until it is installed" if is_install else f"{missing} is not installed here"
+    lacks = (
+        f"{missing} is not found until it is installed" if is_install else f"{missing} is not installed here"
+    )
     return candidate(
         material,
         case,

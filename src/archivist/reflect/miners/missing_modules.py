@@ -39,7 +39,9 @@ def _lesson(material: Material, case: Case) -> Candidate:
         material,
         case,
         summary,
-        rule=rule(f"starting to run code or tests of {material.name}", f"first {code(command)}") if command else "",
+        rule=rule(f"starting to run code or tests of {material.name}", f"first {code(command)}")
+        if command
+        else "",
         remedies=(command,) if command else (),
         category=Category.INFRA,
         words=("install", *lacking[:4]),
@@ -48,7 +50,7 @@ def _lesson(material: Material, case: Case) -> Candidate:
 
 def _needed(case: Case, own: list[str]) -> list[str]:
     """Return the modules that most runs need, not what one task wanted."""
-    found = {each.split(".", 1)[0]: runs for each, runs in reversed(case.subjects.items()) if each not in own}
+    found = {each.split(".", 1)[0]: runs for each, runs in case.subjects.items() if each not in own}
     often = [each for each, runs in found.items() if runs > 1 or case.runs < _OFTEN]
     return sorted(often or found, key=lambda each: -found[each])
 
@@ -73,8 +75,8 @@ def _command(case: Case, own: list[str], lacking: list[str]) -> str:
     for module in lacking[:_MOST]:
         name = distribution(module)
         packages[name] = _as_installed(name, seen) or (name if manager == _BY_PROGRAM.get(program) else "")
-    for name in _along(case, seen)[: _MOST - len(packages)]:
-        packages.setdefault(name, _as_installed(name, seen))
+    along = [name for name in _along(case, seen) if name not in packages]
+    packages |= {name: _as_installed(name, seen) for name in along[: _MOST - len(packages)]}
     return " ".join((manager, *(each for each in packages.values() if each)))
 
 
@@ -89,7 +91,9 @@ def _along(case: Case, seen: list[tuple[Install, int]]) -> list[str]:
 
 def _is_by_project(seen: list[tuple[Install, int]], lacking: list[str]) -> bool:
     """Say whether installing the project was the way, and no package by name was."""
-    named = {package_name(each) for install, _ in seen if not install.is_of_project for each in install.packages}
+    named = {
+        package_name(each) for install, _ in seen if not install.is_of_project for each in install.packages
+    }
     return any(install.is_of_project for install, _ in seen) and not named & set(map(distribution, lacking))
 
 

@@ -37,15 +37,17 @@ def _lesson(material: Material, case: Case) -> Candidate:
     told = saying(failure, 100)
     where = f"tests under {listed([code(each) for each in case.places[:2]])}" if case.places else "its tests"
     remedy = case.best(Way.EDIT, Way.INSTALL)
-    since = f"in {case.runs} runs, whatever the task," if case.runs >= _OFTEN and not case.untouched else "before any change"
+    since = "fail before any change" if case.untouched else f"failed in {case.runs} runs"
     deed = f"; {advice(remedy)} if they are needed" if remedy and remedy.way is Way.INSTALL else ""
     if remedy and remedy.way is Way.EDIT and remedy.text != "edit":
         deed = f"; {remedy.text.replace('change', 'changing', 1)} helps"
     return candidate(
         material,
         case,
-        f"{material.name}: {where} fail {since} (“{told}”): not your bug{deed}",
-        rule=rule(f"{where} of {material.name} fail with “{told}”", "do not look for the cause in your change"),
+        f"{material.name}: {where} {since} (“{told}”): not your bug{deed}",
+        rule=rule(
+            f"{where} of {material.name} fail with “{told}”", "do not look for the cause in your change"
+        ),
         remedies=(remedy.text,) if remedy else (),
         category=Category.TEST_STRATEGY,
         words=("tests", "not-your-bug", failure.subject),

@@ -1,11 +1,54 @@
-"""To be filled."""
+"""Runs that took far more time or money than others of the project, when one thing explains it."""
 
 from __future__ import annotations
 
+from archivist.records import Category, Scope, Severity
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.material import Material
+from archivist.reflect.past import Typical
+from archivist.reflect.wording import clipped, rule, saying, tags
+
+_LEAST_RUNS = 5
+_TIMES = 3.0
+_SHARE = 0.2
+_IMPORTANCE = 0.4
 
 
 def mine_outliers(material: Material) -> list[Candidate]:
-    """Return nothing yet."""
-    return []
+    """Say what made a run dear; an outlier without a cause teaches nothing."""
+    typical = material.past.typical(material.project)
+    if typical is None or typical.runs < _LEAST_RUNS or not material.cases:
+        return []
+    much = _how_much(material, typical)
+    worst = max(material.cases, key=lambda case: case.cost)
+    if not much or worst.cost < _SHARE * len(material.reading.acts):
+        return []
+    told = saying(worst.first.failure, 70)
+    return [
+        Candidate(
+            key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",
+            summary=clipped(
+                f"{material.name}: a run took {much}; {worst.cost} of its {len(material.reading.acts)} calls went into “{told}”"
+            ),
+            rule=rule(f"{material.name} fails with “{told}”", "settle it first, or work around it early"),
+            category=Category.HEURISTIC,
+            scope=Scope.REPO,
+            repo=material.project,
+            tags=tags("cost", "outlier"),
+            importance=_IMPORTANCE,
+            severity=Severity.INFO,
+            events=worst.events,
+        )
+    ]
+
+
+def _how_much(material: Material, typical: Typical) -> str:
+    digest = material.reading.digest
+    for name, middle, what in (
+        ("cost_usd", typical.cost_usd, "the usual cost"),
+        ("duration_s", typical.duration_s, "the usual time"),
+    ):
+        value = digest.get(name)
+        if isinstance(value, int | float) and middle > 0 and value >= _TIMES * middle:
+            return f"{value / middle:.1f} times {what}"
+    return ""

@@ -5,15 +5,26 @@ from __future__ import annotations
 from archivist.records import Category
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
 from archivist.reflect.wording import advice, code, rule, saying
 
+# Of the other kinds the miner of the kind has the last word.
+_KINDS = (
+    FailureKind.ATTRIBUTE,
+    FailureKind.TYPE_ERROR,
+    FailureKind.VALUE,
+    FailureKind.TEST_FAILURE,
+    FailureKind.PROVIDER,
+    FailureKind.CRASH,
+    FailureKind.OTHER,
+)
 _OFTEN = 2
 
 
 def mine_recurring(material: Material) -> list[Candidate]:
     """Say what a project's runs keep meeting; a failure of one run alone is the task's own affair."""
-    return [_lesson(material, case) for case in material.cases if case.runs >= _OFTEN]
+    return [_lesson(material, case) for case in material.of_kind(*_KINDS) if case.runs >= _OFTEN]
 
 
 def _lesson(material: Material, case: Case) -> Candidate:

@@ -18,22 +18,30 @@ def mine_timeouts(material: Material) -> list[Candidate]:
     """Say which command is too heavy as it stands."""
     found = material.of_kind(FailureKind.TIMEOUT)
     found += [case for case in material.of_kind(FailureKind.CRASH) if _KILLED.search(case.first.failure.line)]
-    return [_lesson(material, case) for case in found if case.first.act.steps]
+    return [
+        _lesson(material, case)
+        for case in found
+        if case.first.act.steps and (case.remedies or not case.first.act.is_look)
+    ]
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
     act = case.first.act
     command = code(named(act.event.text))
-    took = f" after {act.event.duration_s:.0f} s" if act.event.duration_s and act.event.duration_s >= 10 else ""
+    took = (
+        f" after {act.event.duration_s:.0f} s" if act.event.duration_s and act.event.duration_s >= 10 else ""
+    )
     ended = "timed out" if case.kind is FailureKind.TIMEOUT else "was killed"
     times = f" {len(case.met)} times" if len(case.met) > 1 else ""
     remedy = case.best()
-    deed = advice(remedy) if remedy else "run a part of it, or in the background with its output in a file"
+    deed = advice(remedy) if remedy else ""
+    if not deed and case.kind is FailureKind.TIMEOUT:
+        deed = "run a part of it, or in the background with its output in a file"
     return candidate(
         material,
         case,
-        f"{material.name}: {command} {ended}{took}{times}: {deed}",
-        rule=rule(f"{command} is to be run in {material.name}", deed),
+        f"{material.name}: {command} {ended}{took}{times}" + (f": {deed}" if deed else ""),
+        rule=rule(f"{command} is to be run in {material.name}", deed) if deed else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
         words=("timeout", act.purpose),

@@ -1,0 +1,100 @@
+"""One provider's harness stops a heavy command where another lets it finish, and the next run is steered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tests.e2e import scripted_agent
+
+AGENT = Path(scripted_agent.__file__)
+TASK = "See whether the suite passes."
+# Eight parts of a tenth of a second: never done within the limit as a whole, easily one by one.
+PARTS = 8
+PART = """import time
+import unittest
+
+
+class Part(unittest.TestCase):
+    def test_it(self) -> None:
+        time.sleep(0.1)
+"""
+LIMITS_S = {"anthropic": 0.7, "minimal": 30.0}
+
+
+@pytest.fixture
+def repo(tmp_path: Path, archivist: Command) -> Path:
+    """Make a repository with a heavy suite and a bank."""
+    folder = tmp_path / "millstone"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "tests" / "__init__.py").touch()
+    for number in range(PARTS):
+        (folder / "tests" / f"test_part_{number}.py").write_text(PART, "utf-8")
+    assert archivist("init", cwd=folder).code == 0
+    return folder
+
+
+def _work(repo: Path, provider: str, session: str, brief: str = "") -> tuple[bool, Path]:
+    """Let the provider's agent work; return whether it did the task, and its log."""
+    log = repo.parent / f"{session}.jsonl"
+    words = ["verify", "--repo", str(repo), "--log", str(log), "--session", session, "--task", TASK]
+    limits = ["--provider", provider, "--limit-s", str(LIMITS_S[provider]), "--brief", brief]
+    done = subprocess.run(
+        [sys.executable, str(AGENT), *words, *limits], timeout=90, capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode == 0, log
+
+
+def _learn(archivist: Command, repo: Path, *logs: Path) -> None:
+    for words in (("capture", *map(str, logs)), ("reflect", "--pending")):
+        done = archivist(*words, cwd=repo)
+        assert done.code == 0, done.err
+
+
+def _lessons(archivist: Command, repo: Path) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = json.loads(archivist("lessons", "list", "--json", cwd=repo).out)["lessons"]
+    return listed
+
+
+@pytest.mark.req("A18")
+def test_a_provider_that_times_out_where_another_does_well_is_steered(archivist: Command, repo: Path) -> None:
+    for number in range(3):
+        for provider, is_expected in (("minimal", True), ("anthropic", False)):
+            is_done, log = _work(repo, provider, f"{provider}-{number}")
+            assert is_done is is_expected
+            _learn(archivist, repo, log)
+
+    (quirk,) = [each for each in _lessons(archivist, repo) if each["category"] == "provider_quirk"]
+    assert (quirk["scope"], quirk["provider"], quirk["repo"]) == ("provider", "anthropic", "millstone")
+    assert quirk["status"] == "active"
+    for word in ("unittest", "timed out", "anthropic", "minimal"):
+        assert word in quirk["summary"]
+    assert all(event.startswith("anthropic-") for event in quirk["evidence"]["events"])
+
+    told = archivist("brief", "--task", TASK, cwd=repo).out
+    assert quirk["summary"] in told
+    is_done, log = _work(repo, "anthropic", "anthropic-told", told)
+    assert is_done
+    assert scripted_agent.WHOLE_SUITE not in log.read_text("utf-8").split(TASK, 1)[1]
+
+    _learn(archivist, repo, log)
+    (after,) = [each for each in _lessons(archivist, repo) if each["category"] == "provider_quirk"]
+    assert "anthropic-told" not in after["runs"]
+
+
+@pytest.mark.req("A18")
+def test_a_command_that_is_too_slow_for_everybody_is_no_providers_quirk(
+    archivist: Command, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LIMITS_S, "minimal", LIMITS_S["anthropic"])
+    for number in range(2):
+        logs = [_work(repo, provider, f"{provider}-{number}")[1] for provider in LIMITS_S]
+        _learn(archivist, repo, *logs)
+    assert [each for each in _lessons(archivist, repo) if each["category"] == "provider_quirk"] == []
