@@ -247,7 +247,10 @@ class Bank:
         task: str = "",
         domain: str = "",
         role: str = "",
+        repo: str = "",
+        provider: str = "",
         form: BriefFormat = BriefFormat.KNOWN_ISSUES,
+        is_fenced: bool = False,
         beside: Bank | None = None,
     ) -> Told:
         """Open a run and brief it: what an orchestrator calls before it spawns agents."""
@@ -255,7 +258,16 @@ class Bank:
 
         with self.transaction():
             runs.open_run(self, run, task, domain)
-            return self.brief(domain=domain, role=role, run=run, form=form, beside=beside)
+            return self.brief(
+                domain=domain,
+                role=role,
+                repo=repo,
+                provider=provider,
+                run=run,
+                form=form,
+                is_fenced=is_fenced,
+                beside=beside,
+            )
 
     def finish_run(
         self,
@@ -317,10 +329,13 @@ class Bank:
         role: str = "",
         task: str = "",
         repo: str = "",
+        provider: str = "",
+        tool: str = "",
         run: str = "",
         max_lessons: int | None = None,
         budget_tokens: int | None = None,
         form: BriefFormat = BriefFormat.KNOWN_ISSUES,
+        is_fenced: bool = False,
         beside: Bank | None = None,
     ) -> Told:
         """Say what a new run should know; with a run, record it. `beside` is the global bank.
@@ -335,11 +350,14 @@ class Bank:
             rules = replace(rules, max_lessons=max_lessons)
         if budget_tokens is not None:
             rules = replace(rules, budget_tokens=budget_tokens)
+        audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool)
         if task or repo:
-            return briefing.tell_for_task(
-                self, task=task, repo=repo, role=role, run=run, rules=rules, form=form, beside=beside
+            told = briefing.tell_for_task(
+                self, audience, task=task, repo=repo, run=run, rules=rules, form=form, beside=beside
             )
-        return briefing.tell(self, domain=domain, role=role, run=run, rules=rules, form=form, beside=beside)
+        else:
+            told = briefing.tell(self, audience, run=run, rules=rules, form=form, beside=beside)
+        return briefing.fenced(told) if is_fenced else told
 
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told by what its reviewers found."""

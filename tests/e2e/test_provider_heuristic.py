@@ -76,9 +76,10 @@ def test_a_provider_that_times_out_where_another_does_well_is_steered(archivist:
     assert quirk["status"] == "active"
     for word in ("unittest", "timed out", "anthropic", "minimal"):
         assert word in quirk["summary"]
-    assert all(event.startswith("anthropic-") for event in quirk["evidence"]["events"])
+    assert {"anthropic-1", "anthropic-2"} <= {event.split("#")[0] for event in quirk["evidence"]["events"]}
 
-    told = archivist("brief", "--task", TASK, cwd=repo).out
+    assert quirk["summary"] not in archivist("brief", "--task", TASK, "--provider", "minimal", cwd=repo).out
+    told = archivist("brief", "--task", TASK, "--provider", "anthropic", cwd=repo).out
     assert quirk["summary"] in told
     is_done, log = _work(repo, "anthropic", "anthropic-told", told)
     assert is_done

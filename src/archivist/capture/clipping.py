@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from archivist.capture.own_briefs import strip_briefs
+
 OUTPUT_SIDE_CHARS = 6_000
 MESSAGE_SIDE_CHARS = 4_000
 EDIT_SIDE_CHARS = 3_000
@@ -23,6 +25,10 @@ def clip(text: str, side: int = OUTPUT_SIDE_CHARS) -> str:
 
     Marks of an earlier clipping that fall into the middle are counted in.
     """
+    if len(text) <= 2 * side + len(left_out(len(text))):
+        return text
+    # A brief of ours comes off while it has both marks; cut in two it would pass for the run's own words.
+    text = strip_briefs(text)
     if len(text) <= 2 * side + len(left_out(len(text))):
         return text
     middle = text[side:-side]

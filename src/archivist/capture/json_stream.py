@@ -12,6 +12,7 @@ import zlib
 from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +26,9 @@ SHORT_LINE_BYTES = 1024 * 1024
 KEPT_STRING_BYTES = 64 * 1024
 # What is left of an element or line when its long strings are cut; more than this is nobody's record.
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
+# A document up to this size is decoded as a whole, which is several times as fast and still cheap to hold.
+SMALL_DOCUMENT_BYTES = 8 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\s\x00]*+")
@@ -299,14 +303,67 @@ def document(source: BinaryIO, arrays: Collection[str] | None = None) -> Iterato
     """Yield the members of one document: arrays by element when they are named, other members whole.
 
     Without `arrays` every array is read by element. A document that is itself an array has the key "".
+    A small document is decoded at once; a large or a broken one is cut into its parts as it is read.
     """
-    scanner = Scanner(source)
+    start = _Start(source)
+    whole = start.decoded()
+    if isinstance(whole, dict | list):
+        yield from _parts(whole, arrays)
+        return
+    scanner = Scanner(cast("BinaryIO", start))
     try:
         yield from _document(scanner, arrays)
     except _CutShortError:
         yield Skipped(f"byte {scanner.offset}", "the document is cut short")
     except READ_FAILURES as error:
         yield Skipped(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
+
+
+class _Start:
+    """A source whose beginning was read ahead, to be read again from there."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._failure: Exception | None = None
+        buffer = bytearray()
+        try:
+            while len(buffer) <= SMALL_DOCUMENT_BYTES and (piece := source.read(_PIECE_BYTES)):
+                buffer += piece
+        except READ_FAILURES as error:
+            self._failure = error
+        self._buffer = bytes(buffer)
+        self._at = 0
+
+    def decoded(self) -> Any:
+        """Return the whole document, or None when it is too large or not clean JSON."""
+        if self._failure is not None or len(self._buffer) > SMALL_DOCUMENT_BYTES:
+            return None
+        try:
+            return msgspec.json.decode(self._buffer.removeprefix(_BOM))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def read(self, size: int) -> bytes:
+        """Read on: first what was read ahead, then the rest, with the failure where it was met."""
+        if self._at < len(self._buffer):
+            piece = self._buffer[self._at : self._at + size]
+            self._at += len(piece)
+            return piece
+        if self._failure is not None:
+            raise self._failure
+        self._buffer = b""
+        return self._source.read(size)
+
+
+def _parts(whole: dict[str, Any] | list[Any], arrays: Collection[str] | None) -> Iterator[Part]:
+    if isinstance(whole, list):
+        yield from (Part("", index, each) for index, each in enumerate(whole))
+        return
+    for key, value in whole.items():
+        if isinstance(value, list) and (arrays is None or key in arrays):
+            yield from (Part(key, index, each) for index, each in enumerate(value))
+        else:
+            yield Part(key, None, value)
 
 
 def _document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part | Skipped]:
@@ -403,6 +460,7 @@ class Glimpse:
 _GLIMPSED_OBJECTS = 50
 
 
+@lru_cache(maxsize=4)
 def glimpse(head: bytes) -> Glimpse:
     """Read the first objects of a log from its beginning, which may end anywhere."""
     head = head.removeprefix(_BOM).lstrip()

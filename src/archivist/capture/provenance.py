@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from archivist.capture.clipping import TASK_CHARS, shorten
+from archivist.capture.own_briefs import strip_briefs
 
 _TASK_TAGS = re.compile(
     r"<(pr_description|issue_description|problem_statement|task_description|issue|task)>\s*(.*?)\s*</\1>",
@@ -71,7 +72,7 @@ _PROVIDERS = (
 
 def task_of(prompt: str) -> str:
     """Return the request in a prompt: the problem statement itself when it stands in a known frame."""
-    found = prompt
+    found = prompt = strip_briefs(prompt)
     if tagged := _TASK_TAGS.search(prompt):
         found = _TASK_PREFACE.sub("", tagged.group(2))
     else:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.clipping import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, shorten
 from archivist.capture.json_stream import Skipped, glimpse, lines
+from archivist.capture.own_briefs import strip_briefs
 from archivist.capture.recording import Origin
 from archivist.capture.status import status_of_word
 from archivist.errors import RecordError
@@ -98,7 +99,7 @@ def _grown(episode: Episode, event: Event) -> Episode:
     if not task and (
         event.kind is EventKind.START or (event.kind is EventKind.MESSAGE and event.role == "user")
     ):
-        task = shorten(event.text.strip(), TASK_CHARS)
+        task = shorten(strip_briefs(event.text).strip(), TASK_CHARS)
     if (started, finished, status, task) == (episode.started, episode.finished, episode.status, episode.task):
         return episode
     return replace(episode, started=started, finished=finished, status=status, task=task)

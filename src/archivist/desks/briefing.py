@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from archivist.brief.rendering import BriefFormat, render
@@ -20,31 +20,39 @@ if TYPE_CHECKING:
 _HITS = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is told; an empty word means anybody."""
+
+    domain: str = ""
+    role: str = ""
+    provider: str = ""
+    tool: str = ""
+
+    def conditions(self) -> list[Condition]:
+        """Return the conditions that keep what is for this role, provider and tool, and for no other."""
+        wanted = {"role": self.role, "provider": self.provider, "tool": self.tool}
+        return [one_of(field, (word, "")) for field, word in wanted.items() if word]
+
+
 def tell(
-    bank: Bank,
-    *,
-    domain: str,
-    role: str,
-    run: str,
-    rules: BriefRules,
-    form: BriefFormat,
-    beside: Bank | None,
+    bank: Bank, audience: Audience, *, run: str, rules: BriefRules, form: BriefFormat, beside: Bank | None
 ) -> Told:
-    """Say what a new run should know; with a run, record it. `beside` is the global bank."""
-    offered = [Chosen(lesson) for lesson in _offers(bank, domain, role, rules)]
+    """Say the documented known issues of a domain and role; with a run, record it."""
+    offered = [Chosen(lesson) for lesson in _offers(bank, audience, rules)]
     if beside is not None:
-        offered += [Chosen(lesson, is_global=True) for lesson in _offers(beside, domain, role, rules)]
-    chosen = tuple(choose(offered, domain=domain, role=role, rules=rules))
-    brief_id = _record(bank, chosen, domain, role, run, beside) if run else ""
+        offered += [Chosen(lesson, is_global=True) for lesson in _offers(beside, audience, rules)]
+    chosen = tuple(choose(offered, domain=audience.domain, role=audience.role, rules=rules))
+    brief_id = _record(bank, chosen, audience, run, beside) if run else ""
     return Told(render(chosen, form), chosen, brief_id)
 
 
 def tell_for_task(
     bank: Bank,
+    audience: Audience,
     *,
     task: str,
     repo: str,
-    role: str,
     run: str,
     rules: BriefRules,
     form: BriefFormat,
@@ -57,22 +65,27 @@ def tell_for_task(
     words = sorted(keywords(task))
     with bank.reading() as reader:
         project = repo or _project_of(reader, words)
-        offered, since = _met(reader, project, role)
+        offered, since = _met(reader, project, audience)
         hits = reader.search(words, kinds=("lesson",), scope=(), limit=_HITS)
     chosen_from = [Chosen(lesson) for lesson in offered]
     if beside is not None:
         with beside.reading() as reader:
-            theirs, _ = _met(reader, "", role)
+            theirs, _ = _met(reader, "", audience)
         chosen_from += [Chosen(lesson, is_global=True) for lesson in theirs]
     likeness = {hit.id: hit.score for hit in hits}
     chosen = tuple(rank(chosen_from, runs_since=since, likeness=likeness, rules=rules))
-    brief_id = _record(bank, chosen, "", role, run, beside) if run else ""
-    text = render(chosen, form)
-    if text and form is BriefFormat.MARKDOWN:
-        from archivist.capture.own_briefs import fence
+    brief_id = _record(bank, chosen, audience, run, beside) if run else ""
+    return Told(render(chosen, form), chosen, brief_id)
 
-        text = fence(text, brief_id or "unrecorded", [each.lesson.short_id for each in chosen])
-    return Told(text if text.endswith("\n") or not text else text + "\n", chosen, brief_id)
+
+def fenced(told: Told) -> Told:
+    """Put a brief between marks that name it, so that a transcript which holds it is never learnt from."""
+    if not told.text:
+        return told
+    from archivist.capture.own_briefs import fence
+
+    names = [each.lesson.short_id for each in told.chosen]
+    return replace(told, text=fence(told.text, told.brief_id or "unrecorded", names))
 
 
 def _project_of(reader: Reader, words: list[str]) -> str:
@@ -90,35 +103,30 @@ def _project_of(reader: Reader, words: list[str]) -> str:
     return max(weights, key=lambda name: (weights[name], name), default="")
 
 
-def _met(reader: Reader, project: str, role: str) -> tuple[list[Lesson], dict[str, int]]:
+def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:
     """Return the live lessons of a project and of none, and how many of its runs came after each was seen."""
     from archivist.records import Episode
 
-    conditions: list[Condition] = [
+    lessons = reader.select(
+        Lesson,
         one_of("status", (Status.ACTIVE, Status.CANDIDATE)),
         one_of("repo", (project, "")),
-    ]
-    if role:
-        conditions.append(one_of("role", (role, "")))
-    lessons = reader.select(Lesson, *conditions)
+        *audience.conditions(),
+    )
     runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project))
     ended = sorted(str(finished) for _, finished in runs if finished)
     since = {
-        lesson.id: len(ended) - bisect_right(ended, to_text(lesson.last_seen))
-        if lesson.last_seen
-        else len(ended)
+        lesson.id: len(ended) - (bisect_right(ended, to_text(lesson.last_seen)) if lesson.last_seen else 0)
         for lesson in lessons
     }
     return lessons, since
 
 
-def _offers(bank: Bank, domain: str, role: str, rules: BriefRules) -> list[Lesson]:
+def _offers(bank: Bank, audience: Audience, rules: BriefRules) -> list[Lesson]:
     """Return the most frequent lessons that a brief for this domain and role may choose from."""
-    fitting = []
-    if domain:
-        fitting.append(one_of("domain", (domain, GENERAL)))
-    if role:
-        fitting.append(one_of("role", (role, "")))
+    fitting: list[Condition] = audience.conditions()
+    if audience.domain:
+        fitting.append(one_of("domain", (audience.domain, GENERAL)))
     conditions: list[Condition] = [equals("status", Status.ACTIVE)]
     if fitting:
         conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
@@ -126,13 +134,11 @@ def _offers(bank: Bank, domain: str, role: str, rules: BriefRules) -> list[Lesso
         return reader.select(Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons)
 
 
-def _record(
-    bank: Bank, chosen: tuple[Chosen, ...], domain: str, role: str, run: str, beside: Bank | None
-) -> str:
+def _record(bank: Bank, chosen: tuple[Chosen, ...], audience: Audience, run: str, beside: Bank | None) -> str:
     from archivist.records import Brief
 
     now = bank.now()
-    record = Brief(id=bank.new_id(now), time=now, run=run, domain=domain, role=role)
+    record = Brief(id=bank.new_id(now), time=now, run=run, domain=audience.domain, role=audience.role)
     mine = tuple(each.lesson.id for each in chosen if not each.is_global)
     theirs = tuple(each.lesson.id for each in chosen if each.is_global)
     with bank.transaction() as writer:

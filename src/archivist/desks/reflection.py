@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NOTES = "reflection"
 _HIGHLIGHT_AT = 0.8
+# More events than this on each side and what they hold would no longer fit into bounded memory.
+_EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
@@ -85,21 +87,23 @@ def finish_log(bank: Bank, path: Path, known: Known | None) -> list[FinishedLog]
     return done
 
 
-def context_of(bank: Bank, run: str) -> Context:
-    """Gather what reflection on a run needs, in one view of the bank."""
+def context_of(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> Context:
+    """Gather what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
         episode = run_desk.find(reader, run)
-        events = reader.select(Event, equals("run", run), order=("seq",))
-        related = _related(reader, episode, bank.config.reflect.related_runs)
+        events = _events(reader, run)
+        related = _related(reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo)
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
     path = _progress_file(bank)
     progress = path.read_text("utf-8", "replace") if path.is_file() else ""
     return Context(bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage)
 
 
-def reflect(bank: Bank, run: str, scenario: Scenario | None = None) -> Reflection:
+def reflect(
+    bank: Bank, run: str, scenario: Scenario | None = None, memo: dict[str, Episode] | None = None
+) -> Reflection:
     """Learn from one run. Reflecting on it again changes nothing."""
-    seen = context_of(bank, run)
+    seen = context_of(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
     _tell(bank, messages.REFLECTION_START, run=run, scenario=why.value)
     reading = read(seen.episode, seen.events)
@@ -112,6 +116,8 @@ def reflect(bank: Bank, run: str, scenario: Scenario | None = None) -> Reflectio
     )
     story = account(seen.episode, seen.events, digest, candidates)
     created, updated = _persist(bank, seen, candidates, story, digest)
+    if memo is not None:
+        memo[run] = bank.episode(run)
     result = Reflection(run, why, story, _failures(digest), tuple(created), tuple(updated))
     _announce(bank, result)
     return result
@@ -128,7 +134,7 @@ def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
             return Outcome(trigger.run, scenario, "skipped", summary="the configuration does not ask for it")
         done = reflect(bank, trigger.run, scenario)
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
-        reason = error.message if isinstance(error, ArchivistError) else repr(error)
+        reason = _reason(error)
         _tell(bank, messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
         return Outcome(trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}")
     return Outcome(
@@ -148,14 +154,15 @@ def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator
     """
     holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
     errors: dict[str, str] = {}
+    memo: dict[str, Episode] = {}
     try:
         while run := _lease(bank, holder):
             try:
-                done: Reflection | Outcome = reflect(bank, run, scenario)
-            except ArchivistError as failure:
-                # Kept until the end, so that this round does not try it again.
-                errors[run] = failure.message
-                done = Outcome(run, scenario or Scenario.BATCH, "skipped", error=failure.message)
+                done: Reflection | Outcome = reflect(bank, run, scenario, memo)
+            except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
+                # Its lease is kept until the end, so that this round does not try it again.
+                errors[run] = _reason(failure)
+                done = Outcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
             else:
                 with bank.transaction() as writer:
                     writer.settle(run, holder)
@@ -164,6 +171,10 @@ def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator
         with bank.transaction() as writer:
             for run, error in errors.items():
                 writer.settle(run, holder, error)
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, ArchivistError) else repr(error)
 
 
 def _lease(bank: Bank, holder: str) -> str:
@@ -255,10 +266,29 @@ def _by_signature(reader: Reader, key: str) -> Lesson | None:
     return found[0] if found else None
 
 
-def _related(reader: Reader, episode: Episode, limit: int) -> tuple[Episode, ...]:
+def _events(reader: Reader, run: str) -> list[Event]:
+    """Return a run's events in order; of an endless run its beginning and its end."""
+    if reader.count(Event, equals("run", run)) <= 2 * _EVENTS_A_SIDE:
+        return reader.select(Event, equals("run", run), order=("seq",))
+    first = reader.select(Event, equals("run", run), order=("seq",), limit=_EVENTS_A_SIDE)
+    last = reader.select(Event, equals("run", run), order=("-seq",), limit=_EVENTS_A_SIDE)
+    return [*first, *reversed(last)]
+
+
+def _related(reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]) -> tuple[Episode, ...]:
     """Return the runs that were reflected on before, the latest ones, this one left out."""
-    runs = reader.select(Episode, differs("id", episode.id), order=("-finished", "-id"), limit=limit)
-    return tuple(each for each in reversed(runs) if NOTES in each.extra)
+    rows = reader.select_fields(Episode, ("id", "finished"), differs("id", episode.id))
+    latest = sorted(rows, key=lambda row: (row[1] or "", row[0]))[-limit:]
+    found = []
+    for run, _ in latest:
+        if run not in memo:
+            each = reader.get(Episode, run)
+            if each is None:
+                continue
+            memo[run] = each
+        if NOTES in memo[run].extra:
+            found.append(memo[run])
+    return tuple(found)
 
 
 def _past_run(episode: Episode) -> PastRun:

@@ -12,6 +12,7 @@ from archivist.reflect.candidates import Candidate
 
 _SHOWN = 5
 _TASK_CHARS = 160
+_PATH_PARTS = 3
 _OUTCOMES = {
     EpisodeStatus.RUNNING: "Still running",
     EpisodeStatus.SUCCESS: "Succeeded",
@@ -41,7 +42,8 @@ def account(
     asked = " ".join(episode.task.split())
     task = f": {asked[:_TASK_CHARS].rstrip()}{'…' if len(asked) > _TASK_CHARS else ''}" if asked else ""
     outcome = f"{_OUTCOMES[episode.status]}{task}"
-    outcome = f"{outcome.rstrip('.')}. {calls} tool calls, {failures} failures of {len(met)} kinds."
+    met_words = f"{_count(failures, 'failure')} of {_count(len(met), 'kind')}" if failures else "no failures"
+    outcome = f"{outcome.rstrip('.')}. {_count(calls, 'tool call')}, {met_words}."
     worked = [each.summary for each in candidates if each.remedies]
     worked += [
         f"`{purpose}` worked {tries['ok']} times"
@@ -56,6 +58,10 @@ def account(
     return Account(outcome, tuple(worked[:_SHOWN]), tuple(failed[:_SHOWN]), _decisions(events))
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _most(digest: Mapping[str, Any], word: str) -> list[tuple[str, Mapping[str, Any]]]:
     attempts = digest.get("attempts") or {}
     counted = [(purpose, tries) for purpose, tries in attempts.items() if tries.get(word)]
@@ -63,7 +69,7 @@ def _most(digest: Mapping[str, Any], word: str) -> list[tuple[str, Mapping[str, 
 
 
 def _decisions(events: Sequence[Event]) -> tuple[str, ...]:
-    edits = Counter(event.target for event in events if event.kind is EventKind.EDIT and event.target)
+    edits = Counter(_short(event.target) for event in events if event.kind is EventKind.EDIT and event.target)
     changed = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
     asked = [
         f"the user said: {' '.join(event.text.split())[:120]}"
@@ -71,3 +77,9 @@ def _decisions(events: Sequence[Event]) -> tuple[str, ...]:
         if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
     ][1:3]
     return tuple([*changed, *asked][:_SHOWN])
+
+
+def _short(path: str) -> str:
+    """Return the last parts of a path: where the checkout lies says nothing to another run."""
+    parts = [part for part in path.split("/") if part]
+    return "/".join(parts[-_PATH_PARTS:]) if path.startswith("/") else path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archivist.records import Event, EventKind
 from archivist.reflect.commands import (
@@ -15,9 +15,10 @@ from archivist.reflect.commands import (
     run_scripts,
     step_purpose,
 )
-from archivist.reflect.edits import Change, changes
+from archivist.reflect.edits import Change, changes, written_by
 from archivist.reflect.failures import Failure, detect, family, is_shell
 from archivist.reflect.installs import Install, installs, is_install
+from archivist.reflect.phrases import base_name
 from archivist.reflect.steps import Step, parse
 
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
@@ -77,10 +78,29 @@ def acts(events: Sequence[Event]) -> list[Act]:
 
 def _acts(events: Sequence[Event]) -> Iterator[Act]:
     at = 0
+    scripts: dict[str, tuple[Change, ...]] = {}
     for event in events:
-        if event.kind in _CALLS and not event.extra.get("call_missing"):
-            yield _act(event, at)
-            at += 1
+        if event.kind not in _CALLS or event.extra.get("call_missing"):
+            continue
+        act = _act(event, at)
+        scripts |= _scripts(act)
+        # What a script of the run's own writes, it writes when it is run.
+        by_scripts = tuple(change for name in act.scripts for change in scripts.get(name, ()))
+        yield replace(act, changes=act.changes + by_scripts) if by_scripts else act
+        at += 1
+
+
+def _scripts(act: Act) -> dict[str, tuple[Change, ...]]:
+    """Return the scripts that a call writes, with the files that each would change."""
+    if act.event.kind is EventKind.EDIT:
+        return {base_name(change.file): tuple(written_by(change.new)) for change in act.changes}
+    return {
+        base_name(redirect.target): tuple(written_by("\n".join(step.bodies)))
+        for step in act.steps
+        if step.bodies
+        for redirect in step.redirects
+        if redirect.is_to_file
+    }
 
 
 def _act(event: Event, at: int) -> Act:

@@ -16,7 +16,8 @@ from archivist.reflect.remedies import Remedy, Way
 class Case:
     """One failure that the run met: every time here, and what earlier runs of the project say.
 
-    `runs` counts this run too, `subjects` the runs for each subject, `untouched` the runs that met it before they changed anything of the project.
+    `runs` counts this run too, `subjects` the runs for each subject, `untouched` the runs that met it before
+    they changed anything of the project.
     """
 
     key: str

@@ -71,6 +71,7 @@ _LONGEST_PATH = 300
 _SIGNALLED = 128
 _LAST_LINES = 3
 _NOT_IN = re.compile(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
+_PATCHERS = ("patch", "git apply", "git am")
 _INLINE = ("<string>", "<stdin>")
 _INSTALLED = re.compile(r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen")
 
@@ -296,6 +297,8 @@ def family(failure: Failure) -> str:
     """Return the key under which failures that belong to one lesson fall together."""
     sign_ = failure.signature
     match failure.kind:
+        case FailureKind.EDIT_NOT_APPLIED if sign_.program in _PATCHERS:
+            return f"{failure.kind}:patch"
         case FailureKind.MISSING_MODULE | FailureKind.PROVIDER | FailureKind.EDIT_NOT_APPLIED:
             return f"{failure.kind}:{sign_.program}"
         case FailureKind.USAGE:

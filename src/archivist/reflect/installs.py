@@ -35,7 +35,8 @@ _ALSO = {("uv", "add"), ("uv", "sync"), ("npm", "ci"), ("npm", "i"), ("bun", "in
 _TELLING = {"-U": "-U", "--upgrade": "-U", "--pre": "--pre", "--force-reinstall": "--force-reinstall",
             "--no-deps": "--no-deps", "-D": "-D", "--save-dev": "-D", "--dev": "--dev", "-g": "-g",
             "--global": "-g", "--legacy-peer-deps": "--legacy-peer-deps", "-y": "-y",
-            "--no-build-isolation": "--no-build-isolation", "--break-system-packages": "--break-system-packages",
+            "--no-build-isolation": "--no-build-isolation",
+            "--break-system-packages": "--break-system-packages",
             "-e": "-e", "--editable": "-e", "-r": "-r", "--requirement": "-r"}  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 # Distributions that are not called as the module that they bring.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,7 +14,7 @@ from archivist.reflect.failures import Failure
 from archivist.reflect.installs import Install, is_of
 from archivist.reflect.kinds import FailureKind as K
 from archivist.reflect.past import Attempts
-from archivist.reflect.phrases import is_scratch, open_command
+from archivist.reflect.phrases import is_scratch, open_command, relative
 from archivist.reflect.remedies import Cure, cure, to_digest
 
 _MOST_KEYS = 40
@@ -23,6 +24,9 @@ _LONGEST_LINE = 200
 CODE_KINDS = frozenset(
     (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
 )
+_SOURCE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
+_MANY_EDITS = 8
+_MANY_RESTORED = 3
 _OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__")
 
 
@@ -30,8 +34,9 @@ _OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__")
 class Met:
     """One failure that the run met, which is not the fault of the code being written.
 
-    `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that nothing
-    of the project had been changed yet, `after` names what had just been installed.
+    `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that
+    nothing of the project had been changed yet, `is_mended` that the same call went well after the run had
+    changed it, as with the very thing that the task is about. `after` names what had just been installed.
     """
 
     act: Act
@@ -40,6 +45,7 @@ class Met:
     cure: Cure | None = None
     cost: int = 1
     is_untouched: bool = False
+    is_mended: bool = False
     after: Install | None = None
 
     @property
@@ -82,7 +88,7 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
         failure = act.failure
         # The state before this call's own changes counts, unless the call puts an earlier state back first.
         is_original = is_untouched or any(change.is_restored and not change.file for change in act.changes)
-        if failure is not None and not is_own(act, failure, scratch):
+        if failure is not None and not is_own(act, failure, scratch) and not _is_broken_here(calls, act):
             overcome = cure(calls, act.at)
             own_name = failure.kind is K.MISSING_COMMAND and is_of(failure.subject, project)
             found.append(
@@ -94,6 +100,7 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
                     cure=overcome,
                     cost=overcome.acts[-1].at - act.at + 1 if overcome else 1,
                     is_untouched=is_original,
+                    is_mended=failure.kind in CODE_KINDS and _is_mended(calls, act),
                     after=installed,
                 )
             )
@@ -105,6 +112,45 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
             elif not is_scratch(change.file) and change.file.rsplit("/", 1)[-1] not in scratch:
                 is_untouched = False
     return tuple(found)
+
+
+def _is_broken_here(calls: Sequence[Act], failed: Act) -> bool:
+    """Say whether a test went well earlier in the run, before the run changed the project."""
+    if (
+        not failed.is_test
+        or not failed.main
+        or failed.failure is None
+        or failed.failure.kind not in CODE_KINDS
+    ):
+        return False
+    is_changed = False
+    wanted = set(failed.main.arguments)
+    for act in reversed(calls[: failed.at]):
+        if (
+            is_changed
+            and act.is_test
+            and act.main
+            and not act.has_failed
+            and wanted & set(act.main.arguments)
+        ):
+            return True
+        is_changed = is_changed or any(not change.is_whole for change in act.changes)
+    return False
+
+
+def _is_mended(calls: Sequence[Act], failed: Act) -> bool:
+    """Say whether the same call went well later, with files of the project changed in between."""
+    is_changed = False
+    wanted = set(failed.main.arguments) if failed.main else set()
+    for act in calls[failed.at + 1 :]:
+        is_changed = is_changed or any(
+            not change.is_whole and not is_scratch(change.file) for change in act.changes
+        )
+        if not is_changed or act.has_failed or act.purpose != failed.purpose or not act.main:
+            continue
+        if act.text == failed.text or (failed.is_test and wanted & set(act.main.arguments)):
+            return True
+    return False
 
 
 def is_own(act: Act, failure: Failure, scratch: set[str]) -> bool:
@@ -169,6 +215,7 @@ def _digest(reading: Reading) -> dict[str, object]:
             for purpose, it in busiest[:_MOST_PURPOSES]
         },
         "verified": verified(reading),
+        "thrashed": sorted(thrashed(reading)),
         "duration_s": _seconds(reading.episode.started, reading.episode.finished),
         "cost_usd": usage.cost_usd if usage else 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
@@ -200,3 +247,20 @@ def verified(reading: Reading) -> str:
         if act.is_test and act.steps and not act.has_failed:
             return open_command(act.text)
     return ""
+
+
+def thrashed(reading: Reading) -> dict[str, tuple[Act, ...]]:
+    """Return the source files that the run edited over and over and put back, with the calls that did."""
+    edits: dict[str, list[Act]] = {}
+    restored: Counter[str] = Counter()
+    for act in reading.acts:
+        for change in act.changes:
+            file = relative(change.file)
+            if not is_scratch(change.file) and not change.is_whole and _SOURCE.search(file):
+                edits.setdefault(file, []).append(act)
+                restored[file] += change.is_restored
+    return {
+        file: tuple(those)
+        for file, those in edits.items()
+        if len(those) >= _MANY_EDITS and restored[file] >= _MANY_RESTORED
+    }

@@ -22,6 +22,8 @@ _NEAR = 12
 _ALIKE = 60
 _LONGEST = 110
 _PYTHON = ("python", "pytest", "unittest", "<script>")
+# Words of a message that name something: a figure, an underscore or a capital within.
+_TELLING = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<!Error)(?<!Exception)\b")
 _INSTANCE = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
 _UNDONE = re.compile(r"site-packages/([\w-]+)")
 _GENERIC_FILES = frozenset(
@@ -127,6 +129,8 @@ def _by_change(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | No
             tried = [each for each in tried if _edits(each, failed, failure)]
             continue
         tried.append(act)
+        if _brought_it(act, failure):
+            tried = [each for each in tried if not each.installs]
         if not _does_the_same(act, failed) or _brought_it(act, failure):
             continue
         installing = [each for each in tried if each.installs and _is_about(each.installs, failure)]
@@ -184,19 +188,19 @@ def _edits(act: Act, failed: Act, failure: Failure) -> tuple[Change, ...]:
     """Return the changes of a call that can have to do with the failure."""
     if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
         return ()
-    word = failure.subject.rsplit(".", 1)[-1]
+    telling = {failure.subject.rsplit(".", 1)[-1], *_TELLING.findall(failure.line)} - {""}
     named = {base_name(file) for file in failure.files} | {
         base_name(each.split("::")[0]) for step in failed.steps for each in step.arguments
     }
     return tuple(
         change
         for change in act.changes
-        if change.file
+        if change.old
         and not change.is_whole
         and not change.is_restored
+        and change.file
         and not is_scratch(change.file)
-        and change.old
-        and ((word and word in change.old) or (base_name(change.file) in named and len(word) < 2))
+        and any(word in change.old and (len(word) > 2 or base_name(change.file) in named) for word in telling)
     )
 
 
@@ -204,7 +208,7 @@ def _edit_remedy(editing: Sequence[Act], failed: Act, failure: Failure) -> Remed
     found = [change for act in editing for change in _edits(act, failed, failure)]
     files = tuple(dict.fromkeys(relative(change.file) for change in found))
     old, new = narrowed(found[0].old.strip(), found[0].new.strip())
-    is_short = old and new and "\n" not in old + new and len(old) + len(new) < _LONGEST
+    is_short = old and new and not re.search(r"\n|#|//", old + new) and len(old) + len(new) < _LONGEST
     return Remedy(Way.EDIT, f"change `{old}` to `{new}`" if is_short else "edit", "", files[:4])
 
 

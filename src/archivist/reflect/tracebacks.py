@@ -161,7 +161,7 @@ def _from_pytest(text: str) -> Raised | None:
     named = _SUMMARY.search(text) if is_summed else None
     heading = _HEADING.search(text)
     test = named.group(1) if named else heading.group(1) if heading else ""
-    reports = list(_REPORT.finditer(text))
+    reports = _outermost(text, list(_REPORT.finditer(text)))
     if reports:
         commonest = Counter((match.group(1), match.group(2)) for match in reports).most_common(1)[0][0]
         match = next(match for match in reports if (match.group(1), match.group(2)) == commonest)
@@ -174,6 +174,17 @@ def _from_pytest(text: str) -> Raised | None:
         error = _whole_class(named.group(2) or named.group(4) or "")
         return Raised(error, message, named.group(), test=test, at=named.start())
     return None
+
+
+def _outermost(text: str, reports: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Leave out the exceptions in whose handling another was raised: the last is what the test met."""
+    if "the above exception" not in text:
+        return reports
+    return [
+        match
+        for match, later in zip(reports, [*reports[1:], None], strict=True)
+        if later is None or "the above exception" not in text[match.end() : later.start()]
+    ]
 
 
 def _whole_class(said: str) -> str:

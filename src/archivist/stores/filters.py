@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 
 class Test(StrEnum):
@@ -32,10 +32,10 @@ class Filter:
 class AnyOf:
     """A condition that holds when one of its parts, each a conjunction, does."""
 
-    parts: tuple[tuple[Filter, ...], ...]
+    parts: tuple[tuple[Condition, ...], ...]
 
 
-Condition = Filter | AnyOf
+Condition: TypeAlias = "Filter | AnyOf"
 
 
 def equals(field: str, value: Any) -> Filter:
@@ -68,6 +68,6 @@ def has(field: str, value: Any) -> Filter:
     return Filter(field, Test.HAS, value)
 
 
-def any_of(*parts: Iterable[Filter]) -> AnyOf:
+def any_of(*parts: Iterable[Condition]) -> AnyOf:
     """Keep records for which one of the parts holds wholly."""
     return AnyOf(tuple(tuple(part) for part in parts))

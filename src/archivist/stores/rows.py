@@ -112,7 +112,14 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return str, kind
     read = decoder(kind)
-    return _to_json, lambda text: read(json.loads(text))
+
+    def from_json(text: str) -> Any:
+        # Most nested values are empty; an object is made anew each time because its owner may keep it.
+        if text == "[]":
+            return read(())
+        return read(json.loads(text)) if text != "{}" else read({})
+
+    return _to_json, from_json
 
 
 def _same(value: Any) -> Any:
@@ -120,4 +127,6 @@ def _same(value: Any) -> Any:
 
 
 def _to_json(value: Any) -> str:
-    return canonical(to_plain(value))
+    if value == ():
+        return "[]"
+    return canonical(to_plain(value)) if value != {} else "{}"

@@ -44,13 +44,12 @@ class SqliteWriter(SqliteReader):
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
         """Add a run's events under one ledger entry and return how many were new or changed."""
         how = mapping(Event)
+        find = f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?"
         known = self.event_sum(run)
         count, total, changed = known.events, int(known.digest, 16), 0
         for event in events:
             row = how.to_row(event)
-            before = self._db.execute(
-                f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?", (event.id,)
-            ).fetchone()
+            before = self._db.execute(find, (event.id,)).fetchone() if known.events else None
             if before is not None:
                 if tuple(before) == row:
                     continue

@@ -37,6 +37,13 @@ class Endless:
         return piece
 
 
+@pytest.fixture(autouse=True, params=["scanned", "decoded"])
+def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read documents both ways: cut into parts while scanning, and decoded at once when they are small."""
+    if request.param == "scanned":
+        monkeypatch.setattr(json_stream, "SMALL_DOCUMENT_BYTES", 0)
+
+
 def parts(data: bytes, *arrays: str) -> list[Part | Skipped]:
     return list(document(io.BytesIO(data), arrays))
 
@@ -97,7 +104,8 @@ def test_any_document_is_read_as_a_whole_reader_reads_it(value: dict[str, object
     assert {part.key: part.value for part in found if isinstance(part, Part)} == expected
 
 
-def test_a_long_string_loses_its_middle_and_says_how_much() -> None:
+def test_a_long_string_loses_its_middle_and_says_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "SMALL_DOCUMENT_BYTES", 0)
     text = "".join(f'{number} ä\n"\\ 😀 ' for number in range(60_000))
     data = json.dumps({"a": [{"t": text, "ascii": text}]}, ensure_ascii=False).encode()
     ascii_only = json.dumps({"a": [{"t": text}]}).encode()

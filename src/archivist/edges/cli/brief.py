@@ -21,9 +21,18 @@ format_option = click.option(
 )
 
 
+fence_option = click.option(
+    "--fence/--no-fence",
+    default=None,
+    help="Put the text between marks by which it is never learnt from; the default with a task.",
+)
+
+
 @click.command()
 @click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; told from the task when missing.")
+@click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
+@click.option("--tool", metavar="T", default="", help="Also what is known of this tool, of no other.")
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--run", metavar="ID", default="", help="Record that this run was told.")
@@ -32,18 +41,22 @@ format_option = click.option(
     "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="At most so many tokens, with a task."
 )
 @format_option
+@fence_option
 @json_option
 @click.pass_obj
 def brief(
     session: Session,
     task: str,
     repo: str,
+    provider: str,
+    tool: str,
     domain: str,
     role: str,
     run: str,
     limit: int | None,
     budget: int | None,
     form: str | None,
+    fence: bool | None,
     as_json: bool,
 ) -> None:
     """Print what a new run should know, the most frequent first. No bank or no lesson: prints nothing."""
@@ -57,10 +70,13 @@ def brief(
         role=role,
         task=task,
         repo=repo,
+        provider=provider,
+        tool=tool,
         run=run if bank else "",
         max_lessons=limit,
         budget_tokens=budget,
         form=text_form(form, is_about_task=bool(task or repo)),
+        is_fenced=bool(task or repo) if fence is None else fence,
         beside=beside if bank else None,
     )
     print_told(lead, told, as_json or form == "json")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.brief import format_option, print_told, text_form
+from archivist.edges.cli.brief import fence_option, format_option, print_told, text_form
 from archivist.edges.cli.output import count, ended_choice, json_option, note, print_json, report_problems
 from archivist.edges.cli.session import Session
 from archivist.records.words import EpisodeStatus
@@ -36,11 +36,23 @@ def run() -> None:
 @click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
+@click.option("--repo", metavar="NAME", default="", help="Rather what this repository's runs met.")
+@click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
 @format_option
+@fence_option
 @json_option
 @click.pass_obj
 def start(
-    session: Session, run_id: str, task: str, domain: str, role: str, form: str | None, as_json: bool
+    session: Session,
+    run_id: str,
+    task: str,
+    domain: str,
+    role: str,
+    repo: str,
+    provider: str,
+    form: str | None,
+    fence: bool | None,
+    as_json: bool,
 ) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails."""
     from archivist.clock import system_clock
@@ -49,10 +61,18 @@ def start(
     name = run_id or new_id(system_clock())
     bank, beside = session.bank_if_any(), session.global_bank()
     told: Told | None
+    how = {
+        "domain": domain,
+        "role": role,
+        "repo": repo,
+        "provider": provider,
+        "form": text_form(form, is_about_task=bool(repo)),
+        "is_fenced": bool(repo) if fence is None else fence,
+    }
     if bank is not None:
-        told = bank.start_run(name, task=task, domain=domain, role=role, form=text_form(form), beside=beside)
+        told = bank.start_run(name, task=task, beside=beside, **how)
     else:
-        told = beside.brief(domain=domain, role=role, form=text_form(form)) if beside else None
+        told = beside.brief(**how) if beside else None
     if not run_id:
         note(f"run: {name}")
     print_told(bank or beside, told, as_json or form == "json", run=name)

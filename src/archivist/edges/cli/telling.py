@@ -33,7 +33,7 @@ def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {key:<22}{', '.join(values)}"
     for key, values in view["evidence"].items():
         if values:
-            yield f"  {'evidence: ' + key:<22}{', '.join(values)}"
+            yield f"  {'seen in ' + key:<22}{', '.join(values)}"
 
 
 def episode_lines(episode: Episode) -> Iterator[str]:

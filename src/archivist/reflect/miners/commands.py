@@ -6,8 +6,8 @@ from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.remedies import Remedy, Way
 from archivist.reflect.phrases import open_command
+from archivist.reflect.remedies import Remedy, Way
 from archivist.reflect.wording import advice, code, joined, rule, saying
 
 _KINDS = (
@@ -20,7 +20,7 @@ _KINDS = (
 )
 # What git's own messages ask for.
 _ASKED = {
-    "push rejected": "others push meanwhile: `git pull --rebase` first, with every change committed or stashed",
+    "push rejected": "others push too: `git pull --rebase` first, with every change committed or stashed",
     "unstaged changes": "commit or `git stash` first",
 }
 # Says only that something before it failed.

@@ -16,7 +16,11 @@ from archivist.reflect.wording import advice, code, first_sentence, rule, saying
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")
 _NOT_IN = re.compile(r"cannot import name '?(\w+)'? from '?([\w.]+)")
-_STANDARD = frozenset(("inspect", "collections", "typing", "asyncio", "abc", "types", "imp", "distutils", "fractions", "math", "unittest", "importlib", "functools", "os", "string", "time"))  # fmt: skip
+# Modules of Python itself that lost names over time.
+_STANDARD = frozenset(
+    ("inspect", "collections", "typing", "asyncio", "types", "imp", "distutils", "fractions", "unittest",
+     "importlib", "time", "string", "gettext", "xml", "cgi", "ast")
+)  # fmt: skip
 
 
 def mine_environment(material: Material) -> list[Candidate]:

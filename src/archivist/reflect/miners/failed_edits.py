@@ -9,6 +9,7 @@ from archivist.reflect.miners.material import Material, candidate
 from archivist.reflect.wording import code, rule, saying
 
 _OFTEN = 2
+_MANY = 3
 
 
 def mine_failed_edits(material: Material) -> list[Candidate]:
@@ -16,7 +17,7 @@ def mine_failed_edits(material: Material) -> list[Candidate]:
     return [
         _lesson(material, case)
         for case in material.of_kind(FailureKind.EDIT_NOT_APPLIED)
-        if case.remedies or len(case.met) >= _OFTEN or case.runs >= _OFTEN
+        if case.runs >= _OFTEN or len(case.met) >= _MANY or (case.remedies and not case.first.act.steps)
     ]
 
 

@@ -40,7 +40,7 @@ def _lesson(material: Material, before: Act, after: Act) -> Candidate | None:
     return Candidate(
         key=f"{material.project}|flaky:{failure.signature.key}",
         summary=clipped(
-            f"{material.name}: {command} passes and fails with nothing changed (“{told}”): flaky, run it again"
+            f"{material.name}: {command} passes and fails with nothing changed (“{told}”): run it again"
         ),
         rule=rule(f"{command} fails with “{told}”", "run it again before looking for a cause"),
         category=Category.TEST_STRATEGY,

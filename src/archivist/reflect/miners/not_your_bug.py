@@ -1,55 +1,79 @@
-"""Tests that fail before anything of the project was changed, or in run after run: not the new code's fault."""
+"""Tests that fail before anything was changed, or in run after run: not the new code's fault."""
 
 from __future__ import annotations
 
-from archivist.records import Category
+from archivist.records import Category, EpisodeStatus
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
 from archivist.reflect.remedies import Way
 from archivist.reflect.wording import advice, code, listed, rule, saying
 
 _OFTEN = 2
+_SHORTEST_SAYING = 18
 
 
 def mine_not_your_bug(material: Material) -> list[Candidate]:
-    """Say which test failure was there before: untouched and never mended, or met by several runs."""
+    """Say which test failure was there before: met untouched, by several runs, or left by a finished run."""
     return [
         _lesson(material, case)
         for case in material.cases
-        if case.is_of_code and case.first.act.is_test and _is_old(case, material)
+        if case.is_of_code and case.first.act.is_test and _is_specific(case) and _is_old(case, material)
     ]
+
+
+def _is_specific(case: Case) -> bool:
+    """Say whether the failure is told apart from any other failing test."""
+    return bool(case.first.failure.signature.words)
 
 
 def _is_old(case: Case, material: Material) -> bool:
     if case.runs >= _OFTEN:
         return True
-    untouched = [met for met in case.met if met.is_untouched]
-    if not untouched or case.first.cure:
+    # What fails first and goes well after the change is what the task was about.
+    if any(met.is_mended or met.cure for met in case.met):
         return False
-    # A test that fails first and passes after the change is what the task was about.
-    later = [act for act in material.reading.acts if act.at > untouched[-1].act.at and act.is_test]
-    return not any(act.purpose == untouched[-1].act.purpose and not act.has_failed for act in later)
+    return bool(case.untouched) or _is_left(material)
+
+
+def _is_left(material: Material) -> bool:
+    """Say whether the run finished its task and let the failure be, after another test had passed."""
+    if material.reading.episode.status is not EpisodeStatus.SUCCESS:
+        return False
+    return any(act.is_test and not act.has_failed for act in material.reading.acts)
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
     told = saying(failure, 100)
+    test = _test(case)
     where = f"tests under {listed([code(each) for each in case.places[:2]])}" if case.places else "its tests"
     remedy = case.best(Way.EDIT, Way.INSTALL)
-    since = "fail before any change" if case.untouched else f"failed in {case.runs} runs"
+    if case.untouched or case.runs < _OFTEN:
+        since = "before any change" if case.untouched else "in a run that let it be"
+    else:
+        since = f"in {case.runs} runs"
     deed = f"; {advice(remedy)} if they are needed" if remedy and remedy.way is Way.INSTALL else ""
     if remedy and remedy.way is Way.EDIT and remedy.text != "edit":
         deed = f"; {remedy.text.replace('change', 'changing', 1)} helps"
+    is_sure = bool(case.untouched) or case.runs >= _OFTEN
+    verdict = "not your bug" if is_sure else "likely not your bug"
+    what = f"{code(test)} fails" if test else f"{where} fail"
+    because = f" (“{told}”)" if len(told) > _SHORTEST_SAYING else ""
     return candidate(
         material,
         case,
-        f"{material.name}: {where} {since} (“{told}”): not your bug{deed}",
-        rule=rule(
-            f"{where} of {material.name} fail with “{told}”", "do not look for the cause in your change"
-        ),
+        f"{material.name}: {what} {since}{because}: {verdict}{deed}",
+        rule=rule(f"{what} in {material.name}{because}", "do not look for the cause in your change"),
         remedies=(remedy.text,) if remedy else (),
         category=Category.TEST_STRATEGY,
         words=("tests", "not-your-bug", failure.subject),
-        is_answer=True,
+        is_answer=is_sure,
     )
+
+
+def _test(case: Case) -> str:
+    """Return the one test that fails, when the failure is of one test."""
+    first = case.first.failure.signature.words[0]
+    return first if case.kind is FailureKind.TEST_FAILURE and first.startswith("test") else ""

@@ -28,7 +28,8 @@ def mine_outliers(material: Material) -> list[Candidate]:
         Candidate(
             key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",
             summary=clipped(
-                f"{material.name}: a run took {much}; {worst.cost} of its {len(material.reading.acts)} calls went into “{told}”"
+                f"{material.name}: a run took {much}; {worst.cost} of its {len(material.reading.acts)} calls "
+                f"went into “{told}”"
             ),
             rule=rule(f"{material.name} fails with “{told}”", "settle it first, or work around it early"),
             category=Category.HEURISTIC,

@@ -11,6 +11,7 @@ from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
 from archivist.reflect.wording import advice, code, named, rule
 
+_OFTEN = 2
 _KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
 
 
@@ -21,8 +22,13 @@ def mine_timeouts(material: Material) -> list[Candidate]:
     return [
         _lesson(material, case)
         for case in found
-        if case.first.act.steps and (case.remedies or not case.first.act.is_look)
+        if case.first.act.steps and (case.remedies or _is_sure(case))
     ]
+
+
+def _is_sure(case: Case) -> bool:
+    """Say whether it is the command, not the moment: more than once, and no mere look."""
+    return not case.first.act.is_look and (case.runs >= _OFTEN or len(case.met) >= _OFTEN)
 
 
 def _lesson(material: Material, case: Case) -> Candidate:

@@ -18,16 +18,18 @@ _SHORTEST_WISH = 12
 _CORRECTION_WEIGHT = 0.75
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|;\s+(?=don't|do not|never|always)", re.IGNORECASE)
 _STANDING = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|by default|as a rule|whenever)\b"
+    r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|by default|as a rule"
+    r"|whenever)\b"
     r"|^(?:i|we) (?:prefer|want you to|like|don't want|never|always)\b|^(?:please )?prefer\b"
     r"|^(?:please )?remember (?:to|that)\b",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
     r"^(?:no|nope|wrong|stop|not (?:that|like that)|actually|please)?[,.!: -]*(?:please )?"
-    r"(?:(?:don't|do not|stop|avoid) (?:use|using|run|running|add|adding|write|writing|create|creating|commit|committing"
-    r"|push|pushing|touch|edit|mock|mocking|skip|install|put|leave|call)\b"
-    r"|(?:we|you should|you must|you need to) use\b|use \S.* (?:instead|not|rather than)\b|use \S+ (?:instead|for)\b)",
+    r"(?:(?:don't|do not|stop|avoid) (?:use|using|run|running|add|adding|write|writing|create|creating"
+    r"|commit|committing|push|pushing|touch|edit|mock|mocking|skip|install|put|leave|call)\b"
+    r"|(?:we|you should|you must|you need to) use\b|use \S.* (?:instead|not|rather than)\b"
+    r"|use \S+ (?:instead|for)\b)",
     re.IGNORECASE,
 )
 _AFTER_NO = re.compile(r"^(?:no|nope|wrong)[,.! ]+.*\b(?:use|run|should|must|instead)\b", re.IGNORECASE)
