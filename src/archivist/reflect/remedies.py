@@ -224,6 +224,8 @@ def _by_variant(failed: Act, later: Sequence[Act]) -> Cure | None:
         if not _is_kin(act, failed, failed.failure) or not _is_of_instance(act, failed):
             continue
         likeness = fuzz.ratio(wrong, act.text)
+        if set(wrong.split()) < set(act.text.split()):
+            likeness = max(likeness, _ALIKE)
         if likeness >= _ALIKE and (best is None or likeness > best[0] + 3):
             best = likeness, act
     text = open_command(best[1].text) if best else ""

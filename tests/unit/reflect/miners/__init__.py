@@ -1,0 +1,1 @@
+"""Each miner on small scripted runs."""

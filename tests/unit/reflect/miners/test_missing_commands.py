@@ -1,0 +1,36 @@
+"""Commands that are not there."""
+
+from __future__ import annotations
+
+from .scripted import learnt, one, run, sh
+
+
+def test_what_brings_it_is_told() -> None:
+    lesson = one(
+        run(
+            sh("jq . a.json", "bash: line 1: jq: command not found", 127),
+            sh("apt-get install -y jq", "Setting up jq"),
+            sh("jq . a.json", "{}"),
+        )
+    )
+    assert lesson.summary == "widget: `jq` is not found until it is installed: `apt-get install -y jq`"
+
+
+def test_leaving_it_out_is_told() -> None:
+    lesson = one(
+        run(
+            sh("sudo apt-get install -y jq", "bash: sudo: command not found", 127),
+            sh("apt-get install -y jq", "Setting up jq"),
+        )
+    )
+    assert lesson.summary == "widget: `sudo` is not installed here: leave out `sudo`"
+
+
+def test_a_bare_fact_weighs_little() -> None:
+    lesson = one(run(sh("tree", "bash: tree: command not found", 127), sh("ls", "a")))
+    assert lesson.rule == ""
+    assert lesson.importance < 0.5
+
+
+def test_a_name_that_nobody_types_is_none() -> None:
+    assert learnt(run(sh("cd src && make", "bash: command not found: __zoxide_z", 127))) == []

@@ -1,0 +1,33 @@
+"""Paths that are not there."""
+
+from __future__ import annotations
+
+from .scripted import learnt, one, run, sh, tool
+
+
+def test_where_the_file_is_is_told() -> None:
+    lesson = one(
+        run(
+            tool(
+                "Read", "/home/me/code/widget/crates/pilot/src/ticket.rs", "File does not exist.", failed=True
+            ),
+            sh("find crates -name ticket.rs", "crates/tickets/src/ticket.rs"),
+            tool("Read", "/home/me/code/widget/crates/tickets/src/ticket.rs", "struct Ticket;"),
+        )
+    )
+    assert lesson.summary == (
+        "widget: `crates/pilot/src/ticket.rs` does not exist: it is `crates/tickets/src/ticket.rs`"
+    )
+
+
+def test_a_wrong_guess_is_no_lesson() -> None:
+    guess = tool("Read", "/home/me/code/widget/src/nothing.rs", "File does not exist.", failed=True)
+    assert learnt(run(guess)) == []
+
+
+def test_a_file_that_every_folder_has_is_not_found_elsewhere() -> None:
+    elsewhere = run(
+        tool("Read", "/home/me/code/widget/a/mod.rs", "File does not exist.", failed=True),
+        tool("Read", "/home/me/code/widget/b/mod.rs", "mod b;"),
+    )
+    assert learnt(elsewhere) == []

@@ -1,0 +1,104 @@
+"""Missing modules make one lesson that names them all and one command."""
+
+from __future__ import annotations
+
+from archivist.records import Category
+
+from .scripted import learnt, no_module, one, run, sh
+
+SIBLINGS = (
+    sh("python use.py", no_module("numpy"), 1),
+    sh("pip install numpy pandas -q"),
+    sh("python use.py", no_module("pytz"), 1),
+    sh("pip install -q pytz && python use.py", no_module("scipy"), 1),
+    sh("pip install scipy"),
+    sh("python use.py", "done"),
+)
+
+
+def test_three_missing_modules_are_one_lesson() -> None:
+    lesson = one(run(*SIBLINGS))
+    assert lesson.key == "acme/widget|missing_module:python"
+    assert lesson.summary == (
+        "widget: `numpy`, `pytz` and `scipy` are not installed: `pip install numpy pytz scipy pandas`"
+    )
+    assert lesson.rule.startswith("IF ")
+    assert " THEN first `pip install" in lesson.rule
+    assert lesson.category is Category.INFRA
+    assert lesson.events[0] == "run-1#0"
+
+
+def test_the_key_and_words_are_stable_and_the_weight_grows() -> None:
+    first, second = run(*SIBLINGS), run(*SIBLINGS, name="run-2")
+    before, after = one(first), one(first, second)
+    assert (before.key, before.summary) == (after.key, after.summary)
+    assert after.importance > before.importance
+
+
+def test_a_later_run_keeps_the_remedy_it_did_not_find_itself() -> None:
+    gave_up = run(sh("python use.py", no_module("scipy"), 1), name="run-2")
+    assert "pip install" in one(run(*SIBLINGS), gave_up).summary
+
+
+def test_the_project_itself_is_installed_in_place() -> None:
+    lesson = one(
+        run(
+            sh("python use.py", no_module("widget"), 1),
+            sh("cd /srv/widget && pip install -e . 2>&1 | tail -3"),
+            sh("python use.py", "done"),
+            sh("python -m pytest", "/usr/bin/python: No module named pytest", 1),
+            sh("pip install pytest"),
+            sh("python -m pytest", "3 passed in 0.1s"),
+        )
+    )
+    assert lesson.summary == "widget itself and `pytest` are not installed: `pip install -e . pytest`"
+
+
+def test_the_projects_own_command_is_missing_for_the_same_reason() -> None:
+    lesson = one(
+        run(
+            sh("widget --check", "bash: widget: command not found", 127),
+            sh("pip install -e ."),
+            sh("widget --check", "ok"),
+        )
+    )
+    assert lesson.key == "acme/widget|missing_module:python"
+
+
+def test_what_one_task_of_many_wanted_is_left_out() -> None:
+    runs = [
+        run(
+            sh("python use.py", no_module("attrs"), 1),
+            sh("pip install attrs"),
+            sh("python use.py", no_module(odd), 1),
+            sh(f"pip install {odd}"),
+            sh("python use.py", "done"),
+            name=f"run-{odd}",
+        )
+        for odd in ("alpha", "beta", "gamma")
+    ]
+    assert one(*runs).remedies == ("pip install attrs",)
+
+
+def test_an_install_that_brings_a_broken_module_is_no_remedy() -> None:
+    broken = (
+        'Traceback (most recent call last):\n  File "/srv/use.py", line 1, in <module>\n    import wrapt\n'
+        '  File "/usr/lib/python3.11/site-packages/wrapt/decorators.py", line 34, in <module>\n'
+        "    from inspect import formatargspec\n"
+        "ImportError: cannot import name 'formatargspec' from 'inspect' (/usr/lib/python3.11/inspect.py)\n"
+    )
+    found = learnt(
+        run(
+            sh("python use.py", no_module("wrapt"), 1),
+            sh("pip install -e ."),
+            sh("python use.py", broken, 1),
+        )
+    )
+    missing = next(each for each in found if "missing_module" in each.key)
+    assert missing.remedies == ()
+
+
+def test_without_an_install_that_helped_no_command_is_guessed() -> None:
+    lesson = one(run(sh("python use.py", no_module("numpy"), 1), sh("python other.py", "done")))
+    assert lesson.rule == ""
+    assert lesson.summary == "widget: `numpy` is not installed"

@@ -1,0 +1,47 @@
+"""Tests that fail without the new code's fault."""
+
+from __future__ import annotations
+
+from .scripted import edit, learnt, one, run, sh
+
+OLD = (
+    "E       TypeError: CliRunner.__init__() got an unexpected keyword argument 'mix_stderr'\n"
+    "FAILED test/cli/test_run.py::test_run - TypeError: CliRunner.__init__() got an u...\n1 failed in 0.3s\n"
+)
+OLD_TEST = sh("python -m pytest test/cli/test_run.py", OLD, 1)
+CHANGE = edit("/srv/widget/src/core.py", "a", "b")
+
+
+def test_a_failure_before_any_change_is_not_yours() -> None:
+    lesson = one(run(OLD_TEST, CHANGE))
+    assert lesson.summary.startswith(
+        "widget: tests under `test/cli` fail before any change (“TypeError: CliRunner"
+    )
+    assert lesson.summary.endswith("not your bug")
+
+
+def test_stashing_first_shows_it_too() -> None:
+    stashed = sh("git stash && python -m pytest test/cli/test_run.py", OLD, 1)
+    assert "before any change" in one(run(CHANGE, stashed)).summary
+
+
+def test_a_test_that_the_change_mends_is_the_task() -> None:
+    assert (
+        learnt(run(OLD_TEST, CHANGE, sh("python -m pytest test/cli/test_run.py", "1 passed in 0.3s"))) == []
+    )
+
+
+def test_a_test_that_the_run_broke_is_its_own_fault() -> None:
+    passed = sh("python -m pytest test/cli/test_run.py", "1 passed in 0.3s")
+    assert learnt(run(passed, CHANGE, OLD_TEST)) == []
+
+
+def test_the_same_failure_in_two_runs_is_not_yours_either() -> None:
+    first, second = run(CHANGE, OLD_TEST), run(CHANGE, OLD_TEST, name="run-2")
+    assert "fail in 2 runs" in one(first, second).summary
+
+
+def test_failing_tests_in_general_are_no_lesson() -> None:
+    vague = run(sh("cargo test", "test result: FAILED. 91 passed; 1 failed", 101))
+    again = run(sh("cargo test", "test result: FAILED. 80 passed; 2 failed", 101), name="run-2")
+    assert not [each for each in learnt(vague, again) if "not-your-bug" in each.tags]

@@ -1,0 +1,39 @@
+"""One provider failing where another does well."""
+
+from __future__ import annotations
+
+from archivist.records import Category, Scope
+
+from .scripted import learnt, run, sh
+
+SLOW = sh("bun test", "", 124, duration_s=120.0)
+GOOD = sh("bun test", "12 pass", 0, duration_s=60.0)
+
+
+def _quirks(*readings: object) -> list[str]:
+    found = learnt(*readings)  # type: ignore[arg-type]
+    return [each.summary for each in found if each.category is Category.PROVIDER_QUIRK]
+
+
+def test_the_provider_that_times_out_is_compared_with_the_one_that_does_not() -> None:
+    slow = run(SLOW, SLOW, SLOW, provider="claude-code")
+    good = run(GOOD, name="run-2", provider="minimal")
+    expected = "`bun test` timed out 3 times with claude-code, while minimal finished it: run it in parts or use minimal"
+    assert _quirks(slow, good) == [expected]
+    assert _quirks(good, slow) == [expected]
+
+
+def test_the_lesson_is_for_that_provider() -> None:
+    found = learnt(run(GOOD, provider="minimal"), run(SLOW, SLOW, provider="claude-code", name="run-2"))
+    quirk = next(each for each in found if each.category is Category.PROVIDER_QUIRK)
+    assert (quirk.scope, quirk.provider, quirk.tool) == (Scope.PROVIDER, "claude-code", "bun test")
+    assert set(quirk.events) == {"run-2#0", "run-2#1"}
+
+
+def test_one_timeout_is_thin() -> None:
+    assert _quirks(run(GOOD, provider="minimal"), run(SLOW, provider="claude-code", name="run-2")) == []
+
+
+def test_nobody_doing_better_is_no_comparison() -> None:
+    both = run(SLOW, SLOW, provider="minimal"), run(SLOW, SLOW, provider="claude-code", name="run-2")
+    assert _quirks(*both) == []

@@ -1,0 +1,24 @@
+"""What a project's runs keep meeting."""
+
+from __future__ import annotations
+
+from .scripted import learnt, one, run, sh
+
+OVERLOADED = "anthropic.OverloadedError: Overloaded"
+CALL = sh(
+    "widget generate docs",
+    f'Traceback (most recent call last):\n  File "/opt/site-packages/anthropic/_base.py", line 3, in post\n{OVERLOADED}\n',
+    1,
+)
+
+
+def test_twice_in_the_project_is_told() -> None:
+    assert "failed in 2 runs" in one(run(CALL), run(CALL, name="run-2")).summary
+
+
+def test_once_is_the_tasks_own_affair() -> None:
+    assert learnt(run(CALL)) == []
+
+
+def test_another_project_does_not_count() -> None:
+    assert learnt(run(CALL, project="acme/other"), run(CALL, name="run-2")) == []

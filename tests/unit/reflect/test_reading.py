@@ -1,0 +1,156 @@
+"""A run is read as failures with what overcame them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from archivist.records import Episode, Event, EventKind, Usage
+from archivist.reflect.past import Attempts, Past, PastRun
+from archivist.reflect.reading import Reading, read
+from archivist.reflect.remedies import Way, from_digest, to_digest
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+MISSING = "ModuleNotFoundError: No module named 'numpy'"
+NO_NUMPY = f'Traceback (most recent call last):\n  File "/srv/use.py", line 1, in <module>\n{MISSING}\n'
+
+
+def reading(*calls: tuple[Any, ...], project: str = "acme/widget") -> Reading:
+    """Read a run of shell calls: command, output, exit code."""
+    events = [
+        Event(
+            run="r",
+            seq=seq,
+            kind=EventKind.TOOL_CALL,
+            tool="bash",
+            target=call[0],
+            text=call[0],
+            output=call[1] if len(call) > 1 else "",
+            exit_code=call[2] if len(call) > 2 else 0,
+            duration_s=2.0,
+        )
+        for seq, call in enumerate(calls)
+    ]
+    episode = Episode(
+        id="r",
+        project=project,
+        started=START,
+        finished=START + timedelta(seconds=90),
+        usage=Usage(cost_usd=0.5, input_tokens=10, output_tokens=5),
+    )
+    return read(episode, events)
+
+
+def test_an_install_is_the_remedy_and_looks_in_between_are_not() -> None:
+    run = reading(
+        ("python use.py", NO_NUMPY, 1),
+        ("pip list | grep numpy", "", 1),
+        ("pip install numpy --quiet",),
+        ("python use.py", "done"),
+    )
+    (met,) = run.met
+    assert met.key == "acme/widget|missing_module:python"
+    assert met.cure is not None
+    assert (met.cure.remedy.way, met.cure.remedy.text) == (Way.INSTALL, "pip install numpy")
+    assert met.cost == 3
+    assert met.is_untouched
+
+
+def test_a_different_failure_of_the_same_call_shows_progress() -> None:
+    run = reading(
+        ("python use.py", NO_NUMPY, 1),
+        ("pip install numpy && python use.py", NO_NUMPY.replace("numpy", "scipy"), 1),
+    )
+    assert [met.cure is not None for met in run.met] == [True, False]
+
+
+def test_what_did_not_help_is_no_remedy() -> None:
+    run = reading(
+        ("python use.py", NO_NUMPY, 1), ("pip install -r requirements.txt",), ("python use.py", NO_NUMPY, 1)
+    )
+    assert all(met.cure is None for met in run.met)
+
+
+def test_what_an_own_script_brings_out_of_the_project_is_the_task() -> None:
+    trace = (
+        'Traceback (most recent call last):\n  File "/srv/repro.py", line 4, in <module>\n    go()\n'
+        '  File "/srv/widget/core.py", line 40, in go\n    x()\nValueError: too wide\n'
+    )
+    script = "cat > repro.py << 'EOF'\nimport widget\nwidget.go()\nEOF\npython repro.py"
+    assert reading((script, trace, 1)).met == ()
+
+
+def test_the_project_counts_as_touched_once_a_script_wrote_to_it() -> None:
+    writes = "cat > fix.py << 'EOF'\nopen('widget/core.py', 'w').write('x')\nEOF\npython fix.py"
+    after = reading((writes,), ("python use.py", NO_NUMPY, 1))
+    before = reading(("cat > new.py << 'EOF'\nx = 1\nEOF",), ("python use.py", NO_NUMPY, 1))
+    assert (after.met[0].is_untouched, before.met[0].is_untouched) == (False, True)
+
+
+def test_the_digest_says_what_later_runs_need() -> None:
+    digest = reading(
+        ("python use.py", NO_NUMPY, 1),
+        ("pip install numpy",),
+        ("python use.py", "done"),
+        ("npm run e2e", "", 124),
+    ).digest
+    failures: Any = digest["failures"]
+    assert failures["acme/widget|missing_module:python"] == {
+        "kind": "missing_module",
+        "n": 1,
+        "subjects": ["numpy"],
+        "remedies": [["install", "pip install numpy", ""]],
+        "places": [],
+        "untouched": True,
+        "line": MISSING,
+    }
+    attempts: Any = digest["attempts"]
+    assert attempts["npm run e2e"] == {"ok": 0, "failed": 0, "timeout": 1, "seconds": 2.0}
+    assert (digest["duration_s"], digest["cost_usd"], digest["tokens"]) == (90.0, 0.5, 15)
+
+
+def test_the_past_counts_runs_remedies_and_providers() -> None:
+    digest = reading(("python use.py", NO_NUMPY, 1), ("pip install numpy",), ("python use.py", "done")).digest
+    runs = [
+        PastRun(
+            run=name,
+            project="acme/widget",
+            provider=name,
+            model="",
+            status="success",
+            finished=START,
+            digest=digest,
+        )
+        for name in ("a", "b")
+    ]
+    past = Past(runs)
+    seen = past.sightings("acme/widget", "acme/widget|missing_module:python")
+    assert (seen.runs, seen.failures, seen.subjects["numpy"]) == (2, 2, 2)
+    assert [(remedy.text, count) for remedy, count in seen.remedies.items()] == [("pip install numpy", 2)]
+    assert past.attempts("acme/widget", "pip install") == {
+        "a": Attempts(ok=1, seconds=2.0),
+        "b": Attempts(ok=1, seconds=2.0),
+    }
+    assert past.projects_with("missing_module:python") == {"acme/widget"}
+    assert past.sightings("acme/other", "acme/widget|missing_module:python").runs == 0
+    typical = past.typical("acme/widget")
+    assert typical is not None
+    assert (typical.runs, typical.cost_usd) == (2, 0.5)
+
+
+def test_a_past_without_digests_is_empty() -> None:
+    past = Past(
+        [PastRun(run="a", project="p", provider="", model="", status="failed", finished=None, digest={})]
+    )
+    assert past.typical("p") is None
+    assert past.sightings("p", "p|x").runs == 0
+
+
+@pytest.mark.parametrize("files", [(), ("a.py",), ("a.py", "b.py")])
+def test_remedies_survive_the_digest(files: tuple[str, ...]) -> None:
+    from archivist.reflect.remedies import Remedy
+
+    remedy = Remedy(Way.EDIT, "change `a` to `b`", "", files)
+    assert from_digest(to_digest(remedy)) == remedy
