@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from archivist import Bank
-from archivist.capture.opening import open_log
+from archivist.opening import open_file
 from archivist.errors import InputError
 
 BAR_MB_PER_S = 5.0
@@ -108,7 +108,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    with open_log(path) as log:
+    with open_file(path) as log:
         return sum(map(len, _pieces(log.read)))
 
 
@@ -146,7 +146,7 @@ def _ours(files: list[Path]) -> Round:
 def _decode(files: list[Path]) -> Decoded:
     start = time.process_time()
     for path in files:
-        with open_log(path) as log:
+        with open_file(path) as log:
             whole = log.read()
         try:
             json.loads(whole)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import msgspec
 
-from archivist.errors import InputError
+from archivist.opening import open_file
 
 # A longer line is nobody's record; it is skipped without being held in memory.
 MAX_LINE_BYTES = 32 * 1024 * 1024
-_GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -43,38 +40,17 @@ class Problem:
         return f"{self.file}:{self.number}: {self.reason}"
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading, unpacking gzip; raise InputError when it cannot be read or is empty."""
-    try:
-        stream = path.open("rb")
-    except FileNotFoundError:
-        raise InputError(f"no such file: {str(path)!r}") from None
-    except IsADirectoryError:
-        raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
-    magic = stream.read(len(_GZIP))
-    if not magic:
-        stream.close()
-        raise InputError(f"{str(path)!r} is empty", hint="one JSON object a line is expected")
-    if magic == _GZIP:
-        stream.close()
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    stream.seek(0)
-    return stream
-
-
 def read_lines(path: Path) -> Iterator[Line | Problem]:
     """Yield each line of a file as an object, or as the problem that kept it from being one."""
     name = str(path)
-    with open_bytes(path) as stream:
+    with open_file(path) as stream:
         number = 0
         while True:
             number += 1
             try:
                 raw = stream.readline(MAX_LINE_BYTES + 1)
-            except (OSError, EOFError, zlib.error) as error:
-                yield Problem(name, number, f"the file is cut or damaged: {error}")
+            except OSError as error:
+                yield Problem(name, number, str(error))
                 return
             if not raw:
                 return

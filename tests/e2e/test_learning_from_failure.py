@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.conftest import Command
 from tests.e2e import scripted_agent
 
 AGENT = Path(scripted_agent.__file__)
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "learn-from-runs.md"
 # The suite asks for a coverage plugin that is not there: any newcomer's first command fails.
 REFUSED = "unrecognized arguments: --cov=cart"
 REMEDY = "python -m pytest -q -o addopts="
@@ -149,3 +151,15 @@ def test_a_brief_in_a_prompt_is_stripped_and_nothing_is_learnt_from_it(
         texts = [f"{event.text}\n{event.output}" for event in reader.select(Event) if event.run == "run-3"]
     assert texts
     assert not [text for text in texts if REFUSED in text or "Project Lessons" in text]
+
+
+def test_the_guides_python_example_runs(
+    archivist: Command, repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, log = _work(repo, "run-1", TASKS[0])
+    log.rename(repo / log.name)
+    monkeypatch.chdir(repo)
+    (block,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    exec(compile(block, GUIDE.name, "exec"), {})  # noqa: S102
+    assert "reflection_complete" in capsys.readouterr().out
+    assert REMEDY in archivist("brief", "--task", TASKS[1], cwd=repo).out

@@ -111,5 +111,7 @@ def test_writing_is_whole_or_not_at_all(file: Path) -> None:
 def test_any_bytes_can_be_read(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("bytes") / "x"
     path.write_bytes(content or b"\n")
-    for line in read_lines(path):
-        assert isinstance(line, Line | Problem)
+    try:
+        assert all(isinstance(line, Line | Problem) for line in read_lines(path))
+    except InputError as error:
+        assert "cut or damaged" in error.message  # noqa: PT017 only what claims to be compressed can be refused

@@ -13,11 +13,11 @@ from archivist.capture.codex import Codex
 from archivist.capture.json_stream import Skipped
 from archivist.capture.mini_swe_agent import MiniSweAgent
 from archivist.capture.openhands import OpenHands
-from archivist.capture.opening import head_of, open_log
 from archivist.capture.recording import Origin
 from archivist.capture.stream import Stream
 from archivist.capture.swe_agent import SweAgent
 from archivist.errors import InputError
+from archivist.opening import head_of, open_file
 from archivist.records import Episode, Event
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Skipped",
     "adapter_named",
     "head_of",
-    "open_log",
+    "open_file",
     "read_log",
     "recognise",
 ]
@@ -77,7 +77,7 @@ def read_log(
     path: Path, origin: Origin | None = None, format_name: str = "auto"
 ) -> Iterator[Event | Episode | Skipped]:
     """Open a log, tell its format unless it is given, and read it."""
-    with open_log(path) as source:
+    with open_file(path) as source:
         adapter = (
             recognise(head_of(source), path.name) if format_name == "auto" else adapter_named(format_name)
         )

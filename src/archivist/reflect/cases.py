@@ -27,6 +27,7 @@ class Case:
     subjects: Mapping[str, int]
     remedies: tuple[tuple[Remedy, int], ...]
     places: tuple[str, ...]
+    line: str
 
     @property
     def first(self) -> Met:
@@ -81,6 +82,8 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
         subjects=_ranked(subjects + before.subjects),
         remedies=_whole(remedies + before.remedies),
         places=tuple(_ranked(places + before.places)),
+        # The first wording stays, so that a sighting does not change what a lesson quotes.
+        line=before.line or those[0].failure.line,
     )
 
 

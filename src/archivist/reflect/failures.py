@@ -299,7 +299,9 @@ def family(failure: Failure) -> str:
     match failure.kind:
         case FailureKind.EDIT_NOT_APPLIED if sign_.program in _PATCHERS:
             return f"{failure.kind}:patch"
-        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER | FailureKind.EDIT_NOT_APPLIED:
+        case FailureKind.EDIT_NOT_APPLIED:
+            return f"{failure.kind}:{sign_.program}:{sign_.error}"
+        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
             return f"{failure.kind}:{sign_.program}"
         case FailureKind.USAGE:
             return f"{failure.kind}:{sign_.program}"

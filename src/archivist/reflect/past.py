@@ -36,6 +36,7 @@ class Sightings:
     subjects: Counter[str] = field(default_factory=Counter)
     remedies: Counter[Remedy] = field(default_factory=Counter)
     places: Counter[str] = field(default_factory=Counter)
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,8 @@ class Past:
         return found
 
     def of(self, project: str) -> Sequence[PastRun]:
-        """Return the earlier runs of a project, oldest first."""
-        return self._by_project.get(project, [])
+        """Return the earlier runs of a project, oldest first. Runs of no project have nothing in common."""
+        return self._by_project.get(project, []) if project else []
 
     def sightings(self, project: str, key: str) -> Sightings:
         """Return what the project's runs know of a failure."""
@@ -100,6 +101,7 @@ class Past:
             subjects=subjects,
             remedies=remedies,
             places=places,
+            line=str(found[0].get("line") or "") if found else "",
         )
 
     def projects_with(self, family: str) -> frozenset[str]:

@@ -10,11 +10,12 @@ from datetime import datetime
 
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.reflect.acts import Act, acts
+from archivist.reflect.edits import Change
 from archivist.reflect.failures import Failure
 from archivist.reflect.installs import Install, is_of
 from archivist.reflect.kinds import FailureKind as K
 from archivist.reflect.past import Attempts
-from archivist.reflect.phrases import is_scratch, open_command, relative
+from archivist.reflect.phrases import base_name, is_scratch, open_command, relative
 from archivist.reflect.remedies import Cure, cure, to_digest
 
 _MOST_KEYS = 40
@@ -106,12 +107,17 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
             )
         if act.installs and not (failure and act.purpose.endswith("install")):
             installed = act.installs[-1]
-        for change in act.changes:
-            if change.is_whole:
-                scratch.add(change.file.rsplit("/", 1)[-1])
-            elif not is_scratch(change.file) and change.file.rsplit("/", 1)[-1] not in scratch:
-                is_untouched = False
+        scratch |= {base_name(change.file) for change in act.changes if change.is_whole}
+        is_untouched = is_untouched and not any(_touches(change, scratch) for change in act.changes)
     return tuple(found)
+
+
+def _touches(change: Change, scratch: set[str]) -> bool:
+    """Say whether a change is one of the project and not of a file that the run keeps for itself."""
+    name = base_name(change.file)
+    if change.is_restored or is_scratch(change.file) or is_scratch(name):
+        return False
+    return "/" in relative(change.file) if change.is_whole else name not in scratch
 
 
 def _is_broken_here(calls: Sequence[Act], failed: Act) -> bool:
@@ -161,10 +167,18 @@ def is_own(act: Act, failure: Failure, scratch: set[str]) -> bool:
         return True
     if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
         return True
-    if not failure.files or failure.kind not in CODE_KINDS:
+    if failure.kind not in CODE_KINDS:
+        return False
+    if (
+        act.is_test
+        and act.main
+        and any(base_name(each.split("::")[0]) in scratch for each in act.main.arguments)
+    ):
+        return True
+    if not failure.files:
         return False
     # What the run's own script brings out of the project's code is the task itself.
-    return failure.files[0].rsplit("/", 1)[-1] in scratch | act.scripts and not failure.is_at_import
+    return base_name(failure.files[0]) in scratch | act.scripts and not failure.is_at_import
 
 
 def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:

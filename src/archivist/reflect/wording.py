@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from archivist.reflect.commands import generalise
-from archivist.reflect.failures import Failure
 from archivist.reflect.phrases import open_command, without_paths
 from archivist.reflect.remedies import Remedy, Way
 
@@ -55,9 +54,9 @@ def clipped(text: str, longest: int = LONGEST_SUMMARY) -> str:
     return f"{text}…"
 
 
-def saying(failure: Failure, longest: int = _LONGEST_SAYING) -> str:
-    """Return the line of an error that a person would quote, without its machine."""
-    line = _PARENTHESIS.sub("", failure.line)
+def saying(line: str, longest: int = _LONGEST_SAYING) -> str:
+    """Return an error's line as a person would quote it, without its machine."""
+    line = _PARENTHESIS.sub("", line)
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
@@ -94,11 +93,8 @@ def advice(remedy: Remedy) -> str:
     """Say what to do, as the second half of a sentence."""
     match remedy.way:
         case Way.EDIT:
-            return (
-                f"{remedy.text} in {listed([code(file) for file in remedy.files])}"
-                if remedy.files
-                else remedy.text
-            )
+            place = "" if remedy.text == "edit" else "in "
+            return f"{remedy.text} {place}{listed([code(file) for file in remedy.files])}"
         case Way.PATH:
             return f"it is {code(remedy.text)}"
         case Way.SAID:

@@ -203,11 +203,11 @@ def read_log(files: Sequence[Path], run_id: str, is_strict: bool) -> RunLog:
 
 def _is_agent_log(file: Path) -> bool:
     """Tell an agent's own log from review events; what cannot be told is read as events, line by line."""
-    from archivist.capture.adapters import head_of, open_log, recognise
+    from archivist.capture.adapters import head_of, open_file, recognise
     from archivist.errors import ArchivistError
 
     try:
-        with open_log(file) as source:
+        with open_file(file) as source:
             return recognise(head_of(source), file.name).name != "archeflow"
     except ArchivistError:
         return False

@@ -62,7 +62,7 @@ def _is_told(case: Case) -> bool:
 def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
     ways = [remedy for remedy, _ in case.remedies if remedy.way is Way.COMMAND and remedy.instead][:_MOST]
-    told = saying(failure, 80)
+    told = saying(case.line, 80)
     command = code(open_command(case.first.act.text))
     if len(command) > _LONGEST_PAIR:
         command = code(case.first.act.purpose)

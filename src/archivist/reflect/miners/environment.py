@@ -8,7 +8,7 @@ from archivist.records import Category
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.failures import Failure
-from archivist.reflect.installs import is_of
+from archivist.reflect.installs import distribution, is_of
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
 from archivist.reflect.wording import advice, code, first_sentence, rule, saying
@@ -50,7 +50,7 @@ def _lesson(material: Material, case: Case) -> Candidate:
         deeds.append(f"or {code(pin)}" if deeds else code(pin))
     deed = ", ".join(deeds)
     because = f" ({cause})" if cause else ""
-    told = first_sentence(saying(failure, 130)) if deed else saying(failure, 130)
+    told = first_sentence(saying(case.line, 130)) if deed else saying(case.line, 130)
     summary = f"{at_import}: {told}{because}" + (f": {deed}" if deed else "")
     return candidate(
         material,
@@ -76,5 +76,5 @@ def _cause(failure: Failure) -> tuple[str, str]:
     if module in _STANDARD:
         return "removed from newer Pythons", ""
     if named and not where:
-        return f"the installed {module} is not the version that the code expects", ""
+        return f"the installed {distribution(module)} is not the version that the code expects", ""
     return "", ""

@@ -6,49 +6,63 @@ from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.wording import code, rule, saying
+from archivist.reflect.wording import rule, saying
 
 _OFTEN = 2
 _MANY = 3
+_PATCH = "edit_not_applied:patch"
+# What an editing tool refuses, and what its refusal asks for.
+_REFUSALS = {
+    "not read yet": ("a file that was not read yet", "read it first"),
+    "changed since read": ("a file that changed since it was read", "read it again right before the edit"),
+    "old text not found": (
+        "text that is not exactly in the file",
+        "read the lines again and copy them exactly",
+    ),
+    "old text not unique": ("text that occurs more than once", "give more lines around it"),
+    "context not found": (
+        "a patch whose context is not in the file",
+        "read the lines again and copy them exactly",
+    ),
+}
 
 
 def mine_failed_edits(material: Material) -> list[Candidate]:
     """Say which way of editing fails, when it failed more than once or something else is known to work."""
     return [
-        _lesson(material, case)
+        _of_patches(material, case) if case.key.endswith(_PATCH) else _of_tool(material, case)
         for case in material.of_kind(FailureKind.EDIT_NOT_APPLIED)
         if case.runs >= _OFTEN or len(case.met) >= _MANY or (case.remedies and not case.first.act.steps)
     ]
 
 
-def _lesson(material: Material, case: Case) -> Candidate:
-    failure = case.first.failure
-    program = failure.signature.program
-    is_patch = program in ("patch", "git apply")
-    way = (
-        f"patches written by hand ({code(program)})"
-        if is_patch
-        else f"the {case.first.act.event.tool or program} tool"
-    )
-    times = f" {len(case.met)} times in one run" if len(case.met) > 1 else ""
+def _of_patches(material: Material, case: Case) -> Candidate:
+    way = "patches written by hand"
     remedy = case.best()
-    told = saying(failure, 70)
-    did = (
-        f"{material.name}: {way} did not apply{times} (“{told}”)"
-        if is_patch
-        else f"{way} refused an edit{times} (“{told}”)"
-    )
-    deed = remedy.text if remedy else ""
+    did = f"{material.name}: {way} often do not apply ({case.first.failure.signature.error})"
     return candidate(
         material,
         case,
-        f"{did}: what worked was {deed}" if is_patch and deed else f"{did}: {deed}" if deed else did,
-        rule=rule(
-            f"{way} refuse an edit" if is_patch else f"{way} says “{told}”",
-            f"use {deed}" if is_patch else deed,
-        )
-        if deed
+        f"{did}: what worked was {remedy.text}" if remedy else did,
+        rule=rule(f"a file of {material.name} is to be changed", f"no {way}: {remedy.text}")
+        if remedy
         else "",
+        remedies=(remedy.text,) if remedy else (),
+        words=("edit", "patch"),
+    )
+
+
+def _of_tool(material: Material, case: Case) -> Candidate:
+    failure = case.first.failure
+    tool = case.first.act.event.tool or failure.signature.program
+    refused, asked = _REFUSALS.get(failure.signature.error, (f"an edit (“{saying(case.line, 70)}”)", ""))
+    remedy = case.best()
+    deed = asked or (remedy.text if remedy else "")
+    return candidate(
+        material,
+        case,
+        f"the {tool} tool refuses {refused}" + (f": {deed}" if deed else ""),
+        rule=rule(f"the {tool} tool refuses {refused}", deed) if deed else "",
         remedies=(deed,) if deed else (),
-        words=("edit", program),
+        words=("edit", tool),
     )

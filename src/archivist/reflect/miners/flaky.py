@@ -36,7 +36,7 @@ def _lesson(material: Material, before: Act, after: Act) -> Candidate | None:
     if failure is None or failure.kind is not FailureKind.TEST_FAILURE:
         return None
     command = code(named(failed.event.text))
-    told = saying(failure, 80)
+    told = saying(failure.line, 80)
     return Candidate(
         key=f"{material.project}|flaky:{failure.signature.key}",
         summary=clipped(

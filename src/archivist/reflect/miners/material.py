@@ -57,23 +57,19 @@ def candidate(
 ) -> Candidate:
     """Make the candidate that a case supports; `is_answer` when knowing it is remedy enough."""
     family = case.key.split("|", 1)[1]
-    elsewhere = material.past.projects_with(family) | {material.project}
+    projects = material.past.projects_with(family) | {material.project}
+    is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
     signature = case.first.failure.signature
     return Candidate(
         key=case.key,
         summary=clipped(summary),
         rule=rule,
-        detail=case.first.failure.line[:300],
+        detail=case.line[:300],
         category=category,
-        scope=Scope.REPO,
+        scope=Scope.TOOL if is_common else Scope.REPO,
         repo=material.project,
         tool=signature.program if category is Category.TOOL_USAGE else "",
-        tags=tags(
-            *words,
-            signature.program,
-            signature.error,
-            *(("common",) if len(elsewhere) >= COMMON_TO_PROJECTS else ()),
-        ),
+        tags=tags(*words, signature.program, signature.error),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),
         events=case.events,
         remedies=remedies,

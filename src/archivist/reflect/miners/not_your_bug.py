@@ -8,7 +8,7 @@ from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
 from archivist.reflect.remedies import Way
-from archivist.reflect.wording import advice, code, listed, rule, saying
+from archivist.reflect.wording import advice, clipped, code, listed, rule, saying
 
 _OFTEN = 2
 _SHORTEST_SAYING = 18
@@ -46,18 +46,15 @@ def _is_left(material: Material) -> bool:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
-    told = saying(failure, 100)
+    told = clipped(saying(case.line, 200).split(". ", 1)[0], 100)
     test = _test(case)
     where = f"tests under {listed([code(each) for each in case.places[:2]])}" if case.places else "its tests"
     remedy = case.best(Way.EDIT, Way.INSTALL)
-    if case.untouched or case.runs < _OFTEN:
-        since = "before any change" if case.untouched else "in a run that let it be"
-    else:
-        since = f"in {case.runs} runs"
+    is_sure = bool(case.untouched) or case.runs >= _OFTEN
+    since = "before any change" if case.untouched else "in several runs" if is_sure else "in a finished run"
     deed = f"; {advice(remedy)} if they are needed" if remedy and remedy.way is Way.INSTALL else ""
     if remedy and remedy.way is Way.EDIT and remedy.text != "edit":
         deed = f"; {remedy.text.replace('change', 'changing', 1)} helps"
-    is_sure = bool(case.untouched) or case.runs >= _OFTEN
     verdict = "not your bug" if is_sure else "likely not your bug"
     what = f"{code(test)} fails" if test else f"{where} fail"
     because = f" (“{told}”)" if len(told) > _SHORTEST_SAYING else ""

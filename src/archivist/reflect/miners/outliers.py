@@ -11,6 +11,7 @@ from archivist.reflect.wording import clipped, rule, saying, tags
 _LEAST_RUNS = 5
 _TIMES = 3.0
 _SHARE = 0.2
+_LEAST_CALLS = 4
 _IMPORTANCE = 0.4
 
 
@@ -21,9 +22,9 @@ def mine_outliers(material: Material) -> list[Candidate]:
         return []
     much = _how_much(material, typical)
     worst = max(material.cases, key=lambda case: case.cost)
-    if not much or worst.cost < _SHARE * len(material.reading.acts):
+    if not much or worst.cost < max(_LEAST_CALLS, _SHARE * len(material.reading.acts)):
         return []
-    told = saying(worst.first.failure, 70)
+    told = saying(worst.line, 70)
     return [
         Candidate(
             key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",

@@ -18,7 +18,7 @@ def _lesson(material: Material, case: Case) -> Candidate:
     command = code("sudo" if case.first.failure.line.startswith("sudo:") else case.first.act.purpose)
     remedy = case.best()
     if remedy is None:
-        said = saying(case.first.failure, 90)
+        said = saying(case.line, 90)
         return candidate(material, case, f"{command} asks on a terminal and dies without one ({said})")
     deed = advice(remedy)
     return candidate(

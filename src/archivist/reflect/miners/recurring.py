@@ -29,14 +29,14 @@ def mine_recurring(material: Material) -> list[Candidate]:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     act = case.first.act
-    told = saying(case.first.failure, 120)
+    told = saying(case.line, 120)
     remedy = case.best()
     what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
     deed = advice(remedy) if remedy else ""
     return candidate(
         material,
         case,
-        f"{material.name}: {what} failed in {case.runs} runs: {told}" + (f": {deed}" if deed else ""),
+        f"{material.name}: {what} keeps failing: {told}" + (f": {deed}" if deed else ""),
         rule=rule(f"{what} fails with “{told}”", deed) if deed else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.ANTI_PATTERN if not deed else Category.TOOL_USAGE,

@@ -35,10 +35,11 @@ def _lesson(material: Material, case: Case) -> Candidate:
     act = case.first.act
     command = code(named(act.event.text))
     took = (
-        f" after {act.event.duration_s:.0f} s" if act.event.duration_s and act.event.duration_s >= 10 else ""
+        f" after {round(act.event.duration_s, -1):.0f} s"
+        if act.event.duration_s and act.event.duration_s >= 10
+        else ""
     )
     ended = "timed out" if case.kind is FailureKind.TIMEOUT else "was killed"
-    times = f" {len(case.met)} times" if len(case.met) > 1 else ""
     remedy = case.best()
     deed = advice(remedy) if remedy else ""
     if not deed and case.kind is FailureKind.TIMEOUT:
@@ -46,7 +47,7 @@ def _lesson(material: Material, case: Case) -> Candidate:
     return candidate(
         material,
         case,
-        f"{material.name}: {command} {ended}{took}{times}" + (f": {deed}" if deed else ""),
+        f"{material.name}: {command} {ended}{took}" + (f": {deed}" if deed else ""),
         rule=rule(f"{command} is to be run in {material.name}", deed) if deed else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,

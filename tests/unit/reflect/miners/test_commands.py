@@ -16,7 +16,8 @@ def test_the_variant_is_named_without_the_instance() -> None:
         )
     )
     assert lesson.summary == (
-        "widget: `cargo pilot task get <id>` fails (unrecognized subcommand 'get'): use `cargo pilot task show <id>`"
+        "widget: `cargo pilot task get <id>` fails (unrecognized subcommand 'get'): "
+        "use `cargo pilot task show <id>`"
     )
     assert lesson.remedies == ("cargo pilot task show <id>",)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .scripted import learnt, one, run, sh
 
 REMOVED = (
-    'Traceback (most recent call last):\n  File "/srv/widget/use.py", line 1, in <module>\n    import widget\n'
+    'Traceback (most recent call last):\n  File "/srv/widget/use.py", line 1, in <module>\n    import w\n'
     '  File "/srv/widget/widget/core.py", line 9, in <module>\n    LIMIT = np.Inf\n'
     "AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.\n"
 )
@@ -28,8 +28,8 @@ def test_an_edit_in_two_files_and_a_pin_are_both_named() -> None:
         )
     )
     assert lesson.summary == (
-        "widget fails at import: `np.Inf` was removed in the NumPy 2.0 release: change `np.Inf` to `np.inf` in "
-        "`widget/more.py` and `widget/core.py`, or `pip install 'numpy<2'`"
+        "widget fails at import: `np.Inf` was removed in the NumPy 2.0 release: "
+        "change `np.Inf` to `np.inf` in `widget/more.py` and `widget/core.py`, or `pip install 'numpy<2'`"
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from .scripted import edit, learnt, one, run, sh, tool
 
-STALE = "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it."
-PATCH = "cat > fix.patch << 'EOF'\n--- a/src/core.py\n+++ b/src/core.py\n@@ -1,2 +1,2 @@\n-a\n+b\nEOF\npatch -p1 < fix.patch"
+STALE = "File has been modified since read, either by the user or by a linter. Read it again."
+PATCH = (
+    "cat > fix.patch << 'EOF'\n--- a/src/core.py\n+++ b/src/core.py\n@@ -1,2 +1,2 @@\n-a\n+b\nEOF\n"
+    "patch -p1 < fix.patch"
+)
 
 
 def test_reading_again_made_it_apply() -> None:
@@ -16,7 +19,7 @@ def test_reading_again_made_it_apply() -> None:
             edit("/srv/widget/src/core.py", "a", "b"),
         )
     )
-    assert lesson.summary.endswith("read the file again, then edit")
+    assert lesson.summary.endswith("changed since it was read: read it again right before the edit")
 
 
 def test_patches_by_hand_fail_and_another_way_works() -> None:

@@ -6,7 +6,7 @@ from .scripted import edit, learnt, run, sh
 
 FAIL = sh(
     "pytest tests/test_net.py",
-    "E   AssertionError: assert 3 == 4\nFAILED tests/test_net.py::test_retry - AssertionError: a...\n1 failed in 1s\n",
+    "E   AssertionError: assert 3 == 4\nFAILED tests/test_net.py::test_retry - Asserti...\n1 failed in 1s\n",
     1,
 )
 PASS = sh("pytest tests/test_net.py", "1 passed in 1s")

@@ -50,7 +50,9 @@ def test_a_smooth_run_teaches_nothing() -> None:
 
 def test_errors_of_the_code_being_written_are_no_lessons() -> None:
     syntax = '  File "/srv/widget/new.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
-    wrong = 'Traceback (most recent call last):\n  File "/srv/widget/repro.py", line 4, in <module>\nAssertionError: 3 != 4\n'
+    wrong = (
+        'Traceback (most recent call last):\n  File "/srv/repro.py", line 4, in <module>\nAssertionError: 3\n'
+    )
     assert learnt(run(sh("python new.py", syntax, 1), sh("python repro.py", wrong, 1))) == []
 
 

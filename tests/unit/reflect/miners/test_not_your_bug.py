@@ -38,10 +38,20 @@ def test_a_test_that_the_run_broke_is_its_own_fault() -> None:
 
 def test_the_same_failure_in_two_runs_is_not_yours_either() -> None:
     first, second = run(CHANGE, OLD_TEST), run(CHANGE, OLD_TEST, name="run-2")
-    assert "fail in 2 runs" in one(first, second).summary
+    assert "fail in several runs" in one(first, second).summary
 
 
 def test_failing_tests_in_general_are_no_lesson() -> None:
     vague = run(sh("cargo test", "test result: FAILED. 91 passed; 1 failed", 101))
     again = run(sh("cargo test", "test result: FAILED. 80 passed; 2 failed", 101), name="run-2")
     assert not [each for each in learnt(vague, again) if "not-your-bug" in each.tags]
+
+
+def test_a_test_that_the_run_itself_wrote_is_its_own() -> None:
+    written = sh("cat > test/cli/test_run.py << 'EOF'\ndef test_run(): ...\nEOF")
+    assert learnt(run(written, OLD_TEST)) == []
+
+
+def test_a_new_source_file_is_a_change_too() -> None:
+    written = edit("/home/me/code/widget/src/new.py", "", "x = 1")
+    assert not [each for each in learnt(run(written, OLD_TEST)) if "before any change" in each.summary]

@@ -18,7 +18,10 @@ def _quirks(*readings: object) -> list[str]:
 def test_the_provider_that_times_out_is_compared_with_the_one_that_does_not() -> None:
     slow = run(SLOW, SLOW, SLOW, provider="claude-code")
     good = run(GOOD, name="run-2", provider="minimal")
-    expected = "`bun test` timed out 3 times with claude-code, while minimal finished it: run it in parts or use minimal"
+    expected = (
+        "`bun test` timed out 3 times with claude-code, while minimal finished it: "
+        "run it in parts or use minimal"
+    )
     assert _quirks(slow, good) == [expected]
     assert _quirks(good, slow) == [expected]
 

@@ -7,13 +7,13 @@ from .scripted import learnt, one, run, sh
 OVERLOADED = "anthropic.OverloadedError: Overloaded"
 CALL = sh(
     "widget generate docs",
-    f'Traceback (most recent call last):\n  File "/opt/site-packages/anthropic/_base.py", line 3, in post\n{OVERLOADED}\n',
+    f'Traceback (most recent call last):\n  File "/opt/x/base.py", line 3, in post\n{OVERLOADED}\n',
     1,
 )
 
 
 def test_twice_in_the_project_is_told() -> None:
-    assert "failed in 2 runs" in one(run(CALL), run(CALL, name="run-2")).summary
+    assert "keeps failing: anthropic.OverloadedError" in one(run(CALL), run(CALL, name="run-2")).summary
 
 
 def test_once_is_the_tasks_own_affair() -> None:

@@ -1,4 +1,4 @@
-"""Open a log: plain, gzip or zstd by its first bytes, UTF-8 or UTF-16, bounded in what it unpacks to."""
+"""Open a file: plain, gzip or zstd by its first bytes, UTF-8 or UTF-16, bounded in what it unpacks to."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
         try:
-            piece = self._unpacked.read(len(view))
+            # What came before the damage is given first; asking for a full buffer would lose it.
+            piece = cast("io.BufferedReader", self._unpacked).read1(len(view))
         except (EOFError, zlib.error, zstd.ZstdError) as error:
             raise OSError(f"the compressed file is cut or damaged: {error}") from error
         self._given += len(piece)
@@ -92,8 +93,8 @@ class _Recoded(io.RawIOBase):
         super().close()
 
 
-def open_log(path: Path) -> BinaryIO:
-    """Open a log for streaming. Raise InputError when it cannot be read, is empty or is a bomb."""
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for streaming. Raise InputError when it cannot be read, is empty or is a bomb."""
     try:
         packed = path.open("rb", buffering=_BUFFER_BYTES)
     except FileNotFoundError:
@@ -106,7 +107,9 @@ def open_log(path: Path) -> BinaryIO:
     packed.seek(0)
     if not magic:
         packed.close()
-        raise InputError(f"{str(path)!r} is empty", hint="name the log of a finished run")
+        raise InputError(
+            f"{str(path)!r} is empty", hint="one JSON object a line, or the log of a run, is expected"
+        )
     source: BinaryIO = packed
     if magic.startswith(_GZIP):
         source = _unpacked(packed, cast("BinaryIO", gzip.GzipFile(fileobj=packed)), path)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from archivist.capture import opening
+from archivist import opening
 from archivist.capture.adapters import read_log
 from archivist.capture.json_stream import Skipped
-from archivist.capture.opening import head_of, open_log
 from archivist.errors import InputError
+from archivist.opening import head_of, open_file
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -26,7 +26,7 @@ LINE = b'{"run": "r", "seq": 0, "kind": "log", "text": "hello"}\n'
 def test_packing_is_told_by_the_first_bytes_not_by_the_name(pack: object, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(pack(LINE))  # type: ignore[operator]
-    with open_log(path) as source:
+    with open_file(path) as source:
         assert head_of(source) == LINE
         assert source.read() == LINE
 
@@ -34,7 +34,7 @@ def test_packing_is_told_by_the_first_bytes_not_by_the_name(pack: object, tmp_pa
 def test_utf_16_is_given_as_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes('{"text": "grün 😀"}'.encode("utf-16"))
-    with open_log(path) as source:
+    with open_file(path) as source:
         assert source.read() == '{"text": "grün 😀"}'.encode()
 
 
@@ -45,7 +45,7 @@ def test_a_bomb_is_refused_while_it_unpacks(
     monkeypatch.setattr(opening, "RATIO_COUNTS_FROM_BYTES", 1024**2)
     path = tmp_path / "bomb"
     path.write_bytes(pack(b" " * (64 * 1024**2)))  # type: ignore[operator]
-    with open_log(path) as source, pytest.raises(InputError, match="unpacks beyond belief"):
+    with open_file(path) as source, pytest.raises(InputError, match="unpacks beyond belief"):
         while source.read(1024**2):
             pass
 
@@ -55,7 +55,7 @@ def test_size_alone_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "log"
     path.write_bytes(gzip.compress(LINE))
     with pytest.raises(InputError):
-        open_log(path)
+        open_file(path)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
@@ -73,12 +73,12 @@ def test_a_packed_log_that_is_cut_gives_what_came_before(pack: object, tmp_path:
 
 def test_missing_empty_and_wrong_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        open_log(tmp_path / "none")
+        open_file(tmp_path / "none")
     with pytest.raises(InputError, match="folder"):
-        open_log(tmp_path)
+        open_file(tmp_path)
     (tmp_path / "empty").touch()
     with pytest.raises(InputError, match="empty"):
-        open_log(tmp_path / "empty")
+        open_file(tmp_path / "empty")
     (tmp_path / "damaged").write_bytes(b"\x1f\x8bnonsense")
     with pytest.raises(InputError):
-        open_log(tmp_path / "damaged")
+        open_file(tmp_path / "damaged")
