@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import TickingClock
@@ -187,6 +188,35 @@ def test_maybe_reflect_contains_any_error(
     monkeypatch.setattr(reflection, "mine", broken)
     outcome = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
+
+
+def test_a_waiting_run_that_nobody_asked_to_reflect_on_is_let_go(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=Reflect(on_session_success=False))
+    _capture(bank, tmp_path, "s-1")
+    (skipped,) = bank.reflect_waiting()
+    assert isinstance(skipped, Outcome)
+    assert (skipped.status, skipped.error) == ("skipped", "")
+    assert bank.waiting() == []
+
+
+def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = reflection.read
+
+    def broken(episode: Episode, events: Any) -> Any:
+        if episode.id == "s-1":
+            raise ZeroDivisionError("a miner broke")
+        return real(episode, events)
+
+    monkeypatch.setattr(reflection, "read", broken)
+    for session in ("s-1", "s-2"):
+        _capture(bank, tmp_path, session)
+    first, second = bank.reflect_waiting()
+    assert isinstance(first, Outcome)
+    assert "a miner broke" in first.error
+    assert second.run == "s-2"
+    assert [each.run for each in bank.waiting()] == ["s-1"]
 
 
 def test_reflection_that_is_turned_off_is_skipped(bank: Bank, tmp_path: Path) -> None:

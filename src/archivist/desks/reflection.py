@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NOTES = "reflection"
 _HIGHLIGHT_AT = 0.8
+_NOT_ASKED = "the configuration does not ask for it"
 # More events than this on each side and what they hold would no longer fit into bounded memory.
 _EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
@@ -131,7 +132,7 @@ def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
             with bank.reading() as reader:
                 scenario = scenario_of(run_desk.find(reader, trigger.run))
         if not is_wanted(scenario, bank.config.reflect):
-            return Outcome(trigger.run, scenario, "skipped", summary="the configuration does not ask for it")
+            return Outcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
         done = reflect(bank, trigger.run, scenario)
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
         reason = _reason(error)
@@ -158,7 +159,7 @@ def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator
     try:
         while run := _lease(bank, holder):
             try:
-                done: Reflection | Outcome = reflect(bank, run, scenario, memo)
+                done = _asked_for(bank, run, scenario, memo)
             except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
                 # Its lease is kept until the end, so that this round does not try it again.
                 errors[run] = _reason(failure)
@@ -171,6 +172,16 @@ def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator
         with bank.transaction() as writer:
             for run, error in errors.items():
                 writer.settle(run, holder, error)
+
+
+def _asked_for(
+    bank: Bank, run: str, scenario: Scenario | None, memo: dict[str, Episode]
+) -> Reflection | Outcome:
+    """Reflect on a run unless the configuration does not ask for runs like it."""
+    why = scenario or scenario_of(bank.episode(run))
+    if not is_wanted(why, bank.config.reflect):
+        return Outcome(run, why, "skipped", summary=_NOT_ASKED)
+    return reflect(bank, run, why, memo)
 
 
 def _reason(error: Exception) -> str:

@@ -137,8 +137,8 @@ def reflect(
         else:
             _tell_reflected(bank, done)
     for each in failed:
-        note(f"archivist: {each.run}: {each.error}")
-    return EXIT_PARTIAL if failed else 0
+        note(f"archivist: {each.run}: {each.error or each.summary}")
+    return EXIT_PARTIAL if any(each.error for each in failed) else 0
 
 
 def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | Outcome]:
