@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from archivist import Bank
-from archivist.opening import open_file
 from archivist.errors import InputError
+from archivist.opening import open_file
 
 BAR_MB_PER_S = 5.0
 BAR_PEAK_MB = 300.0

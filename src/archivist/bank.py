@@ -283,11 +283,13 @@ class Bank:
 
         return runs.finish(self, episode, events, status=status, domain=domain, beside=beside)
 
-    def finish_log(self, path: str | Path, *, known: Known | None = None) -> list[FinishedLog]:
-        """Close the runs of an agent's own log: capture, reflect and let each age the bank."""
+    def finish_log(
+        self, path: str | Path, *, known: Known | None = None, beside: Bank | None = None
+    ) -> list[FinishedLog]:
+        """Close the runs of an agent's own log: capture, reflect, age the bank, judge what each was told."""
         from archivist.desks import reflection
 
-        return reflection.finish_log(self, Path(path), known)
+        return reflection.finish_log(self, Path(path), known, beside)
 
     # Reflection
 

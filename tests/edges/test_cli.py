@@ -493,6 +493,20 @@ def test_run_finish_takes_an_agents_own_log(bank_cli: Command, project: Path) ->
     assert bank_cli("run", "finish", "s-1.jsonl").code == 0
 
 
+@pytest.mark.req("F9")
+def test_a_lesson_from_a_log_is_judged_by_the_failures_of_the_next_run(
+    bank_cli: Command, project: Path
+) -> None:
+    _logs(project, "s-1", "s-2")
+    bank_cli("run", "finish", "s-1.jsonl")
+    bank_cli("run", "start", "--run", "s-2", "--repo", "billing")
+    again = _json(bank_cli("run", "finish", "s-2.jsonl", "--json"))["runs"][0]
+    assert [verdict["effect"] for verdict in again["verdicts"]] == ["ineffective"]
+    bank_cli("run", "start", "--run", "s-3", "--repo", "billing")
+    agent_log(project / "s-3.jsonl", [MISSING_MODULE[2], MISSING_MODULE[3]], session="s-3")
+    assert "of 1 briefed 1 helped" in bank_cli("run", "finish", "s-3.jsonl").out
+
+
 @pytest.mark.req("N7")
 def test_a_secret_in_a_log_never_reaches_the_bank(bank_cli: Command, project: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"

@@ -202,7 +202,7 @@ def test_a_waiting_run_that_nobody_asked_to_reflect_on_is_let_go(bank: Bank, tmp
 def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
     bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = reflection.read
+    from archivist.reflect.reading import read as real
 
     def broken(episode: Episode, events: Any) -> Any:
         if episode.id == "s-1":

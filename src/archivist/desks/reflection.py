@@ -15,7 +15,7 @@ from archivist.config import Config
 from archivist.desks import runs as run_desk
 from archivist.desks.capturing import Known, capture_file
 from archivist.errors import ArchivistError
-from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage
+from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage, Verdict
 from archivist.records.plain import to_plain
 from archivist.reflect import gate
 from archivist.reflect.account import Account, account
@@ -32,7 +32,6 @@ from archivist.stores.protocol import Reader, Writer
 if TYPE_CHECKING:
     from archivist.bank import Bank
 
-NOTES = "reflection"
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # More events than this on each side and what they hold would no longer fit into bounded memory.
@@ -73,10 +72,11 @@ class FinishedLog:
     events: int
     outcome: Outcome
     aged: run_desk.Aged
+    verdicts: tuple[Verdict, ...]
 
 
-def finish_log(bank: Bank, path: Path, known: Known | None) -> list[FinishedLog]:
-    """Capture a log, reflect on its runs and let each age the bank; what fails to be learnt still counts."""
+def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None) -> list[FinishedLog]:
+    """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
     captured = capture_file(bank, path, known=known)
     done = []
     for episode in captured.episodes:
@@ -84,7 +84,9 @@ def finish_log(bank: Bank, path: Path, known: Known | None) -> list[FinishedLog]
         if not outcome.error:
             with bank.transaction() as writer:
                 writer.forget_waiting(episode.id)
-        done.append(FinishedLog(episode.id, captured.events, outcome, run_desk.decay(bank, episode.id)))
+        aged = run_desk.decay(bank, episode.id)
+        verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
+        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts))
     return done
 
 
@@ -249,7 +251,9 @@ def _persist(
         noted = to_plain({**digest, **asdict(story)})
         current = run_desk.find(writer, episode.id)
         summary = current.summary or story.outcome
-        writer.put(replace(current, summary=summary, extra={**current.extra, NOTES: noted}), "reflect")
+        writer.put(
+            replace(current, summary=summary, extra={**current.extra, run_desk.NOTES: noted}), "reflect"
+        )
     return created, updated
 
 
@@ -297,7 +301,7 @@ def _related(reader: Reader, episode: Episode, limit: int, memo: dict[str, Episo
             if each is None:
                 continue
             memo[run] = each
-        if NOTES in memo[run].extra:
+        if run_desk.NOTES in memo[run].extra:
             found.append(memo[run])
     return tuple(found)
 
@@ -315,7 +319,7 @@ def _past_run(episode: Episode) -> PastRun:
 
 
 def _digest(episode: Episode) -> dict[str, Any]:
-    notes = episode.extra.get(NOTES)
+    notes = episode.extra.get(run_desk.NOTES)
     return notes if isinstance(notes, dict) else {}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from archivist.age.decay import decayed
 from archivist.audit.report import Report, report
-from archivist.audit.verdicts import Regression, regressions
+from archivist.audit.verdicts import Evidence, Regression, regressions
 from archivist.audit.verdicts import judge as judge_lessons
 from archivist.brief.selection import GENERAL
 from archivist.desks import lessons as lesson_desk
@@ -34,6 +34,10 @@ from archivist.stores.protocol import Reader, Writer
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+
+
+# Where an episode keeps what reflection noted of it.
+NOTES = "reflection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +164,11 @@ def audit(bank: Bank, run: str, beside: Bank | None) -> list[Verdict]:
             raise InputError(
                 f"run {run!r} has no events yet", hint="archivist extract EVENTS.jsonl takes them in"
             )
-        findings = _findings(writer, run)
-        verdicts = _judge(bank, writer, run, findings)
+        evidence = _evidence(writer, run)
+        verdicts = _judge(bank, writer, run, evidence)
     if beside is not None:
         with beside.transaction() as writer:
-            verdicts += _judge(beside, writer, run, findings)
+            verdicts += _judge(beside, writer, run, evidence)
     return verdicts
 
 
@@ -229,12 +233,23 @@ def _known(reader: Reader, counted: Sequence[Lesson]) -> list[Known]:
     return list(known.values())
 
 
-def _judge(bank: Bank, writer: Writer, run: str, findings: Sequence[Finding]) -> list[Verdict]:
-    """Write one bank's verdicts on what a run was told, given what its reviewers found."""
+def _evidence(reader: Reader, run: str) -> Evidence:
+    """Return what is known of a run: what its reviewers found, which failures reflection saw in it."""
+    reviews = _events(reader, run, EventKind.VERDICT)
+    notes = find(reader, run).extra.get(NOTES)
+    failures = notes.get("failures") if isinstance(notes, dict) else None
+    return Evidence(
+        findings=tuple(finding for event in reviews for finding in event.findings) if reviews else None,
+        failures=frozenset(failures) if isinstance(failures, dict) else None,
+    )
+
+
+def _judge(bank: Bank, writer: Writer, run: str, evidence: Evidence) -> list[Verdict]:
+    """Write one bank's verdicts on what a run was told, given what is known of it."""
     briefs = writer.select(Brief, equals("run", run), order=("time", "id"))
     ids = list(dict.fromkeys(lesson for brief in briefs for lesson in brief.lessons))
     lessons = [lesson for lesson_id in ids if (lesson := writer.get(Lesson, lesson_id))]
-    verdicts = judge_lessons(lessons, findings, run=run, now=bank.now(), overlap=_overlap(bank))
+    verdicts = judge_lessons(lessons, evidence, run=run, now=bank.now(), overlap=_overlap(bank))
     settled = []
     for verdict in verdicts:
         known = writer.get(Verdict, verdict.id)

@@ -124,6 +124,8 @@ def _quoted(package: str) -> str:
 
 def distribution(module: str) -> str:
     """Return the name under which a module is likely installed."""
+    if "/" in module:
+        return package_name(module)
     whole = module.lower().replace("_", "-")
     top = whole.split(".")[0]
     return ALIASES.get(whole) or ALIASES.get(top) or top
@@ -131,6 +133,9 @@ def distribution(module: str) -> str:
 
 def package_name(package: str) -> str:
     """Return a package's bare name, in one spelling, without version and extras."""
+    if "/" in package:
+        # `@scope/name@1.2` and `example.org/path@v1` keep their slashes, not their versions.
+        return package[:1] + package[1:].split("@", 1)[0]
     found = _NAME.match(package)
     return found[0].lower().replace("_", "-") if found else package
 

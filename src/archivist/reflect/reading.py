@@ -19,6 +19,8 @@ from archivist.reflect.phrases import base_name, is_scratch, open_command, relat
 from archivist.reflect.remedies import Cure, cure, to_digest
 
 _MOST_KEYS = 40
+# How far around a failure is looked: a run of a million calls is read in time.
+_REACH = 300
 _MOST_PURPOSES = 40
 _LONGEST_LINE = 200
 # Failures of code as such; only recurrence tells the surroundings' fault from the task's.
@@ -28,7 +30,7 @@ CODE_KINDS = frozenset(
 _SOURCE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
-_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__")
+_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__|^[./]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def _is_broken_here(calls: Sequence[Act], failed: Act) -> bool:
         return False
     is_changed = False
     wanted = set(failed.main.arguments)
-    for act in reversed(calls[: failed.at]):
+    for act in reversed(calls[max(0, failed.at - _REACH) : failed.at]):
         if (
             is_changed
             and act.is_test
@@ -148,7 +150,7 @@ def _is_mended(calls: Sequence[Act], failed: Act) -> bool:
     """Say whether the same call went well later, with files of the project changed in between."""
     is_changed = False
     wanted = set(failed.main.arguments) if failed.main else set()
-    for act in calls[failed.at + 1 :]:
+    for act in calls[failed.at + 1 : failed.at + 1 + _REACH]:
         is_changed = is_changed or any(
             not change.is_whole and not is_scratch(change.file) for change in act.changes
         )

@@ -139,7 +139,15 @@ def _by_change(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | No
         editing = [each for each in tried if _edits(each, failed, failure)]
         if editing:
             return Cure(_edit_remedy(editing, failed, failure), tuple(editing))
-    return None
+    # What was missing was installed by name and never missed again.
+    named = [each for each in tried if not each.has_failed and _names_it(each.installs, failure)]
+    return Cure(Remedy(Way.INSTALL, _install_text(named[-1:])), (named[-1],)) if named else None
+
+
+def _names_it(found: tuple[Install, ...], failure: Failure) -> bool:
+    return failure.kind is K.MISSING_MODULE and any(
+        distribution(failure.subject) in map(package_name, each.packages) for each in found
+    )
 
 
 def _brought_it(act: Act, failure: Failure) -> bool:

@@ -228,18 +228,28 @@ def _finish_logs(
     if len(agent_logs) != len(files):
         raise click.UsageError("review events and agents' logs cannot be mixed in one call")
     with session.bank() as bank:
-        known = Known(run=run_id, status=ended)
-        done = [each for file in files for each in bank.finish_log(file, known=known)]
+        known, beside = Known(run=run_id, status=ended), session.global_bank()
+        done = [each for file in files for each in bank.finish_log(file, known=known, beside=beside)]
         if as_json:
             rows = [
-                {**asdict(each.outcome), "events": each.events, **_aged(bank, each.aged)} for each in done
+                {
+                    **asdict(each.outcome),
+                    "events": each.events,
+                    **_aged(bank, each.aged),
+                    "verdicts": [
+                        {"lesson": told.lesson, "effect": told.effect.value} for told in each.verdicts
+                    ],
+                }
+                for each in done
             ]
             print_json({"runs": rows})
             return 0
     for each in done:
         learnt = f"{count(each.outcome.created, 'new lesson')}, {each.outcome.updated} met again"
         faded = f"{len(each.aged.faded)} faded, {len(each.aged.archived)} archived"
-        click.echo(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}")
+        helped = sum(told.effect.value == "helpful" for told in each.verdicts)
+        judged = f"; of {len(each.verdicts)} briefed {helped} helped" if each.verdicts else ""
+        click.echo(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}{judged}")
         click.echo(f"  {each.outcome.summary}")
     return 0
 

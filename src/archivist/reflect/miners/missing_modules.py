@@ -50,7 +50,7 @@ def _lesson(material: Material, case: Case) -> Candidate:
 
 def _needed(case: Case, own: list[str]) -> list[str]:
     """Return the modules that most runs need, not what one task wanted."""
-    found = {each.split(".", 1)[0]: runs for each, runs in case.subjects.items() if each not in own}
+    found = {_top(each): runs for each, runs in case.subjects.items() if each not in own}
     often = [each for each, runs in found.items() if runs > 1 or case.runs < _OFTEN]
     return sorted(often or found, key=lambda each: -found[each])
 
@@ -69,12 +69,17 @@ def _command(case: Case, own: list[str], lacking: list[str]) -> str:
     if not manager:
         # Nothing shows that installing helps here; naming the command would be a guess.
         return ""
+    by_project = [install for install, _ in seen if install.is_of_project]
     packages: dict[str, str] = {}
-    if own or _is_by_project(seen, lacking):
-        packages["."] = _of_project(seen)
+    if by_project and (own or _is_only_by_project(seen, lacking)):
+        packages["."] = " ".join((*by_project[0].flags, *by_project[0].packages))
+    elif own and manager == "pip install":
+        packages["."] = "-e ."
     for module in lacking[:_MOST]:
         name = distribution(module)
-        packages[name] = _as_installed(name, seen) or (name if manager == _BY_PROGRAM.get(program) else "")
+        # What nobody installed by name came with the project, where the project was installed.
+        guess = "" if by_project else name
+        packages[name] = _as_installed(name, seen) or (guess if manager == _BY_PROGRAM.get(program) else "")
     along = [name for name in _along(case, seen) if name not in packages]
     packages |= {name: _as_installed(name, seen) for name in along[: _MOST - len(packages)]}
     return " ".join((manager, *(each for each in packages.values() if each)))
@@ -89,19 +94,16 @@ def _along(case: Case, seen: list[tuple[Install, int]]) -> list[str]:
     return [name for name, runs in along.most_common() if runs > 1 or case.runs == 1]
 
 
-def _is_by_project(seen: list[tuple[Install, int]], lacking: list[str]) -> bool:
-    """Say whether installing the project was the way, and no package by name was."""
+def _is_only_by_project(seen: list[tuple[Install, int]], lacking: list[str]) -> bool:
+    """Say whether no package that was missing was installed by its name."""
     named = {
         package_name(each) for install, _ in seen if not install.is_of_project for each in install.packages
     }
-    return any(install.is_of_project for install, _ in seen) and not named & set(map(distribution, lacking))
+    return not named & set(map(distribution, lacking))
 
 
-def _of_project(seen: list[tuple[Install, int]]) -> str:
-    for install, _ in seen:
-        if install.is_of_project:
-            return " ".join((*install.flags, *install.packages))
-    return "-e ."
+def _top(module: str) -> str:
+    return module if "/" in module else module.split(".", 1)[0]
 
 
 def _as_installed(name: str, seen: list[tuple[Install, int]]) -> str:

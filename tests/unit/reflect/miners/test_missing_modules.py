@@ -102,3 +102,38 @@ def test_without_an_install_that_helped_no_command_is_guessed() -> None:
     lesson = one(run(sh("python use.py", no_module("numpy"), 1), sh("python other.py", "done")))
     assert lesson.rule == ""
     assert lesson.summary == "widget: `numpy` is not installed"
+
+
+def _no_node_module(name: str) -> str:
+    return f"node:internal/modules/cjs/loader:1080\n  throw err;\n\nError: Cannot find module '{name}'\n"
+
+
+def test_installing_what_the_project_lists_needs_no_names() -> None:
+    lesson = one(
+        run(
+            sh("node build.js", _no_node_module("lodash"), 1),
+            sh("npm install", "added 312 packages"),
+            sh("node build.js", "built"),
+        )
+    )
+    assert lesson.summary == "widget: `lodash` is not installed: `npm install`"
+
+
+def test_a_scoped_package_keeps_its_scope() -> None:
+    lesson = one(
+        run(
+            sh("node build.js", _no_node_module("@acme/core"), 1),
+            sh("npm install --save-dev @acme/core@2", "added 1 package"),
+            sh("node build.js", "built"),
+        )
+    )
+    assert lesson.remedies == ("npm install @acme/core@2",)
+
+
+def test_a_module_of_the_projects_own_files_is_no_package() -> None:
+    assert learnt(run(sh("node build.js", _no_node_module("./missing"), 1))) == []
+
+
+def test_an_install_by_name_counts_though_the_call_was_not_repeated() -> None:
+    lesson = one(run(sh("python use.py", no_module("pytz"), 1), sh("pip install pytz"), sh("ls")))
+    assert lesson.remedies == ("pip install pytz",)
