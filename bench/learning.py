@@ -223,7 +223,7 @@ def _measure(
         told = brief(run)
         named = {each.key for each in told}
         score = Score()
-        lessons = {met.key for met in run.met if not met.is_mended}
+        lessons = {met.key for met in run.met if not met.is_of_task}
         for key in _keys(run) | {met.key for met in run.met}:
             is_told = key in named
             score.count("foreseen, all", is_hit=is_told)

@@ -36,18 +36,32 @@ class _Unpacked(io.RawIOBase):
         self._unpacked = unpacked
         self._name = name
         self._given = 0
+        self._failure: OSError | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
-        try:
-            # What came before the damage is given first; asking for a full buffer would lose it.
-            piece = cast("io.BufferedReader", self._unpacked).read1(len(view))
-        except (EOFError, zlib.error, zstd.ZstdError) as error:
-            raise OSError(f"the compressed file is cut or damaged: {error}") from error
-        self._given += len(piece)
+        filled = 0
+        while filled < len(view) and self._failure is None:
+            try:
+                piece = cast("io.BufferedReader", self._unpacked).read1(len(view) - filled)
+            except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
+                # What came before the damage is given first, the damage told at the next call.
+                self._failure = OSError(f"the compressed file is cut or damaged: {error}")
+                break
+            if not piece:
+                break
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        if not filled and self._failure is not None:
+            raise self._failure
+        self._given += filled
+        self._refuse_bomb()
+        return filled
+
+    def _refuse_bomb(self) -> None:
         taken = max(self._packed.tell(), 1)
         is_bomb = self._given > RATIO_COUNTS_FROM_BYTES and self._given > MAX_RATIO * taken
         if is_bomb or self._given > MAX_UNPACKED_BYTES:
@@ -55,8 +69,6 @@ class _Unpacked(io.RawIOBase):
                 f"{self._name!r} unpacks beyond belief: {self._given >> 20} MiB of {taken >> 10} KiB",
                 hint="unpack it yourself and capture the plain file if it is a real log",
             )
-        view[: len(piece)] = piece
-        return len(piece)
 
     def close(self) -> None:
         self._unpacked.close()

@@ -115,6 +115,10 @@ def test_the_third_run_is_told_and_avoids_what_the_first_two_met(archivist: Comm
     suite = subprocess.run([sys.executable, *REMEDY.split()[1:]], cwd=repo, capture_output=True, text=True)
     assert suite.returncode == 0, suite.stdout
 
+    finished = archivist("run", "finish", str(log), "--run", "run-3", "--json", cwd=repo)
+    (run,) = json.loads(finished.out)["runs"]
+    assert [verdict["effect"] for verdict in run["verdicts"]] == ["helpful"]
+
 
 @pytest.mark.req("A17", "N1")
 def test_the_lesson_says_what_failed_what_helped_and_where_it_was_seen(

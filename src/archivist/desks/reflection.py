@@ -81,9 +81,6 @@ def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None)
     done = []
     for episode in captured.episodes:
         outcome = maybe_reflect(bank, Trigger(episode.id))
-        if not outcome.error:
-            with bank.transaction() as writer:
-                writer.forget_waiting(episode.id)
         aged = run_desk.decay(bank, episode.id)
         verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
         done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts))
@@ -249,6 +246,7 @@ def _persist(
                 created.append(fresh)
                 lessons[fresh.id] = fresh
         noted = to_plain({**digest, **asdict(story)})
+        writer.forget_waiting(episode.id)
         current = run_desk.find(writer, episode.id)
         summary = current.summary or story.outcome
         writer.put(

@@ -24,6 +24,7 @@ from archivist.reflect.steps import Step, parse
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _READING_TOOLS = re.compile(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
 _TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
+_RUNS_TESTS = re.compile(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
 _TEST_WORD = re.compile(r"\btests?\b")
 
 
@@ -48,7 +49,9 @@ class Act:
     @property
     def is_test(self) -> bool:
         """Say whether it runs tests."""
-        return self.purpose in _TEST_RUNNERS or bool(_TEST_WORD.search(self.purpose))
+        if self.purpose in _TEST_RUNNERS or _TEST_WORD.search(self.purpose):
+            return True
+        return "<script>" in self.purpose and any(_RUNS_TESTS.search(step.text) for step in self.steps)
 
     @property
     def has_failed(self) -> bool:

@@ -46,8 +46,8 @@ class Case:
 
     @property
     def cost(self) -> int:
-        """Return how many calls it cost this run."""
-        return sum(met.cost for met in self.met)
+        """Return how many calls it cost this run, each counted once."""
+        return len({at for met in self.met for at in range(met.act.at, met.act.at + met.cost)})
 
     @property
     def events(self) -> tuple[str, ...]:

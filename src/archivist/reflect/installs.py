@@ -144,4 +144,6 @@ def is_of(module: str, project: str) -> bool:
     """Say whether a module is the project's own."""
     top = module.split(".", maxsplit=1)[0].lower().replace("_", "-")
     name = project.rstrip("/").rsplit("/", 1)[-1].lower().replace("_", "-")
-    return bool(top) and (top == name or name.removeprefix("python-").removesuffix("-python") == top)
+    return bool(top) and (
+        name in (top, ALIASES.get(top)) or name.removeprefix("python-").removesuffix("-python") == top
+    )

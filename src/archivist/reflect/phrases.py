@@ -13,6 +13,7 @@ _FILE = re.compile(
 _SCRATCH = re.compile(
     r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$"
 )
+_BESIDE = re.compile(r"/(?:var/)?tmp/[^/]+$|/dev/")
 _UNTOLD = re.compile(r"<script>|\"…\"|<<'EOF'|…$|<path>")
 _LONGEST = 110
 
@@ -36,12 +37,14 @@ def relative(path: str) -> str:
     parts = [part for part in path.split("/") if part]
     if parts[:1] in (["home"], ["Users"]):
         return "/".join(parts[4:] if len(parts) > 5 else parts[-1:])
+    if parts[:1] in (["tmp"], ["var"], ["private"]):
+        return "/".join(parts[-2:])
     return "/".join(parts[1:] if len(parts) > 1 else parts)
 
 
 def is_scratch(path: str) -> bool:
-    """Say whether a file is one that the agent made for itself."""
-    return path.startswith(("/tmp/", "/var/tmp/", "/dev/")) or bool(_SCRATCH.match(path))  # noqa: S108
+    """Say whether a file is one that the agent made for itself. A folder below /tmp can be a project."""
+    return bool(_BESIDE.match(path) or _SCRATCH.match(path))
 
 
 def is_telling(command: str) -> bool:

@@ -19,6 +19,8 @@ from archivist.reflect.phrases import base_name, is_scratch, open_command, relat
 from archivist.reflect.remedies import Cure, cure, to_digest
 
 _MOST_KEYS = 40
+# A root such as `/w/` is too short to be told from other text.
+_SHORTEST_ROOT = 5
 # How far around a failure is looked: a run of a million calls is read in time.
 _REACH = 300
 _MOST_PURPOSES = 40
@@ -30,7 +32,7 @@ CODE_KINDS = frozenset(
 _SOURCE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
-_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__|^[./]")
+_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__(?:init|main)__|^[./]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,9 @@ class Met:
     """One failure that the run met, which is not the fault of the code being written.
 
     `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that
-    nothing of the project had been changed yet, `is_mended` that the same call went well after the run had
-    changed it, as with the very thing that the task is about. `after` names what had just been installed.
+    nothing of the project had been changed yet. `is_of_task` says that it may be what the task is about: a
+    script of the run's own brought it out, or the same call went well once the run had changed the project.
+    `after` names what had just been installed.
     """
 
     act: Act
@@ -48,7 +51,7 @@ class Met:
     cure: Cure | None = None
     cost: int = 1
     is_untouched: bool = False
-    is_mended: bool = False
+    is_of_task: bool = False
     after: Install | None = None
 
     @property
@@ -71,6 +74,7 @@ class Reading:
 
 def read(episode: Episode, events: Sequence[Event]) -> Reading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said."""
+    events = _at_home(events, str(episode.extra.get("cwd") or ""))
     calls = acts(events)
     met = _met(calls, episode.project)
     attempts = _attempts(calls)
@@ -79,6 +83,24 @@ def read(episode: Episode, events: Sequence[Event]) -> Reading:
     )
     reading = Reading(episode, tuple(calls), met, attempts, said)
     return replace(reading, digest=_digest(reading))
+
+
+def _at_home(events: Sequence[Event], root: str) -> Sequence[Event]:
+    """Return events with paths of the project relative to it, wherever a machine keeps it."""
+    root = root.rstrip("/") + "/"
+    if len(root) < _SHORTEST_ROOT:
+        return events
+    return [
+        replace(
+            event,
+            text=event.text.replace(root, ""),
+            target=event.target.replace(root, ""),
+            output=event.output.replace(root, ""),
+        )
+        if root in event.text or root in event.target or root in event.output
+        else event
+        for event in events
+    ]
 
 
 def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
@@ -103,7 +125,8 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
                     cure=overcome,
                     cost=overcome.acts[-1].at - act.at + 1 if overcome else 1,
                     is_untouched=is_original,
-                    is_mended=failure.kind in CODE_KINDS and _is_mended(calls, act),
+                    is_of_task=failure.kind in CODE_KINDS
+                    and (_is_brought_out(act, failure, scratch) or _is_mended(calls, act)),
                     after=installed,
                 )
             )
@@ -169,18 +192,16 @@ def is_own(act: Act, failure: Failure, scratch: set[str]) -> bool:
         return True
     if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
         return True
-    if failure.kind not in CODE_KINDS:
+    # A test that the run wrote itself says nothing of the project yet.
+    arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
+    return any(base_name(each.split("::")[0]) in scratch for each in arguments)
+
+
+def _is_brought_out(act: Act, failure: Failure, scratch: set[str]) -> bool:
+    """Say whether a script that the run wrote or ran brought a failure out of the project's code."""
+    if not failure.files or failure.is_at_import:
         return False
-    if (
-        act.is_test
-        and act.main
-        and any(base_name(each.split("::")[0]) in scratch for each in act.main.arguments)
-    ):
-        return True
-    if not failure.files:
-        return False
-    # What the run's own script brings out of the project's code is the task itself.
-    return base_name(failure.files[0]) in scratch | act.scripts and not failure.is_at_import
+    return base_name(failure.files[0]) in scratch | act.scripts
 
 
 def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:

@@ -79,7 +79,7 @@ def test_what_an_own_script_brings_out_of_the_project_is_the_task() -> None:
         '  File "/srv/widget/core.py", line 40, in go\n    x()\nValueError: too wide\n'
     )
     script = "cat > repro.py << 'EOF'\nimport widget\nwidget.go()\nEOF\npython repro.py"
-    assert reading((script, trace, 1)).met == ()
+    assert [met.is_of_task for met in reading((script, trace, 1)).met] == [True]
 
 
 def test_the_project_counts_as_touched_once_a_script_wrote_to_it() -> None:

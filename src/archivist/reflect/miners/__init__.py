@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.commands import mine_commands
@@ -23,6 +24,7 @@ from archivist.reflect.miners.timeouts import mine_timeouts
 from archivist.reflect.miners.verification import mine_verification
 from archivist.reflect.miners.wishes import mine_wishes
 from archivist.reflect.past import Past
+from archivist.reflect.phrases import without_paths
 from archivist.reflect.reading import Reading
 
 __all__ = ["MINERS", "Miner", "mine"]
@@ -56,5 +58,15 @@ def mine(reading: Reading, past: Past) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     for miner in MINERS:
         for candidate in miner(material):
-            found.setdefault(candidate.key, candidate)
+            found.setdefault(candidate.key, _without_machine(candidate))
     return sorted(found.values(), key=lambda each: (-each.importance, each.key))
+
+
+def _without_machine(candidate: Candidate) -> Candidate:
+    """Take out what is true on one machine only."""
+    return replace(
+        candidate,
+        summary=without_paths(candidate.summary),
+        rule=without_paths(candidate.rule),
+        remedies=tuple(map(without_paths, candidate.remedies)),
+    )

@@ -51,7 +51,9 @@ def _is_worth(case: Case) -> bool:
             or len(case.met) >= _OFTEN
             or _is_told(case)
         )
-    return case.runs >= _OFTEN or case.first.failure.signature.error in _ASKED
+    # A program that does not know a word will not know it next time either.
+    is_lasting = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
+    return is_lasting or case.runs >= _OFTEN or case.first.failure.signature.error in _ASKED
 
 
 def _is_told(case: Case) -> bool:

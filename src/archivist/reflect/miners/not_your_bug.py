@@ -32,7 +32,7 @@ def _is_old(case: Case, material: Material) -> bool:
     if case.runs >= _OFTEN:
         return True
     # What fails first and goes well after the change is what the task was about.
-    if any(met.is_mended or met.cure for met in case.met):
+    if any(met.is_of_task or met.cure for met in case.met):
         return False
     return bool(case.untouched) or _is_left(material)
 

@@ -20,11 +20,20 @@ _KINDS = (
     FailureKind.OTHER,
 )
 _OFTEN = 2
+_MANY = 3
+_TELLING_WORDS = 4
 
 
 def mine_recurring(material: Material) -> list[Candidate]:
     """Say what a project's runs keep meeting; a failure of one run alone is the task's own affair."""
-    return [_lesson(material, case) for case in material.of_kind(*_KINDS) if case.runs >= _OFTEN]
+    return [_lesson(material, case) for case in material.of_kind(*_KINDS) if _is_recurring(case)]
+
+
+def _is_recurring(case: Case) -> bool:
+    """Say whether several runs met it; what their own scripts brought out must be telling and met by more."""
+    if any(met.is_of_task for met in case.met):
+        return case.runs >= _MANY and len(case.first.failure.signature.words) >= _TELLING_WORDS
+    return case.runs >= _OFTEN
 
 
 def _lesson(material: Material, case: Case) -> Candidate:

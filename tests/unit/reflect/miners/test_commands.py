@@ -23,13 +23,20 @@ def test_the_variant_is_named_without_the_instance() -> None:
 
 
 def test_help_is_no_remedy() -> None:
-    asked = run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", "Usage: …"))
-    assert learnt(asked) == []
+    lesson = one(run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", "Usage: …")))
+    assert lesson.remedies == ()
+    assert lesson.summary == "widget: `cargo pilot task get <id>` fails: unrecognized subcommand 'get'"
 
 
 def test_a_call_about_another_thing_is_no_remedy() -> None:
-    other = run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task claim d-777", "claimed"))
-    assert learnt(other) == []
+    lesson = one(
+        run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task claim d-777", "claimed"))
+    )
+    assert lesson.remedies == ()
+
+
+def test_another_failure_without_a_remedy_is_thin() -> None:
+    assert learnt(run(sh("sqlite3 a.db 'select 1 from t'", "Error: in prepare, no such table: t", 1))) == []
 
 
 def test_several_wrong_ways_of_one_program_are_one_lesson() -> None:

@@ -55,3 +55,9 @@ def test_a_test_that_the_run_itself_wrote_is_its_own() -> None:
 def test_a_new_source_file_is_a_change_too() -> None:
     written = edit("/home/me/code/widget/src/new.py", "", "x = 1")
     assert not [each for each in learnt(run(written, OLD_TEST)) if "before any change" in each.summary]
+
+
+def test_a_project_below_the_temporary_folder_is_a_project_too() -> None:
+    change = edit("/tmp/checkouts/widget/src/core.py", "a", "b")  # noqa: S108
+    passed = sh("python -m pytest test/cli/test_run.py", "1 passed in 0.3s")
+    assert learnt(run(OLD_TEST, change, passed)) == []

@@ -22,3 +22,15 @@ def test_once_is_the_tasks_own_affair() -> None:
 
 def test_another_project_does_not_count() -> None:
     assert learnt(run(CALL, project="acme/other"), run(CALL, name="run-2")) == []
+
+
+def test_what_own_scripts_bring_out_takes_three_runs() -> None:
+    script = "cat > repro.py << 'EOF'\nimport widget\nEOF\npython repro.py"
+    trace = (
+        'Traceback (most recent call last):\n  File "/srv/repro.py", line 1, in <module>\n    go()\n'
+        '  File "/srv/widget/conf.py", line 9, in go\n    f()\n'
+        "widget.Unready: Requested setting DEBUG, but settings are not configured\n"
+    )
+    runs = [run(sh(script, trace, 1), name=f"run-{n}") for n in range(3)]
+    assert learnt(*runs[:2]) == []
+    assert "settings are not configured" in one(*runs).summary
