@@ -33,7 +33,7 @@ class BriefRules:
     max_lessons: int = 10
     always_at_frequency: int = 5
     budget_tokens: int = 800
-    candidates_fill: bool = True
+    max_candidates: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,10 @@ class Config:
     decay: Decay = field(default_factory=Decay)
     reflect: Reflect = field(default_factory=Reflect)
     store: StoreRules = field(default_factory=StoreRules)
+
+
+# Counts of which none at all makes sense.
+_MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run")
 
 
 def load(path: Path) -> Config:
@@ -131,7 +135,8 @@ def _checked(default: object, value: object, shown: str) -> object:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"{shown}: expected a number, not {value!r}")
-    if value < 0 or (isinstance(default, int) and (value < 1 or value != int(value))):
-        wanted = "a whole number from 1" if isinstance(default, int) else "a number from 0"
+    least = 0 if shown.endswith(_MAY_BE_NONE) else 1
+    if value < 0 or (isinstance(default, int) and (value < least or value != int(value))):
+        wanted = f"a whole number from {least}" if isinstance(default, int) else "a number from 0"
         raise ConfigError(f"{shown}: expected {wanted}, not {value!r}")
     return type(default)(value)  # type: ignore[call-arg]

@@ -35,6 +35,7 @@ def test_values_are_read(tmp_path: Path) -> None:
     assert config.lessons.candidate_severity is Severity.BUG
     assert (config.lessons.finding_overlap, config.decay.preferences_fade) == (0.6, False)
     assert config.store.busy_timeout_s == 5.0
+    assert _load(tmp_path, "[brief]\nmax_candidates = 0\n").brief.max_candidates == 0
 
 
 @pytest.mark.parametrize(

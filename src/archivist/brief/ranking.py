@@ -36,7 +36,7 @@ def rank(
 ) -> list[Chosen]:
     """Return the lessons to tell, best first, within the number and the budget that the rules allow.
 
-    Lessons met in one run only come after all others, and only when the rules let them fill up.
+    Lessons met in one run only come after all others, and no more of them than the rules allow.
     """
 
     def key(each: Chosen) -> tuple[bool, float, float, int]:
@@ -51,15 +51,17 @@ def rank(
 
     told: list[Chosen] = []
     room = rules.budget_tokens * CHARACTERS_PER_TOKEN
+    candidates_left = rules.max_candidates
     for each in sorted(offered, key=key):
         if len(told) >= rules.max_lessons:
             break
-        if each.lesson.status is Status.CANDIDATE and not rules.candidates_fill:
-            continue
+        is_candidate = each.lesson.status is Status.CANDIDATE
         cost = characters(each.lesson)
-        if cost <= room:
-            told.append(each)
-            room -= cost
+        if cost > room or (is_candidate and not candidates_left):
+            continue
+        told.append(each)
+        room -= cost
+        candidates_left -= is_candidate
     return told
 
 

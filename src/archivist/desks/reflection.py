@@ -313,6 +313,7 @@ def _past_run(episode: Episode) -> PastRun:
         status=episode.status.value,
         finished=episode.finished,
         digest=_digest(episode),
+        task=episode.task,
     )
 
 

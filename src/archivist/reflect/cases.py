@@ -16,13 +16,14 @@ from archivist.reflect.remedies import Remedy, Way
 class Case:
     """One failure that the run met: every time here, and what earlier runs of the project say.
 
-    `runs` counts this run too, `subjects` the runs for each subject, `untouched` the runs that met it before
-    they changed anything of the project.
+    `runs` counts this run too, `tasks` the different tasks that they were about, `subjects` the runs for each
+    subject, `untouched` the runs that met it before they changed anything of the project.
     """
 
     key: str
     met: tuple[Met, ...]
     runs: int
+    tasks: int
     untouched: int
     subjects: Mapping[str, int]
     remedies: tuple[tuple[Remedy, int], ...]
@@ -78,6 +79,7 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
         key=key,
         met=tuple(those),
         runs=before.runs + 1,
+        tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
         untouched=before.untouched + any(met.is_untouched for met in those),
         subjects=_ranked(subjects + before.subjects),
         remedies=_whole(remedies + before.remedies),

@@ -24,6 +24,7 @@ class PastRun:
     status: str
     finished: datetime | None
     digest: Mapping[str, Any] = field(default_factory=dict)
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Sightings:
     remedies: Counter[Remedy] = field(default_factory=Counter)
     places: Counter[str] = field(default_factory=Counter)
     line: str = ""
+    tasks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class Past:
 
     def sightings(self, project: str, key: str) -> Sightings:
         """Return what the project's runs know of a failure."""
-        found = [entry for run in self.of(project) if (entry := _part(run, "failures").get(key))]
+        runs = [run for run in self.of(project) if _part(run, "failures").get(key)]
+        found = [_part(run, "failures")[key] for run in runs]
         subjects: Counter[str] = Counter()
         remedies: Counter[Remedy] = Counter()
         places: Counter[str] = Counter()
@@ -102,6 +105,7 @@ class Past:
             remedies=remedies,
             places=places,
             line=str(found[0].get("line") or "") if found else "",
+            tasks=frozenset(run.task or run.run for run in runs),
         )
 
     def projects_with(self, family: str) -> frozenset[str]:

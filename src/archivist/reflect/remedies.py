@@ -221,13 +221,19 @@ def _edit_remedy(editing: Sequence[Act], failed: Act, failure: Failure) -> Remed
 
 
 def _by_variant(failed: Act, later: Sequence[Act]) -> Cure | None:
-    """Look for the call most like the failed one that went well."""
+    """Look for the call most like the failed one that went well, or else one that got further."""
+    went_well = [act for act in later if not act.has_failed]
+    got_further = [act for act in later if _got_further(act, failed)]
+    return _most_like(failed, went_well) or _most_like(failed, got_further)
+
+
+def _most_like(failed: Act, later: Sequence[Act]) -> Cure | None:
     if not failed.steps or failed.failure is None:
         return None
     wrong = failed.text
     best: tuple[float, Act] | None = None
     for act in later:
-        if act.has_failed or not act.steps or is_help(act.event.text) or act.text == wrong:
+        if not act.steps or is_help(act.event.text) or act.text == wrong:
             continue
         if not _is_kin(act, failed, failed.failure) or not _is_of_instance(act, failed):
             continue
@@ -240,6 +246,11 @@ def _by_variant(failed: Act, later: Sequence[Act]) -> Cure | None:
     if best is None or not is_telling(text) or text == open_command(wrong):
         return None
     return Cure(Remedy(Way.COMMAND, text, open_command(wrong)), (best[1],))
+
+
+def _got_further(act: Act, failed: Act) -> bool:
+    """Say whether a test run that failed on its tests came past what kept the other from running any."""
+    return bool(act.failure and act.is_test and act.failure.kind is K.TEST_FAILURE and act.key != failed.key)
 
 
 def _is_kin(act: Act, failed: Act, failure: Failure) -> bool:

@@ -33,7 +33,13 @@ def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
 def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
     once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
     assert _rank(once, often, since={"often": 500}) == ["often", "once"]
-    assert _rank(once, often, candidates_fill=False) == ["often"]
+    assert _rank(once, often, max_candidates=0) == ["often"]
+
+
+def test_no_more_candidates_are_told_than_the_rules_allow() -> None:
+    many = [_known(str(place), 1, number=place) for place in range(1, 9)]
+    assert len(_rank(*many)) == 3
+    assert len(_rank(*many, max_candidates=5)) == 5
 
 
 def test_the_budget_and_the_number_are_kept() -> None:

@@ -12,11 +12,16 @@ from archivist.reflect.wording import advice, code, rule
 
 
 def mine_missing_commands(material: Material) -> list[Candidate]:
-    """Say which command is missing; a name that no person would type is none."""
+    """Say which command is missing; a name that no person would type is none.
+
+    That something is missing is worth telling once a second run missed it, or with what brings it.
+    """
     return [
         _lesson(material, case)
         for case in material.of_kind(FailureKind.MISSING_COMMAND)
-        if case.first.failure.subject and not case.first.failure.subject.startswith(("_", "-", "$"))
+        if case.first.failure.subject
+        and not case.first.failure.subject.startswith(("_", "-", "$"))
+        and (case.best() is not None or case.runs > 1)
     ]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from archivist.records import Category, EpisodeStatus
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.reading import Met
 from archivist.reflect.remedies import Way
 from archivist.reflect.wording import advice, clipped, code, listed, rule, saying
 
 _OFTEN = 2
+_TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
 _SHORTEST_SAYING = 18
 
 
@@ -19,8 +23,23 @@ def mine_not_your_bug(material: Material) -> list[Candidate]:
     return [
         _lesson(material, case)
         for case in material.cases
-        if case.is_of_code and case.first.act.is_test and _is_specific(case) and _is_old(case, material)
+        if case.is_of_code
+        and case.first.act.is_test
+        and _is_specific(case)
+        and not _is_task(case, material.reading.episode.task)
+        and _is_old(case, material)
     ]
+
+
+def _is_task(case: Case, task: str) -> bool:
+    """Say whether the task names the failing test or its file: then it is what the run is to mend."""
+    told = {name for met in case.met for name in _TEST_NAME.findall(_words(met))}
+    return any(name in told for name in _TEST_NAME.findall(task))
+
+
+def _words(met: Met) -> str:
+    failure = met.failure
+    return " ".join((failure.line, *failure.signature.words, *failure.files, met.act.event.output))
 
 
 def _is_specific(case: Case) -> bool:
@@ -29,12 +48,13 @@ def _is_specific(case: Case) -> bool:
 
 
 def _is_old(case: Case, material: Material) -> bool:
-    if case.runs >= _OFTEN:
+    # The same task tried twice shows the same failure, and it may be the one to mend.
+    if case.tasks >= _OFTEN:
         return True
     # What fails first and goes well after the change is what the task was about.
     if any(met.is_of_task or met.cure for met in case.met):
         return False
-    return bool(case.untouched) or _is_left(material)
+    return bool(case.untouched) or (_is_left(material) and len(_told(case)) > _SHORTEST_SAYING)
 
 
 def _is_left(material: Material) -> bool:
@@ -46,11 +66,11 @@ def _is_left(material: Material) -> bool:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
-    told = clipped(saying(case.line, 200).split(". ", 1)[0], 100)
+    told = _told(case)
     test = _test(case)
     where = f"tests under {listed([code(each) for each in case.places[:2]])}" if case.places else "its tests"
     remedy = case.best(Way.EDIT, Way.INSTALL)
-    is_sure = bool(case.untouched) or case.runs >= _OFTEN
+    is_sure = bool(case.untouched) or case.tasks >= _OFTEN
     since = "before any change" if case.untouched else "in several runs" if is_sure else "in a finished run"
     deed = f"; {advice(remedy)} if they are needed" if remedy and remedy.way is Way.INSTALL else ""
     if remedy and remedy.way is Way.EDIT and remedy.text != "edit":
@@ -68,6 +88,10 @@ def _lesson(material: Material, case: Case) -> Candidate:
         words=("tests", "not-your-bug", failure.subject),
         is_answer=is_sure,
     )
+
+
+def _told(case: Case) -> str:
+    return clipped(saying(case.line, 200).split(". ", 1)[0], 100)
 
 
 def _test(case: Case) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from archivist.records import Category, Scope
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.importance import PROVIDER
@@ -23,14 +25,22 @@ def mine_providers(material: Material) -> list[Candidate]:
     found: list[Candidate] = []
     for purpose, here in material.reading.attempts.items():
         fared = material.past.attempts(material.project, purpose)
+        was_shown = _does_well(fared)
         fared[provider] = fared.get(provider, Attempts()) + here
-        well = [name for name, it in fared.items() if it.ok and not it.timeout and it.failed <= it.ok]
+        well = _does_well(fared)
         for name, it in fared.items():
+            # A run of another provider shows the contrast once; after that it takes a failure of this one.
+            if name != provider and was_shown:
+                continue
             others = [other for other in well if other != name]
             if others and _is_struggling(it, [fared[other] for other in others]):
                 best = max(others, key=lambda other: fared[other].ok)
                 found.append(_lesson(material, name, it, best, purpose))
     return found
+
+
+def _does_well(fared: Mapping[str, Attempts]) -> list[str]:
+    return [name for name, it in fared.items() if it.ok and not it.timeout and it.failed <= it.ok]
 
 
 def _is_struggling(it: Attempts, others: list[Attempts]) -> bool:

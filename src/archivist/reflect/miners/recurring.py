@@ -30,10 +30,14 @@ def mine_recurring(material: Material) -> list[Candidate]:
 
 
 def _is_recurring(case: Case) -> bool:
-    """Say whether several runs met it; what their own scripts brought out must be telling and met by more."""
+    """Say whether several runs met it; what their own scripts brought out must be telling and met by more.
+
+    Of failing code only runs of different tasks are witnesses: a task tried twice fails alike twice.
+    """
+    often = case.tasks if case.is_of_code else case.runs
     if any(met.is_of_task for met in case.met):
-        return case.runs >= _MANY and len(case.first.failure.signature.words) >= _TELLING_WORDS
-    return case.runs >= _OFTEN
+        return often >= _MANY and len(case.first.failure.signature.words) >= _TELLING_WORDS
+    return often >= _OFTEN
 
 
 def _lesson(material: Material, case: Case) -> Candidate:

@@ -79,6 +79,7 @@ def past(*readings: Reading) -> Past:
                 status=each.episode.status.value,
                 finished=each.episode.finished,
                 digest=each.digest,
+                task=each.episode.task,
             )
             for each in readings
         ]

@@ -71,3 +71,16 @@ def test_the_way_to_a_push_that_worked_is_told() -> None:
         )
     )
     assert "git stash && git pull --rebase origin main && git push origin main" in lesson.summary
+
+
+def test_a_test_run_that_came_as_far_as_its_tests_shows_the_remedy() -> None:
+    refused = "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov=cart"
+    failing = "FAILED tests/test_cart.py::test_total - assert 7 == 5\n1 failed, 1 passed in 0.02s"
+    lesson = one(
+        run(
+            sh("python -m pytest -q", refused, 4),
+            sh("python -m pytest -q -o addopts=", failing, 1),
+            task="Make tests/test_cart.py::test_total pass",
+        )
+    )
+    assert lesson.remedies == ("python -m pytest -q -o addopts=",)

@@ -26,10 +26,12 @@ def test_leaving_it_out_is_told() -> None:
     assert lesson.summary == "widget: `sudo` is not installed here: leave out `sudo`"
 
 
-def test_a_bare_fact_weighs_little() -> None:
-    lesson = one(run(sh("tree", "bash: tree: command not found", 127), sh("ls", "a")))
+def test_a_bare_fact_is_told_when_two_runs_met_it_and_weighs_little() -> None:
+    calls = sh("tree", "bash: tree: command not found", 127), sh("ls", "a")
+    assert learnt(run(*calls)) == []
+    lesson = one(run(*calls), run(*calls, name="run-2"))
     assert lesson.rule == ""
-    assert lesson.importance < 0.5
+    assert lesson.importance < 0.6
 
 
 def test_a_name_that_nobody_types_is_none() -> None:

@@ -61,3 +61,15 @@ def test_a_project_below_the_temporary_folder_is_a_project_too() -> None:
     change = edit("/tmp/checkouts/widget/src/core.py", "a", "b")  # noqa: S108
     passed = sh("python -m pytest test/cli/test_run.py", "1 passed in 0.3s")
     assert learnt(run(OLD_TEST, change, passed)) == []
+
+
+def test_the_test_that_the_task_names_is_the_task() -> None:
+    for task in ("Make test/cli/test_run.py::test_run pass", "Fix the failure in test_run.py"):
+        assert learnt(run(OLD_TEST, CHANGE, task=task)) == []
+
+
+def test_the_same_task_tried_twice_is_no_second_witness() -> None:
+    tries = run(CHANGE, OLD_TEST, task="Fix it"), run(CHANGE, OLD_TEST, task="Fix it", name="run-2")
+    assert learnt(*tries) == []
+    other = run(CHANGE, OLD_TEST, task="Fix something else", name="run-3")
+    assert "fail in several runs" in one(*tries, other).summary

@@ -40,3 +40,12 @@ def test_one_timeout_is_thin() -> None:
 def test_nobody_doing_better_is_no_comparison() -> None:
     both = run(SLOW, SLOW, provider="minimal"), run(SLOW, SLOW, provider="claude-code", name="run-2")
     assert _quirks(*both) == []
+
+
+def test_a_run_of_the_better_provider_is_no_further_sighting() -> None:
+    slow = run(SLOW, SLOW, SLOW, provider="claude-code")
+    good = [run(GOOD, name=f"good-{number}", provider="minimal") for number in range(3)]
+    assert len(_quirks(slow, good[0])) == 1
+    assert _quirks(slow, good[0], good[1]) == []
+    again = run(SLOW, name="slow-2", provider="claude-code")
+    assert len(_quirks(slow, *good, again)) == 1
