@@ -15,7 +15,7 @@ from archivist.records import Lesson, Status
 def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Lesson:
     runs = tuple(f"r{place}" for place in range(frequency))
     status = Status.ACTIVE if frequency > 1 else Status.CANDIDATE
-    return lesson(name, runs=runs, status=status, number=number, **fields)  # type: ignore[arg-type]
+    return lesson(name, runs=runs, status=status, number=number, **fields)
 
 
 def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
