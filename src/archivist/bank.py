@@ -18,7 +18,6 @@ from archivist.brief.rendering import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.ids import IdSource, new_id
-from archivist.messages import Bus
 from archivist.places import CONFIG_NAME, bank_file
 from archivist.records import Actor, ActorKind, Lesson, LessonType
 
@@ -29,13 +28,15 @@ if TYPE_CHECKING:
     from archivist.desks.capturing import Captured, Known
     from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
+    from archivist.messages import Bus
     from archivist.recall.query import LessonQuery
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Verdict
     from archivist.reflect.extraction import Extraction
     from archivist.reflect.trigger import Outcome, Scenario, Trigger
+    from archivist.stores.answers import Waiting
     from archivist.stores.files import Shape, Taken
     from archivist.stores.ledger import Change, Verification
-    from archivist.stores.protocol import Reader, Store, Waiting, Writer
+    from archivist.stores.protocol import Reader, Store, Writer
     from archivist.stores.share import Shared
 
 
@@ -59,7 +60,7 @@ class Bank:
         self.config = config
         self.now = clock
         self._ids = ids
-        self.bus = bus or Bus()
+        self._bus = bus
 
     @classmethod
     def open(
@@ -102,6 +103,15 @@ class Bank:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+    @property
+    def bus(self) -> Bus:
+        """Return the bus of live messages, to which doors subscribe."""
+        if self._bus is None:
+            from archivist.messages import Bus
+
+            self._bus = Bus()
+        return self._bus
 
     def new_id(self, moment: datetime) -> str:
         """Return a fresh id that sorts by time."""

@@ -13,7 +13,7 @@ from archivist.errors import ConfigError
 from archivist.records.words import Severity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lessons:
     """When a finding is a known lesson, and when a lesson is believed."""
 
@@ -23,7 +23,7 @@ class Lessons:
     promote_at_runs: int = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BriefRules:
     """How many lessons a run is told, and which it is always told.
 
@@ -36,7 +36,7 @@ class BriefRules:
     max_candidates: int = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Decay:
     """How a lesson fades: one frequency for so many runs that did not meet it."""
 
@@ -44,7 +44,7 @@ class Decay:
     preferences_fade: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reflect:
     """When runs are reflected on, and what of it is kept."""
 
@@ -60,14 +60,14 @@ class Reflect:
     write_progress: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoreRules:
     """How patient the store is."""
 
     busy_timeout_s: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Config:
     """Everything that can be set."""
 

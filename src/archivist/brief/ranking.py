@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from archivist.brief.selection import Chosen
+from archivist.brief.selection import Chosen, says_remedy
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
 
@@ -69,8 +69,3 @@ def characters(lesson: Lesson) -> int:
     """Return how much room a lesson takes in a brief."""
     rule = 0 if says_remedy(lesson) else len(lesson.rule)
     return len(lesson.summary) + rule + _LINE_CHARACTERS
-
-
-def says_remedy(lesson: Lesson) -> bool:
-    """Say whether the summary tells what to do: what was mined always does, and its rule repeats it."""
-    return not lesson.rule or bool(lesson.signature)

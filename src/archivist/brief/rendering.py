@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import assert_never
 
-from archivist.brief.ranking import says_remedy
-from archivist.brief.selection import Chosen
+from archivist.brief.selection import Chosen, says_remedy
 from archivist.records import Status
 
 

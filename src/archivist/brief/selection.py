@@ -48,3 +48,8 @@ def choose(lessons: Iterable[Chosen], *, domain: str, role: str, rules: BriefRul
     wanted = [each for each in lessons if is_wanted(each.lesson, domain=domain, role=role, rules=rules)]
     wanted.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
     return wanted[: rules.max_lessons]
+
+
+def says_remedy(lesson: Lesson) -> bool:
+    """Say whether the summary tells what to do: what was mined always does, and its rule repeats it."""
+    return not lesson.rule or bool(lesson.signature)

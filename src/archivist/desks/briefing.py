@@ -12,10 +12,10 @@ from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
 from archivist.stores.filters import Condition, any_of, at_least, equals, one_of
-from archivist.stores.protocol import Reader
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.stores.protocol import Reader
 
 _HITS = 50
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from archivist.stores.answers import Hit, Waiting
 from archivist.stores.filters import Condition
 
 if TYPE_CHECKING:
@@ -15,26 +15,6 @@ if TYPE_CHECKING:
     from archivist.stores.ledger import Change, Verification
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One answer of the text index; a higher score is better."""
-
-    kind: str
-    id: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A run that waits for reflection, and who holds it until when."""
-
-    run: str
-    holder: str
-    leased_until: datetime | None
-    attempts: int
-    error: str
 
 
 class Reader(Protocol):
@@ -161,9 +141,3 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of the bank."""
         ...
-
-
-def batched(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Cut a sequence into pieces that fit into one statement."""
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

@@ -10,8 +10,8 @@ import apsw
 
 from archivist.clock import from_text
 from archivist.records.plain import canonical, to_plain
+from archivist.stores.answers import Hit, Waiting, batched
 from archivist.stores.filters import Condition
-from archivist.stores.protocol import Hit, Waiting, batched
 from archivist.stores.rows import kinds, mapping
 from archivist.stores.sqlite_sql import order_by, where
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -35,6 +34,8 @@ def print_json(value: object) -> None:
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print left-aligned columns; on a terminal the last one is cut to fit."""
+    import shutil
+
     texts = [[" ".join(str(cell).split()) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in [list(headings), *texts]) for place in range(len(headings) - 1)]
     room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else 0

@@ -57,9 +57,18 @@ class Session:
 
         if self.actor_text:
             return Actor.parse(self.actor_text)
-        import getpass
+        import os
 
-        try:
-            return Actor(ActorKind.HUMAN, getpass.getuser())
-        except (KeyError, OSError):
-            return Actor(ActorKind.HUMAN)
+        name = os.environ.get("LOGNAME") or os.environ.get("USER") or os.environ.get("USERNAME") or ""
+        return Actor(ActorKind.HUMAN, name or _user_name())
+
+
+def _user_name() -> str:
+    """Ask the system who runs this; an empty name when it does not know."""
+    try:
+        import os
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return ""
