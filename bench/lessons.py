@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lessons", type=int, default=10_000)
     parser.add_argument("--findings", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=25)
     options = parser.parse_args()
     words = _vocabulary(5_000)
     with tempfile.TemporaryDirectory() as folder:
