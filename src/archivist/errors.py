@@ -55,7 +55,8 @@ class NotFoundError(ArchivistError):
     code = "not_found"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"no {kind} {name!r}", hint=f"archivist {kind}s list --all shows what there is")
+        command = "episodes list" if kind == "run" else f"{kind}s list --all"
+        super().__init__(f"no {kind} {name!r}", hint=f"archivist {command} shows what there is")
 
 
 class NothingToUndoError(ArchivistError):

@@ -339,7 +339,7 @@ def test_a_locked_bank_is_said_to_be_locked(bank_cli: Command, project: Path) ->
         (["lessons", "add", "x", "--importance", "7"], 4, "importance: 7 is not between 0 and 1"),
         (["lessons", "edit", "m-001"], 2, "nothing to change"),
         (["lessons", "show", "m-404"], 3, "no lesson 'm-404'"),
-        (["audit", "check", "nobody"], 3, "no run 'nobody'"),
+        (["audit", "check", "nobody"], 3, "no run 'nobody'\nhint: archivist episodes list"),
         (["undo", "nobody"], 3, "nothing to undo for 'nobody'"),
         (["run", "finish"], 2, "name the run's event files"),
         (["--actor", "robot", "lessons", "list"], 4, "unknown actor kind 'robot'"),
@@ -448,7 +448,7 @@ def test_capture_reflect_and_the_brief_for_the_next_task(bank_cli: Command, proj
     assert told.out.startswith("<!-- archivist:brief ")
     assert "`pip install freezegun`" in told.out
     assert "(seen 2x)" in told.out
-    assert bank_cli("reflect").out.startswith("Reflected")
+    assert "no run waits" in bank_cli("reflect").err
     shown = bank_cli("episodes", "show", "s-1").out
     assert "What worked" in shown
     assert bank_cli("episodes", "list").out.count("success") == 2

@@ -90,6 +90,8 @@ def capture(
                 refused.append(f"{path}: {error.message}")
             advance()
     if refused and not taken:
+        for reason in refused[1:_SHOWN]:
+            note(f"archivist: {reason}")
         raise InputError(refused[0], hint="archivist capture --help lists the formats")
     if as_json:
         print_json(_captured(taken, refused))
@@ -134,8 +136,10 @@ def reflect(
                     done.append(result)
         if as_json:
             print_json(_reflected(bank, done, failed))
-        else:
+        elif done:
             _tell_reflected(bank, done)
+        elif not failed:
+            note("no run waits for reflection: archivist capture takes logs in")
     for each in failed:
         note(f"archivist: {each.run}: {each.error or each.summary}")
     return EXIT_PARTIAL if any(each.error for each in failed) else 0

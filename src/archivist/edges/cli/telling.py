@@ -14,6 +14,7 @@ _SHOWN = (
     "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
+_LISTED = 6
 # Numbers and times that move with every change say nothing in a story.
 _SILENT = {"updated", "edited", "unseen_from", "number", "evidence", "last_seen"}
 
@@ -28,12 +29,14 @@ def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
     for key in _SHOWN:
         if view[key] not in ("", None):
             yield f"  {key.replace('_', ' '):<22}{view[key]}"
-    for key, values in (("tags", view["tags"]), ("runs", view["runs"])):
+    evidence = view["evidence"]
+    lists = {"tags": view["tags"], "runs": view["runs"]}
+    lists |= {f"seen in {key}": values for key, values in evidence.items() if values not in lists.values()}
+    for key, values in lists.items():
         if values:
-            yield f"  {key:<22}{', '.join(values)}"
-    for key, values in view["evidence"].items():
-        if values:
-            yield f"  {'seen in ' + key:<22}{', '.join(values)}"
+            more = len(values) - _LISTED
+            rest = f" and {more} more" if more > 0 else ""
+            yield f"  {key:<22}{', '.join(values[:_LISTED])}{rest}"
 
 
 def episode_lines(episode: Episode) -> Iterator[str]:
