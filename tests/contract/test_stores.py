@@ -293,3 +293,63 @@ def test_settings_belong_to_the_bank(store: Store) -> None:
         writer.set_setting("bank_id", "two")
     with store.reading() as reader:
         assert (reader.setting("bank_id"), reader.setting("nothing")) == ("two", "")
+
+
+def test_runs_wait_in_order_and_are_leased_to_one_holder(store: Store) -> None:
+    later = WHEN + timedelta(hours=1)
+    for number, run in enumerate(("r2", "r1", "r3")):
+        with store.writing(ACTOR, WHEN + timedelta(seconds=number)) as writer:
+            writer.queue(run)
+    with store.writing(ACTOR, later) as writer:
+        assert writer.lease("me", later + timedelta(minutes=5), limit=2) == ["r2", "r1"]
+        assert writer.lease("you", later + timedelta(minutes=5), limit=9) == ["r3"]
+        assert writer.lease("them", later + timedelta(minutes=5), limit=9) == []
+        assert writer.settle("r2", "you") is False
+        assert writer.settle("r2", "me") is True
+        assert writer.settle("r1", "me", "it broke") is True
+    with store.reading() as reader:
+        waiting = {each.run: each for each in reader.waiting()}
+    assert set(waiting) == {"r1", "r3"}
+    assert (waiting["r1"].error, waiting["r1"].holder, waiting["r1"].attempts) == ("it broke", "", 1)
+    assert waiting["r3"].leased_until == later + timedelta(minutes=5)
+
+
+def test_a_lease_that_has_run_out_can_be_taken_and_one_run_can_be_asked_for(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.queue("r1")
+        writer.queue("r2")
+        assert writer.lease("dead", WHEN + timedelta(seconds=5), runs=("r2",)) == ["r2"]
+    with store.writing(ACTOR, WHEN + timedelta(seconds=9)) as writer:
+        assert writer.lease("heir", WHEN + timedelta(hours=1), runs=("r2",)) == ["r2"]
+        assert writer.settle("r2", "dead") is False
+
+
+def test_a_run_that_failed_three_times_is_left_alone(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.queue("r1")
+    for _ in range(3):
+        with store.writing(ACTOR, WHEN) as writer:
+            assert writer.lease("me", WHEN + timedelta(hours=1)) == ["r1"]
+            writer.settle("r1", "me", "again")
+    with store.writing(ACTOR, WHEN) as writer:
+        assert writer.lease("me", WHEN + timedelta(hours=1)) == []
+        writer.queue("r1")
+        assert writer.lease("me", WHEN + timedelta(hours=1)) == ["r1"]
+
+
+def test_a_run_that_nobody_holds_can_leave_the_queue(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.queue("held")
+        writer.lease("me", WHEN + timedelta(hours=1))
+        writer.queue("free")
+        writer.forget_waiting("held")
+        writer.forget_waiting("free")
+    with store.reading() as reader:
+        assert [each.run for each in reader.waiting()] == ["held"]
+
+
+def test_a_captured_file_is_known_by_its_content(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.remember_file("d1", ["r1", "r2"])
+    with store.reading() as reader:
+        assert (reader.file_runs("d1"), reader.file_runs("d2")) == (["r1", "r2"], None)

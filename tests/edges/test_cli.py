@@ -6,9 +6,11 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from tests.conftest import Command
@@ -396,6 +398,29 @@ def test_every_command_has_help_and_a_table_entry(archivist: Command) -> None:
         assert f"  {name}" in listed
         assert text.split(":")[0] in " ".join(listed.split())
         assert archivist(name, "--help").code == 0
+
+
+def _leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for each in command.list_commands(context):
+            inner = command.get_command(context, each)
+            assert inner is not None
+            yield from _leaves(inner, f"{name} {each}".strip())
+    else:
+        yield name, command
+
+
+def test_every_command_that_prints_data_can_print_json() -> None:
+    from archivist.edges.cli.main import cli
+
+    without = [
+        name
+        for name, command in _leaves(cli, "")
+        if not any("--json" in option.opts for option in command.params)
+    ]
+    # A script for a shell, and a document that is JSON anyway.
+    assert without == ["episodes atif", "completion"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -81,7 +81,8 @@ def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None)
     done = []
     for episode in captured.episodes:
         outcome = maybe_reflect(bank, Trigger(episode.id))
-        aged = run_desk.decay(bank, episode.id)
+        # A subagent's part is not a run of its own to the lessons that fade.
+        aged = run_desk.Aged(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
         verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
         done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts))
     return done
