@@ -277,3 +277,17 @@ def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Pat
     assert "freezegun" in told.text
     assert [each.lesson.repo for each in bank.brief(task="sort shelves again").chosen] == ["other"]
     assert bank.brief(task="nothing of the kind", repo="third").text == ""
+
+
+def test_known_issues_of_several_repositories_are_not_mixed(bank: Bank, tmp_path: Path) -> None:
+    bank.add("Prefer small commits")
+    for session in ("s-1", "s-2"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    assert len(bank.brief().chosen) == 2
+    for session in ("o-1", "o-2"):
+        bank.capture_file(
+            agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="other")
+        )
+        bank.reflect(session)
+    assert [each.lesson.summary for each in bank.brief().chosen] == ["Prefer small commits"]
+    assert {each.lesson.repo for each in bank.brief(repo="other").chosen} == {"other", ""}

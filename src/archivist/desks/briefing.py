@@ -123,11 +123,22 @@ def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson]
 
 
 def _offers(bank: Bank, audience: Audience, rules: BriefRules) -> list[Lesson]:
-    """Return the most frequent lessons that a brief for this domain and role may choose from."""
+    """Return the most frequent lessons that a brief for this domain and role may choose from.
+
+    Where a bank holds several repositories and nobody says which is meant, their own lessons are left out:
+    another repository's advice is worse than none.
+    """
+    offered = _select(bank, audience, rules)
+    if len({lesson.repo for lesson in offered if lesson.repo}) <= 1:
+        return offered
+    return _select(bank, audience, rules, equals("repo", ""))
+
+
+def _select(bank: Bank, audience: Audience, rules: BriefRules, *more: Condition) -> list[Lesson]:
     fitting: list[Condition] = audience.conditions()
     if audience.domain:
         fitting.append(one_of("domain", (audience.domain, GENERAL)))
-    conditions: list[Condition] = [equals("status", Status.ACTIVE)]
+    conditions: list[Condition] = [equals("status", Status.ACTIVE), *more]
     if fitting:
         conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
     with bank.reading() as reader:
