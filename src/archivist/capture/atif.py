@@ -46,10 +46,7 @@ class Atif:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the version, or by steps that have a step id and a source."""
-        found = glimpse(head)
-        if found.is_list or not found.objects:
-            return False
-        first = found.objects[0]
+        first = glimpse(head).document
         steps = objects(first.get("steps"))
         if steps:
             return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])

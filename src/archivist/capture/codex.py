@@ -73,9 +73,9 @@ class Codex:
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the envelope of the lines, or by bare response items after a line of session facts."""
         found = glimpse(head)
-        if found.is_list or not found.objects:
+        first = found.document
+        if not first:
             return False
-        first = found.objects[0]
         if any(_is_enveloped(value) or value.get("type") == "thread.started" for value in found.objects):
             return True
         is_meta = "id" in first and "timestamp" in first and "type" not in first

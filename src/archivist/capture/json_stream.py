@@ -456,6 +456,11 @@ class Glimpse:
     is_list: bool
     objects: tuple[dict[str, Any], ...]
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the first object, or the one document; empty when the log is a list or no JSON."""
+        return self.objects[0] if self.objects and not self.is_list else {}
+
 
 _GLIMPSED_OBJECTS = 50
 

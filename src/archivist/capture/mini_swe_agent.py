@@ -47,10 +47,7 @@ class MiniSweAgent:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the format's own name, or by chat messages beside what only this agent writes."""
-        found = glimpse(head)
-        if found.is_list or not found.objects:
-            return False
-        first = found.objects[0]
+        first = glimpse(head).document
         if text(first.get("trajectory_format")).startswith("mini-swe-agent"):
             return True
         info = mapping(first.get("info"))

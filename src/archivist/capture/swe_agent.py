@@ -58,10 +58,7 @@ class SweAgent:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the keys of the document and of its first step."""
-        found = glimpse(head)
-        if found.is_list or not found.objects:
-            return False
-        first = found.objects[0]
+        first = glimpse(head).document
         steps = first.get("trajectory")
         if isinstance(steps, list):
             return not steps or (isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys())
