@@ -619,6 +619,44 @@ def test_audit_lines_of_the_document_are_taken_in(bank: Bank, tmp_path: Path) ->
     assert (view["usage_count"], view["helpful"]) == (1, 1)
 
 
+def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {
+            "id": f"mem-{number}",
+            "memoryType": "episodic",
+            "scope": "project",
+            "status": "active",
+            "description": "Task failed:  typecheck of the parser",
+            "content": {"type": "episodic", "outcome": "failure", "errorMessage": "TS2322"},
+            "importance": "high",
+            "tags": ["typecheck"],
+            "accessCount": number,
+            "createdAt": f"2026-01-0{number}T08:00:00Z",
+            "updatedAt": f"2026-01-0{number}T08:00:00Z",
+            "source": "system",
+        }
+        for number in (1, 2, 3)
+    ]
+    other = {
+        **lines[0],
+        "id": "mem-9",
+        "description": "Use the small model for lint",
+        "memoryType": "procedural",
+    }
+    taken = bank.import_files(
+        [write_jsonl(tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])]
+    )
+    assert [problem.reason for problem in taken.problems] == [
+        "neither a lesson, an episode nor an audit record"
+    ]
+    (known, once) = bank.query(LessonQuery())
+    assert (known.frequency, known.status, known.detail) == (3, Status.ACTIVE, "TS2322")
+    assert (known.importance, known.category, known.prior_uses) == (0.7, Category.ANTI_PATTERN, 3)
+    assert (once.frequency, once.status) == (1, Status.CANDIDATE)
+    again = bank.import_files([write_jsonl(tmp_path / "memories.jsonl", [*lines, other])])
+    assert (again.created, again.changed) == ({}, {})
+
+
 def test_prior_usage_is_counted_on(bank: Bank, tmp_path: Path) -> None:
     bank.import_files([write_jsonl(tmp_path / "l.jsonl", [REFLECTIVE_LESSON])])
     bank.record_usage([REFLECTIVE_LESSON["id"]])

@@ -18,9 +18,11 @@ from archivist.ids import derived_id
 from archivist.records.episode import Episode
 from archivist.records.lesson import SHORT_ID, UNNAMED_RUN, Evidence, Lesson, Tally, checked
 from archivist.records.plain import from_plain, to_plain
-from archivist.records.words import Category, LessonType, Source, Status
+from archivist.records.words import Category, LessonType, Scope, Source, Status
 
 USER_FEEDBACK = "user_feedback"
+
+_OLD_IMPORTANCE = {"low": 0.3, "medium": 0.5, "high": 0.7, "critical": 0.9}
 
 _TALLY = ("helpful", "ineffective", "ignored")
 
@@ -190,6 +192,43 @@ def from_reflective(value: Mapping[str, Any]) -> Imported:
     if "status" not in value:
         lesson = replace(lesson, status=Status.SUPERSEDED if lesson.superseded_by else Status.ACTIVE)
     return Imported(lesson, _short_number(value.get("shortId")), _count(value, "runsSinceLastSeen", 0))
+
+
+def is_old_memory(value: Mapping[str, Any]) -> bool:
+    """Tell a line of the older `memories.jsonl`, in which lessons were memories of three types."""
+    return "memoryType" in value
+
+
+def from_old_memory(value: Mapping[str, Any]) -> Imported:
+    """Read a line of the older `memories.jsonl`.
+
+    Those files repeat one failure many times: lines that say the same are one lesson, seen so often.
+    """
+    _refuse_without(value, "id", "description", "createdAt")
+    content = value.get("content")
+    content = content if isinstance(content, Mapping) else {}
+    scope = value.get("scope")
+    has_failed = content.get("outcome") in ("failure", "failed", "error")
+    known = {
+        "id": derived_id("memory", str(scope), " ".join(value["description"].lower().split())),
+        "created": value["createdAt"],
+        "updated": value.get("updatedAt") or value["createdAt"],
+        "edited": value["createdAt"],
+        "summary": value["description"],
+        "detail": content.get("errorMessage") or "",
+        "category": (Category.ANTI_PATTERN if has_failed else Category.HEURISTIC).value,
+        "scope": scope if scope in list(Scope) else Scope.PROJECT.value,
+        "tags": value.get("tags") or [],
+        "importance": _OLD_IMPORTANCE.get(str(value.get("importance")), 0.5),
+        "source": Source.MANUAL.value if value.get("source") == "user" else Source.ARCHIVIST.value,
+        "origin": str(value.get("source") or ""),
+        "runs": [value["id"]],
+        "status": (Status.ARCHIVED if value.get("status") == "archived" else Status.CANDIDATE).value,
+        "prior_uses": _count(value, "accessCount", 0),
+        "prior_last_used": value.get("lastAccessedAt"),
+    }
+    extra = {key: value[key] for key in ("memoryType", "content") if key in value}
+    return Imported(checked(from_plain(Lesson, {**known, "extra": extra})), 0, 0)
 
 
 def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:

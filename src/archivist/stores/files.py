@@ -22,7 +22,9 @@ from archivist.records.shapes import (
     Imported,
     from_cross_run,
     from_episode_line,
+    from_old_memory,
     from_reflective,
+    is_old_memory,
     is_reflective,
     to_cross_run,
     to_episode_line,
@@ -176,6 +178,8 @@ def read_lesson(
     value: Mapping[str, Any], find: Callable[[str], Lesson | None], *, is_archive: bool
 ) -> Imported:
     """Read a lesson in either shape; one in the archive's file is archived unless it says otherwise."""
+    if is_old_memory(value):
+        return from_old_memory(value)
     if is_reflective(value):
         imported = from_reflective(value)
     else:
