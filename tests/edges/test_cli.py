@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -266,7 +267,8 @@ def test_a_broken_line_is_named_and_the_good_ones_are_taken(
 ) -> None:
     ran = _bad(bank_cli, project, bad + b"\n" + GOOD + b"\n")
     assert ran.code == 7
-    assert f"archivist: bad.jsonl:1: {reason}" in ran.err or reason in ran.err
+    assert "archivist: bad.jsonl:1: " in ran.err
+    assert reason in ran.err
     assert "hint: 1 line was left out" in ran.err
     assert bank_cli("lessons", "list").out.count("m-001") == 1
 
@@ -504,7 +506,7 @@ def test_a_log_that_cannot_be_read_is_named_and_the_others_are_taken(
     (project / "letter.txt").write_text("Dear Sir")
     ran = bank_cli("capture", "s-1.jsonl", "letter.txt")
     assert (ran.code, "letter.txt" in ran.err) == (7, True)
-    assert "runs      1" in ran.out or "runs" in ran.out
+    assert re.search(r"^runs +1$", ran.out, re.MULTILINE)
     assert bank_cli("capture", "letter.txt").code == 4
     assert bank_cli("capture", "nothing.jsonl").code == 4
 

@@ -721,11 +721,6 @@ def test_a_count_of_unseen_runs_is_each_banks_own(bank: Bank, global_bank: Bank,
     assert global_bank.views([global_bank.get("m-001")])[0]["runs_since_last_seen"] == 0
 
 
-def test_records_are_replaced_not_changed(bank: Bank) -> None:
-    made = bank.add("One")
-    assert replace(made, summary="Two") != made
-
-
 @pytest.mark.req("A3")
 @given(made=st.lists(lessons(), max_size=5, unique_by=lambda each: each.id), shape=st.sampled_from(Shape))
 @settings(max_examples=40)

@@ -199,6 +199,18 @@ def test_a_waiting_run_that_nobody_asked_to_reflect_on_is_let_go(bank: Bank, tmp
     assert bank.waiting() == []
 
 
+@pytest.mark.req("A6")
+def test_a_pattern_of_similar_failures_asks_for_reflection_by_itself(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=Reflect(on_session_success=False, on_session_failure=False))
+    outcomes = [bank.maybe_reflect(Trigger(_capture(bank, tmp_path, f"s-{number}"))) for number in (1, 2, 3)]
+    assert [each.status for each in outcomes] == ["skipped", "skipped", "reflected"]
+    assert (outcomes[-1].scenario, outcomes[-1].created) == (Scenario.PATTERN_DETECTED, 1)
+    (made,) = bank.query(LessonQuery())
+    assert (made.frequency, made.status) == (3, Status.ACTIVE)
+    bank.config = Config(reflect=Reflect(enabled=False))
+    assert bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"
+
+
 def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
     bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,15 +266,17 @@ def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Pat
 
 
 @pytest.mark.req("A10")
-def test_at_most_so_many_lessons_are_made_of_a_run(bank: Bank, tmp_path: Path) -> None:
-    bank.config = Config(reflect=Reflect(max_memories_per_run=1))
-    calls = [
-        *MISSING_MODULE,
-        ("foo --bar", "Exit code 127\nbash: foo: command not found", True),
-        ("which foo2", "/bin/foo2", False),
+@pytest.mark.parametrize(("limit", "expected"), [(5, 2), (1, 1)])
+def test_at_most_so_many_lessons_are_made_of_a_run(
+    bank: Bank, tmp_path: Path, limit: int, expected: int
+) -> None:
+    bank.config = Config(reflect=Reflect(max_memories_per_run=limit))
+    variant = [
+        ("cargo pilot task get d-004", "Exit code 2\nerror: unrecognized subcommand 'get'", True),
+        ("cargo pilot task show d-004", "d-004 open", False),
     ]
-    done = bank.reflect(_capture(bank, tmp_path, "s-1", calls))
-    assert len(done.created) <= 1
+    done = bank.reflect(_capture(bank, tmp_path, "s-1", [*MISSING_MODULE, *variant]))
+    assert len(done.created) == expected
 
 
 def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Path) -> None:

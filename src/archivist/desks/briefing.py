@@ -89,18 +89,19 @@ def fenced(told: Told) -> Told:
 
 
 def _project_of(reader: Reader, words: list[str]) -> str:
-    """Return the project that a task belongs to: that of the runs whose tasks it resembles most."""
+    """Return the project that a task belongs to: that of the run whose task it resembles most."""
     from archivist.records import Episode
 
-    projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
-    if len(projects) <= 1:
-        return next(iter(projects), "")
     weights: dict[str, float] = {}
     for hit in reader.search(words, kinds=("episode",), scope=(), limit=_HITS):
         episode = reader.get(Episode, hit.id)
         if episode is not None and episode.project:
             weights[episode.project] = max(weights.get(episode.project, 0.0), hit.score)
-    return max(weights, key=lambda name: (weights[name], name), default="")
+    if weights:
+        return max(weights, key=lambda name: (weights[name], name))
+    # A task like none before is still about the only project there is.
+    projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
+    return projects.pop() if len(projects) == 1 else ""
 
 
 def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:

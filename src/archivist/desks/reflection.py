@@ -25,7 +25,7 @@ from archivist.reflect.miners import mine
 from archivist.reflect.past import Past, PastRun
 from archivist.reflect.progress import with_lessons
 from archivist.reflect.reading import read
-from archivist.reflect.trigger import Outcome, Scenario, Trigger, is_wanted, scenario_of
+from archivist.reflect.trigger import Outcome, Scenario, Trigger, is_wanted, makes_pattern, scenario_of
 from archivist.stores.filters import at_least, differs, equals, one_of
 from archivist.stores.protocol import Reader, Writer
 
@@ -128,10 +128,8 @@ def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
     """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
     scenario = trigger.scenario or Scenario.SESSION_COMPLETE
     try:
-        if trigger.scenario is None:
-            with bank.reading() as reader:
-                scenario = scenario_of(run_desk.find(reader, trigger.run))
-        if not is_wanted(scenario, bank.config.reflect):
+        scenario, is_asked = _why(bank, trigger.run, trigger.scenario)
+        if not is_asked:
             return Outcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
         done = reflect(bank, trigger.run, scenario)
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
@@ -178,10 +176,31 @@ def _asked_for(
     bank: Bank, run: str, scenario: Scenario | None, memo: dict[str, Episode]
 ) -> Reflection | Outcome:
     """Reflect on a run unless the configuration does not ask for runs like it."""
+    why, is_asked = _why(bank, run, scenario)
+    return reflect(bank, run, why, memo) if is_asked else Outcome(run, why, "skipped", summary=_NOT_ASKED)
+
+
+def _why(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
+    """Return why to reflect on a run and whether it is asked for; a pattern always asks for itself."""
+    rules = bank.config.reflect
     why = scenario or scenario_of(bank.episode(run))
-    if not is_wanted(why, bank.config.reflect):
-        return Outcome(run, why, "skipped", summary=_NOT_ASKED)
-    return reflect(bank, run, why, memo)
+    if is_wanted(why, rules):
+        return why, True
+    if rules.enabled and _is_pattern(bank, run):
+        return Scenario.PATTERN_DETECTED, True
+    return why, False
+
+
+def _is_pattern(bank: Bank, run: str) -> bool:
+    """Note the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
+    seen = context_of(bank, run)
+    digest = to_plain(read(seen.episode, seen.events).digest)
+    with bank.acting_as(ARCHIVIST).transaction() as writer:
+        current = run_desk.find(writer, run)
+        writer.put(replace(current, extra={**current.extra, run_desk.NOTES: digest}), "note")
+    earlier = [_digest(each).get("failures") or () for each in seen.related]
+    at_runs = bank.config.reflect.pattern_at_runs
+    return makes_pattern(digest.get("failures") or (), earlier, at_runs=at_runs)
 
 
 def _reason(error: Exception) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -48,6 +50,12 @@ def scenario_of(episode: Episode) -> Scenario:
     if episode.status in (EpisodeStatus.FAILED, EpisodeStatus.ABORTED):
         return Scenario.SESSION_FAILED
     return Scenario.SESSION_COMPLETE
+
+
+def makes_pattern(failures: Iterable[str], earlier: Iterable[Iterable[str]], *, at_runs: int) -> bool:
+    """Say whether a run meets a failure that, with the earlier runs, enough runs have met."""
+    met = Counter(key for keys in earlier for key in set(keys))
+    return any(met[key] + 1 >= at_runs for key in failures)
 
 
 def is_wanted(scenario: Scenario, rules: Reflect) -> bool:

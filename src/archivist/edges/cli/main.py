@@ -21,8 +21,6 @@ from archivist.errors import (
     NothingToUndoError,
 )
 
-EXIT_FOUND = 1
-EXIT_PARTIAL = 7
 # What an error means to a script. Click itself uses 2 for a call whose words are off.
 EXIT_CODES: dict[type[ArchivistError], int] = {
     NotFoundError: 3,

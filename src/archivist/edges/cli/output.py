@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
 
 import click
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_PARTIAL = 7
 _PROBLEMS_SHOWN = 20
