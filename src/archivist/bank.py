@@ -22,14 +22,20 @@ from archivist.places import CONFIG_NAME, bank_file
 from archivist.records import Actor, ActorKind, Lesson, LessonType
 
 if TYPE_CHECKING:
+    from threading import Event as Signal
+    from threading import Thread
+
     from archivist.audit.report import Report
     from archivist.audit.verdicts import Regression
     from archivist.brief.selection import Told
     from archivist.desks.capturing import Captured, Known
+    from archivist.desks.embedding import Progress
+    from archivist.desks.recalling import Recalled
     from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
     from archivist.messages import Bus
-    from archivist.recall.query import LessonQuery
+    from archivist.recall.embedders import Embedder
+    from archivist.recall.query import Query
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Verdict
     from archivist.reflect.extraction import Extraction
     from archivist.reflect.trigger import Outcome, Scenario, Trigger
@@ -61,6 +67,7 @@ class Bank:
         self.now = clock
         self._ids = ids
         self._bus = bus
+        self._embedders: list[Embedder | None] = []
 
     @classmethod
     def open(
@@ -144,11 +151,17 @@ class Bank:
         with self.reading() as reader:
             return lessons.find(reader, name)
 
-    def query(self, query: LessonQuery) -> list[Lesson]:
+    def query(self, query: Query) -> list[Lesson]:
         """Return the lessons that a query asks for: the best text matches first, else the most frequent."""
         from archivist.desks import lessons
 
         return lessons.query(self, query)
+
+    def recall(self, query: Query) -> Recalled:
+        """Find what answers a question, in every kind of record, the best first, each with its reasons."""
+        from archivist.desks import recalling
+
+        return recalling.recall(self, query)
 
     def views(self, chosen: Sequence[Lesson]) -> list[dict[str, object]]:
         """Return lessons as plain values, with what is counted for each."""
@@ -388,6 +401,41 @@ class Bank:
         from archivist.desks import runs
 
         return runs.find_regressions(self, run)
+
+    # Vectors
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """Return the configured embedder, opened when it is first needed; None for words alone."""
+        if not self._embedders:
+            from archivist.recall.embedders.choice import open_embedder
+
+            self._embedders.append(open_embedder(self.config.recall, self.path.parent))
+        return self._embedders[0]
+
+    def embedder_named(self, name: str) -> Embedder | None:
+        """Return the embedder that made vectors of this name: the configured one, else the bundled one."""
+        from archivist.recall.embedders.static import StaticEmbedder
+
+        configured = self.embedder
+        if configured is None or configured.name == name:
+            return configured
+        if len(self._embedders) == 1:
+            self._embedders.append(StaticEmbedder())
+        bundled = self._embedders[1]
+        return bundled if bundled is not None and bundled.name == name else None
+
+    def embed_waiting(self, *, limit: int | None = None) -> Iterator[Progress]:
+        """Make the vectors that are missing, a batch at a time as the iterator is drawn."""
+        from archivist.desks import embedding
+
+        return embedding.embed_waiting(self, limit=limit)
+
+    def embed_in_background(self) -> tuple[Thread, Signal]:
+        """Make the missing vectors in a thread; setting the signal ends it after the batch at hand."""
+        from archivist.desks import embedding
+
+        return embedding.embed_in_background(self)
 
     # Files
 

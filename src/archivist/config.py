@@ -61,6 +61,28 @@ class Reflect:
 
 
 @dataclass(frozen=True)
+class RecallRules:
+    """How memories are found and weighed.
+
+    The embedder is `static`, `none`, `onnx:FOLDER` or `endpoint:URL`; the key of an endpoint is read from the
+    environment variable that is named here. A preset is `relevance`, `archivist` or `generative`.
+    """
+
+    embedder: str = "static"
+    endpoint_model: str = ""
+    endpoint_key_variable: str = ""
+    preset: str = "relevance"
+    archivist_importance: float = 0.4
+    archivist_recency: float = 0.3
+    archivist_relevance: float = 0.3
+    generative_importance: float = 1.0
+    generative_recency: float = 1.0
+    generative_relevance: float = 1.0
+    half_life_days: float = 30.0
+    half_life_cycles: float = 20.0
+
+
+@dataclass(frozen=True)
 class StoreRules:
     """How patient the store is."""
 
@@ -75,11 +97,14 @@ class Config:
     brief: BriefRules = field(default_factory=BriefRules)
     decay: Decay = field(default_factory=Decay)
     reflect: Reflect = field(default_factory=Reflect)
+    recall: RecallRules = field(default_factory=RecallRules)
     store: StoreRules = field(default_factory=StoreRules)
 
 
 # Counts of which none at all makes sense.
 _MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run")
+
+_PRESETS = ("relevance", "archivist", "generative")
 
 
 def load(path: Path) -> Config:
@@ -129,6 +154,12 @@ def _checked(default: object, value: object, shown: str) -> object:
         if value not in list(Severity):
             raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(Severity)}")
         return Severity(str(value))
+    if isinstance(default, str):
+        if not isinstance(value, str):
+            raise ConfigError(f"{shown}: expected a text, not {value!r}")
+        if shown.endswith("recall.preset") and value not in _PRESETS:
+            raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(_PRESETS)}")
+        return value
     if isinstance(default, bool):
         if not isinstance(value, bool):
             raise ConfigError(f"{shown}: expected true or false, not {value!r}")

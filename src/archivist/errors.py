@@ -6,6 +6,7 @@ ArchivistError
 │   └── ConfigError       bad_config       the configuration cannot be used
 ├── NotFoundError         not_found        no record by that name
 ├── NothingToUndoError    nothing_to_undo  the record has no earlier state
+├── EmbedderError         embedder         the embedder gave no usable vectors
 └── BankError             bank             the bank itself
     ├── NoBankError       no_bank          there is none at that place
     ├── NotABankError     not_a_bank       the file is something else
@@ -68,6 +69,12 @@ class NothingToUndoError(ArchivistError):
         super().__init__(
             f"nothing to undo for {name!r}", hint="archivist lessons history ID shows every change"
         )
+
+
+class EmbedderError(ArchivistError):
+    """The embedder did not answer, or answered with something that is no vector."""
+
+    code = "embedder"
 
 
 class BankError(ArchivistError):

@@ -26,6 +26,7 @@ from archivist.records import (
     Usage,
     Verdict,
 )
+from archivist.stores.answers import Within, Words
 from archivist.stores.filters import any_of, at_least, at_most, differs, equals, has, one_of
 from archivist.stores.protocol import Store
 from archivist.stores.searchable import scope_token
@@ -250,11 +251,14 @@ def test_the_text_index_finds_words_within_a_scope(store: Store) -> None:
         Episode(id="r1", task="Add null checks"),
     )
 
-    def find(*words: str, **how: Any) -> list[str]:
+    def find(*words: str, kinds: tuple[str, ...] = ("lesson",), scope: tuple[str, ...] = ()) -> list[str]:
+        groups = [tuple(scope_token("kind", kind) for kind in kinds), *((token,) for token in scope)]
         with store.reading() as reader:
-            hits = reader.search(words, **{"kinds": ("lesson",), "scope": (), "limit": 9, **how})
+            within = Within(groups=tuple(group for group in groups if group))
+            hits = reader.search(Words(words), within=within, limit=9)
             assert all(hit.score > 0 for hit in hits)
-            return [hit.id for hit in hits]
+            placed = reader.placed([hit.place for hit in hits])
+            return [placed[hit.place].record for hit in hits]
 
     assert sorted(find("null")) == ["a", "b"]
     assert find("null", "checks")[0] == "a"
@@ -277,7 +281,9 @@ def test_no_word_breaks_the_text_index(tmp_path_factory: pytest.TempPathFactory,
     for opener in ENGINES.values():
         store = opener(tmp_path_factory.mktemp("store"))
         with store.reading() as reader:
-            assert reader.search([word], kinds=(), scope=(), limit=3) == []
+            words = Words((word,), ((word, word),), (word,))
+            assert reader.search(words, within=Within(), limit=3) == []
+            assert reader.holding(word, at_most=3) == 0
         store.close()
 
 

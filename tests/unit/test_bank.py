@@ -16,7 +16,7 @@ from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, le
 from archivist import Bank
 from archivist.config import BriefRules, Config, Decay, Lessons
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
-from archivist.recall.query import LessonQuery
+from archivist.recall.query import Query
 from archivist.records import (
     Actor,
     ActorKind,
@@ -90,7 +90,7 @@ def test_a_bad_field_is_refused_and_nothing_is_added(bank: Bank, fields: dict[st
     with pytest.raises(RecordError) as caught:
         bank.add("Words", **fields)
     assert reason in caught.value.message
-    assert bank.query(LessonQuery()) == []
+    assert bank.query(Query()) == []
 
 
 def test_a_lesson_needs_words(bank: Bank) -> None:
@@ -152,7 +152,7 @@ def test_what_is_not_words_cannot_be_edited(bank: Bank, field: str) -> None:
 def test_a_forgotten_lesson_is_archived_and_its_history_stays(bank: Bank) -> None:
     bank.add("One")
     assert bank.forget("m-001").status is Status.ARCHIVED
-    assert bank.query(LessonQuery()) == []
+    assert bank.query(Query()) == []
     assert bank.get("m-001").summary == "One"
     bank.undo("m-001")
     assert bank.get("m-001").status is Status.ACTIVE
@@ -181,7 +181,7 @@ def test_a_transaction_is_all_or_nothing(bank: Bank) -> None:
     with pytest.raises(NotFoundError), bank.transaction():
         bank.add("One")
         bank.forget("m-404")
-    assert bank.query(LessonQuery()) == []
+    assert bank.query(Query()) == []
     assert bank.add("Two").short_id == "m-001"
 
 
@@ -200,7 +200,7 @@ def test_a_query_filters_by_every_facet(bank: Bank) -> None:
     bank.add("Gamma", type="anti_pattern", category="infra", repo="app")
 
     def found(**asked: Any) -> list[str]:
-        return [each.summary for each in bank.query(LessonQuery(**asked))]
+        return [each.summary for each in bank.query(Query(**asked))]
 
     assert found() == ["Alpha", "Beta", "Gamma"]
     assert found(scope=Scope.TOOL) == ["Alpha"]
@@ -222,7 +222,7 @@ def test_a_query_filters_by_every_facet(bank: Bank) -> None:
 @pytest.mark.req("A4")
 def test_another_projects_memory_is_never_returned(bank: Bank, global_bank: Bank) -> None:
     global_bank.add("Theirs")
-    assert bank.query(LessonQuery()) == []
+    assert bank.query(Query()) == []
     assert bank.brief().text == ""
 
 
@@ -230,7 +230,7 @@ def test_another_projects_memory_is_never_returned(bank: Bank, global_bank: Bank
 def test_usage_is_recorded_in_a_batch_and_reading_never_writes(bank: Bank) -> None:
     for text in ("One", "Two"):
         bank.add(text)
-    bank.query(LessonQuery())
+    bank.query(Query())
     bank.brief()
     bank.get("m-001")
     before = len(bank.history("m-001"))
@@ -241,7 +241,7 @@ def test_usage_is_recorded_in_a_batch_and_reading_never_writes(bank: Bank) -> No
     assert bank.record_usage([]) is None
     assert bank.verify().entries == entries + 2
     assert len(bank.history("m-001")) == before
-    views = bank.views(bank.query(LessonQuery()))
+    views = bank.views(bank.query(Query()))
     assert [view["usage_count"] for view in views] == [2, 1]
     assert views[0]["last_used"] is not None
     with pytest.raises(NotFoundError):
@@ -295,7 +295,7 @@ def test_the_same_run_extracted_twice_changes_nothing(bank: Bank) -> None:
 @pytest.mark.req("F3")
 def test_three_findings_of_one_run_count_once(bank: Bank) -> None:
     _finish(bank, "r1", NULLS, NULLS, NULLS)
-    assert [each.frequency for each in bank.query(LessonQuery())] == [1]
+    assert [each.frequency for each in bank.query(Query())] == [1]
 
 
 @pytest.mark.req("F4", "F5")
@@ -348,7 +348,7 @@ def test_a_finding_after_the_archive_is_a_new_candidate(bank: Bank) -> None:
     _finish(bank, "r1", NULLS)
     bank.forget("m-001")
     _finish(bank, "r2", NULLS)
-    assert [(each.short_id, each.frequency) for each in bank.query(LessonQuery())] == [("m-002", 1)]
+    assert [(each.short_id, each.frequency) for each in bank.query(Query())] == [("m-002", 1)]
 
 
 def test_every_rule_is_a_setting(tmp_path: Path, clock: TickingClock) -> None:
@@ -365,7 +365,7 @@ def test_every_rule_is_a_setting(tmp_path: Path, clock: TickingClock) -> None:
     assert bank.brief().text.count("\n- ") == 1
     for number in range(4):
         bank.decay(f"x{number}")
-    assert [each.summary for each in bank.query(LessonQuery())] == ["A wish"]
+    assert [each.summary for each in bank.query(Query())] == ["A wish"]
     bank.close()
 
 
@@ -459,7 +459,7 @@ def test_a_told_lesson_is_ineffective_when_found_again_and_helpful_when_not(bank
     entries = bank.verify().entries
     bank.audit("r3")
     assert bank.verify().entries == entries
-    views = bank.views(bank.query(LessonQuery()))
+    views = bank.views(bank.query(Query()))
     assert sorted((view["helpful"], view["ineffective"]) for view in views) == [(0, 1), (1, 0)]
 
 
@@ -577,7 +577,7 @@ def test_an_export_taken_in_elsewhere_exports_the_same_bytes(
 @pytest.mark.req("F1", "F7")
 def test_the_documents_example_lessons_keep_their_numbers_and_standing(bank: Bank, tmp_path: Path) -> None:
     _with_document_lessons(bank, tmp_path)
-    found = [(each.short_id, each.frequency, each.status) for each in bank.query(LessonQuery())]
+    found = [(each.short_id, each.frequency, each.status) for each in bank.query(Query())]
     assert sorted(found) == [
         ("m-001", 2, Status.ACTIVE),
         ("m-002", 1, Status.ACTIVE),
@@ -649,7 +649,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
     assert [problem.reason for problem in taken.problems] == [
         "neither a lesson, an episode nor an audit record"
     ]
-    (known, once) = bank.query(LessonQuery())
+    (known, once) = bank.query(Query())
     assert (known.frequency, known.status, known.detail) == (3, Status.ACTIVE, "TS2322")
     assert (known.importance, known.category, known.prior_uses) == (0.7, Category.ANTI_PATTERN, 3)
     assert (once.frequency, once.status) == (1, Status.CANDIDATE)
@@ -682,9 +682,7 @@ def test_two_banks_that_share_a_folder_come_to_know_the_same(
     global_bank.add("Only there")
     _share(global_bank, bank, global_bank, folder=folder)
     for each in (bank, global_bank):
-        found = sorted(
-            (lesson.summary, lesson.frequency, lesson.status) for lesson in each.query(LessonQuery())
-        )
+        found = sorted((lesson.summary, lesson.frequency, lesson.status) for lesson in each.query(Query()))
         assert found == [(NULLS, 2, Status.ACTIVE), ("Only there", 1, Status.ACTIVE)]
     before = _lines(folder / "lessons")
     _share(bank, global_bank, folder=folder)

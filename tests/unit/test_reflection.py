@@ -15,7 +15,7 @@ from archivist import Bank
 from archivist.config import Config, Reflect
 from archivist.desks import reflection
 from archivist.messages import Message
-from archivist.recall.query import LessonQuery
+from archivist.recall.query import Query
 from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
 from archivist.reflect.trigger import Outcome, Scenario, Trigger
 
@@ -61,11 +61,11 @@ def test_evidence_points_at_the_very_events(bank: Bank, tmp_path: Path) -> None:
 def test_reflecting_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
     run = _capture(bank, tmp_path, "s-1")
     bank.reflect(run)
-    lessons = bank.query(LessonQuery())
+    lessons = bank.query(Query())
     entries = bank.verify().entries
     again = bank.reflect(run)
     assert (again.created, again.updated) == ((), ())
-    assert bank.query(LessonQuery()) == lessons
+    assert bank.query(Query()) == lessons
     assert bank.verify().entries == entries
 
 
@@ -73,7 +73,7 @@ def test_reflecting_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
 def test_a_second_run_meets_the_lesson_again_and_makes_it_active(bank: Bank, tmp_path: Path) -> None:
     for session in ("s-1", "s-2"):
         bank.reflect(_capture(bank, tmp_path, session))
-    (known,) = bank.query(LessonQuery())
+    (known,) = bank.query(Query())
     assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
 
 
@@ -83,7 +83,7 @@ def test_a_remedy_found_later_supersedes_the_bare_lesson(bank: Bank, tmp_path: P
     for session in ("s-1", "s-2"):
         bank.reflect(_capture(bank, tmp_path, session, bare))
     bank.reflect(_capture(bank, tmp_path, "s-3"))
-    live = bank.query(LessonQuery())
+    live = bank.query(Query())
     assert len(live) == 1
     assert "`pip install freezegun`" in live[0].summary
     assert live[0].frequency == 3
@@ -94,7 +94,7 @@ def test_what_people_forgot_is_not_learnt_again(bank: Bank, tmp_path: Path) -> N
     bank.forget("m-001")
     again = bank.reflect(_capture(bank, tmp_path, "s-2"))
     assert again.created == ()
-    assert bank.query(LessonQuery()) == []
+    assert bank.query(Query()) == []
 
 
 def test_what_people_worded_keeps_their_words(bank: Bank, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_pattern_of_similar_failures_asks_for_reflection_by_itself(bank: Bank,
     outcomes = [bank.maybe_reflect(Trigger(_capture(bank, tmp_path, f"s-{number}"))) for number in (1, 2, 3)]
     assert [each.status for each in outcomes] == ["skipped", "skipped", "reflected"]
     assert (outcomes[-1].scenario, outcomes[-1].created) == (Scenario.PATTERN_DETECTED, 1)
-    (made,) = bank.query(LessonQuery())
+    (made,) = bank.query(Query())
     assert (made.frequency, made.status) == (3, Status.ACTIVE)
     bank.config = Config(reflect=Reflect(enabled=False))
     assert bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"

@@ -11,6 +11,7 @@ from archivist.brief.selection import GENERAL, Chosen, Told, choose
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
+from archivist.stores.answers import Within, Words
 from archivist.stores.filters import Condition, any_of, at_least, equals, one_of
 
 if TYPE_CHECKING:
@@ -66,13 +67,14 @@ def tell_for_task(
     with bank.reading() as reader:
         project = repo or _project_of(reader, words)
         offered, since = _met(reader, project, audience)
-        hits = reader.search(words, kinds=("lesson",), scope=(), limit=_HITS)
+        hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS)
+        placed = reader.placed([hit.place for hit in hits])
     chosen_from = [Chosen(lesson) for lesson in offered]
     if beside is not None:
         with beside.reading() as reader:
             theirs, _ = _met(reader, "", audience)
         chosen_from += [Chosen(lesson, is_global=True) for lesson in theirs]
-    likeness = {hit.id: hit.score for hit in hits}
+    likeness = {placed[hit.place].record: hit.score for hit in hits}
     chosen = tuple(rank(chosen_from, runs_since=since, likeness=likeness, rules=rules))
     brief_id = _record(bank, chosen, audience, run, beside) if run else ""
     return Told(render(chosen, form), chosen, brief_id)
@@ -93,8 +95,10 @@ def _project_of(reader: Reader, words: list[str]) -> str:
     from archivist.records import Episode
 
     weights: dict[str, float] = {}
-    for hit in reader.search(words, kinds=("episode",), scope=(), limit=_HITS):
-        episode = reader.get(Episode, hit.id)
+    hits = reader.search(Words(tuple(words)), within=_only("episode"), limit=_HITS)
+    placed = reader.placed([hit.place for hit in hits])
+    for hit in hits:
+        episode = reader.get(Episode, placed[hit.place].record)
         if episode is not None and episode.project:
             weights[episode.project] = max(weights.get(episode.project, 0.0), hit.score)
     if weights:
@@ -102,6 +106,12 @@ def _project_of(reader: Reader, words: list[str]) -> str:
     # A task like none before is still about the only project there is.
     projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
     return projects.pop() if len(projects) == 1 else ""
+
+
+def _only(kind: str) -> Within:
+    from archivist.stores.searchable import scope_token
+
+    return Within(groups=((scope_token("kind", kind),),))
 
 
 def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:

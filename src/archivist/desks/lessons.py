@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.age.promotion import standing
 from archivist.errors import NotFoundError, NothingToUndoError, RecordError
 from archivist.recall.keywords import keywords
-from archivist.recall.query import LessonQuery
+from archivist.recall.query import LIVE, Query
 from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
 from archivist.records.lesson import SHORT_ID, checked
 from archivist.records.plain import decoder, from_plain, types_of
@@ -37,8 +37,8 @@ _FIXED_FIELDS = {
     "evidence",
     "extra",
 }
-# More hits than any query shows; the conditions are applied to them afterwards.
-_TEXT_HITS = 1000
+# More answers than anybody reads.
+_TEXT_HITS = 200
 
 
 def find(reader: Reader, name: str) -> Lesson:
@@ -80,20 +80,24 @@ def add(bank: Bank, summary: str, kind: LessonType | str, fields: dict[str, Any]
     return lesson
 
 
-def query(bank: Bank, asked: LessonQuery) -> list[Lesson]:
-    """Return the lessons that a query asks for: the best text matches first, else the most frequent."""
+def query(bank: Bank, asked: Query) -> list[Lesson]:
+    """Return the lessons that a query asks for: the best answers first, else the most frequent.
+
+    Answers are weighed by importance, recency and relevance unless the query names another preset.
+    """
+    from archivist.desks.recalling import recall
+    from archivist.recall.merits import Preset
+
+    asked = replace(asked, statuses=asked.statuses or LIVE, kinds=("lesson",))
     with bank.reading() as reader:
-        conditions = _conditions(asked)
         if not asked.text.strip():
             order = ("-frequency", "-importance", "number")
-            return reader.select(Lesson, *conditions, order=order, limit=asked.limit)
-        hits = reader.search(sorted(keywords(asked.text)), kinds=("lesson",), scope=(), limit=_TEXT_HITS)
-        found = {
-            lesson.id: lesson
-            for lesson in reader.select(Lesson, one_of("id", [hit.id for hit in hits]), *conditions)
-        }
-        ranked = [found[hit.id] for hit in hits if hit.id in found]
-        return ranked[: asked.limit] if asked.limit is not None else ranked
+            return reader.select(Lesson, *_conditions(asked), order=order, limit=asked.limit)
+        limit = _TEXT_HITS if asked.limit is None else asked.limit
+        preset = asked.preset or Preset.ARCHIVIST
+        hits = recall(bank, replace(asked, limit=limit, preset=preset)).hits
+        found = reader.records("lesson", [hit.id for hit in hits])
+        return [found[hit.id] for hit in hits]
 
 
 def views(bank: Bank, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
@@ -194,7 +198,7 @@ def _in_order(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word in wanted))
 
 
-def _conditions(asked: LessonQuery) -> list[Condition]:
+def _conditions(asked: Query) -> list[Condition]:
     conditions: list[Condition] = [one_of("status", asked.statuses)] if asked.statuses else []
     for field in ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain"):
         value = getattr(asked, field)

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from archivist.records import Category, LessonType, Scope, Status
+from archivist.stores.answers import Within
+from archivist.stores.searchable import scope_token
+
+if TYPE_CHECKING:
+    from archivist.recall.merits import Preset
 
 LIVE = (Status.ACTIVE, Status.CANDIDATE)
+KINDS = ("lesson", "episode", "event")
+_SCOPED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LessonQuery:
-    """Which lessons are wanted; an empty field asks for nothing. Tags ask for any of them."""
+class Query:
+    """What is wanted; an empty field asks for nothing. Tags and roles ask for any of them.
+
+    Without statuses, lessons that were archived or quarantined are left out. `window` asks for so many
+    neighbours of a hit in its stream, before and after it. A preset of None is the configured one.
+    """
 
     text: str = ""
+    kinds: tuple[str, ...] = ()
     scope: Scope | None = None
     category: Category | None = None
     type: LessonType | None = None
@@ -23,6 +38,33 @@ class LessonQuery:
     tool: str = ""
     role: str = ""
     domain: str = ""
+    run: str = ""
     tags: tuple[str, ...] = ()
-    statuses: tuple[Status, ...] = LIVE
+    statuses: tuple[Status, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    since_cycle: int | None = None
+    until_cycle: int | None = None
+    min_importance: float = 0.0
     limit: int | None = None
+    preset: Preset | str | None = None
+    window: int = 0
+
+
+def within(query: Query) -> Within:
+    """Return what a query lets be found, in the index's words."""
+    groups = [_any("kind", query.kinds), _any("status", query.statuses), _any("tag", query.tags)]
+    groups += [(scope_token(field, str(value)),) for field in _SCOPED if (value := getattr(query, field))]
+    return Within(
+        groups=tuple(group for group in groups if group),
+        since=query.since,
+        until=query.until,
+        since_cycle=query.since_cycle,
+        until_cycle=query.until_cycle,
+        min_importance=query.min_importance,
+        with_hidden=bool(query.statuses),
+    )
+
+
+def _any(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(scope_token(field, str(value)) for value in values)

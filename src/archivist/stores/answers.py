@@ -1,4 +1,4 @@
-"""What a store answers with besides records; apart from the protocol, which nothing needs at run time."""
+"""What a store is asked and answers with besides records; apart from the protocol, for cold processes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,68 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One answer of the text index; a higher score is better."""
+class Words:
+    """What to look for in the text: any of the words, phrases and beginnings of words."""
 
-    kind: str
-    id: str
+    words: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.phrases or self.prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What may be found at all. Of each group of scope tokens a record must have one."""
+
+    groups: tuple[tuple[str, ...], ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    since_cycle: int | None = None
+    until_cycle: int | None = None
+    min_importance: float = 0.0
+    with_hidden: bool = False
+
+    @property
+    def has_ranges(self) -> bool:
+        """Say whether more than scope tokens decides."""
+        ends = (self.since, self.until, self.since_cycle, self.until_cycle)
+        return self.min_importance > 0 or any(end is not None for end in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One answer of an index: the document's place in it, and a score of which higher is better."""
+
+    place: int
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What the index knows of a document without its record; its time in seconds since the epoch."""
+
+    place: int
+    kind: str
+    record: str
+    time: int | None
+    cycle: int | None
+    importance: float
+    speaker: str
+    thread: str
+    position: int
+    superseded_by: str
+    is_hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A document that waits for its vector; the revision tells whether it changed meanwhile."""
+
+    place: int
+    revision: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

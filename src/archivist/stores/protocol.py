@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from archivist.stores.answers import Hit, Waiting
+from archivist.stores.answers import Found, Placed, Unembedded, Waiting, Within, Words
 from archivist.stores.filters import Condition
 
 if TYPE_CHECKING:
@@ -44,10 +44,64 @@ class Reader(Protocol):
         """Return what briefs and verdicts say of these lessons; lessons never briefed are left out."""
         ...
 
-    def search(
-        self, words: Sequence[str], *, kinds: Sequence[str], scope: Sequence[str], limit: int
-    ) -> list[Hit]:
-        """Return the best records that hold any of the words and all of the scope tokens."""
+    def document_count(self) -> int:
+        """Return about how many documents the index holds."""
+        ...
+
+    def holding(self, word: str, *, at_most: int) -> int:
+        """Return how many documents hold a word, counting no further than asked."""
+        ...
+
+    def speakers(self, names: Sequence[str]) -> set[str]:
+        """Return which of the names are those of somebody who speaks in the bank."""
+        ...
+
+    def search(self, words: Words, *, within: Within, limit: int) -> list[Found]:
+        """Return the best documents that hold any of the words, of those that may be found."""
+        ...
+
+    def nearest(self, query: Sequence[float], embedder: str, *, within: Within, limit: int) -> list[Found]:
+        """Return the documents whose vectors are nearest, with the cosine."""
+        ...
+
+    def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
+        """Return the cosine of each of these documents that has a vector."""
+        ...
+
+    def likeness(self, pairs: Sequence[tuple[int, int]], embedder: str) -> dict[tuple[int, int], float]:
+        """Return how alike the vectors of each pair of documents are."""
+        ...
+
+    def ordinary_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
+        """Return the cosines of a sample of documents: how alike this query is to anything at all."""
+        ...
+
+    def placed(self, places: Sequence[int]) -> dict[int, Placed]:
+        """Return what the index knows of these documents."""
+        ...
+
+    def neighbours(self, thread: str, first: int, last: int) -> list[Placed]:
+        """Return the documents of a thread between two positions, in order."""
+        ...
+
+    def place_of(self, kind: str, record: str) -> int | None:
+        """Return a record's place in the index."""
+        ...
+
+    def records(self, kind: str, ids: Sequence[str]) -> dict[str, Any]:
+        """Return records of one kind by their ids."""
+        ...
+
+    def embedder_in_use(self) -> str:
+        """Return the embedder whose vectors are searched, or an empty text while there is none."""
+        ...
+
+    def unembedded(self, embedder: str, *, limit: int) -> list[Unembedded]:
+        """Return documents that have no vector of this embedder, with what is to be embedded."""
+        ...
+
+    def unembedded_count(self, embedder: str) -> int:
+        """Return how many documents have no vector of this embedder."""
         ...
 
     def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
@@ -116,6 +170,16 @@ class Writer(Reader, Protocol):
 
     def remember_file(self, digest: str, runs: Sequence[str]) -> None:
         """Note that a file of this content was captured, and which runs it held."""
+        ...
+
+    def put_vectors(
+        self, embedder: str, dimensions: int, rows: Iterable[tuple[int, int, tuple[bytes, bytes, bytes]]]
+    ) -> int:
+        """Store packed vectors of documents that have not changed meanwhile; return how many."""
+        ...
+
+    def use_embedder(self, embedder: str) -> None:
+        """Search with one embedder's vectors from now on, and drop all others'."""
         ...
 
     def set_setting(self, name: str, value: str) -> None:

@@ -32,6 +32,15 @@ def kinds() -> dict[str, type[Any]]:
     return {kind_of(record): record for record in (Lesson, Episode, Brief, Verdict)}
 
 
+def record_of(kind: str) -> type[Any]:
+    """Return the record that a word for a kind means."""
+    from archivist import records
+
+    name = next(name for name, table in TABLES.items() if table.removesuffix("s") == kind)
+    found: type[Any] = getattr(records, name)
+    return found
+
+
 def kind_of(record: type) -> str:
     """Return the ledger's word for a record: `lesson`, `episode`, …"""
     return TABLES[record.__name__].removesuffix("s")

@@ -1,25 +1,76 @@
-"""Say what of a record the text index holds: its words, and its scope as tokens."""
+"""Say what of a record the index holds: its words, what is embedded of it, its scope, place and weight.
+
+Every kind of record is found through one index; a new kind joins it by registering its document here.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import singledispatch
 from hashlib import blake2s
 
-from archivist.records import Episode, Lesson
+from archivist.records import Episode, Event, EventKind, Lesson, Status
+
+# Where nobody said how important something is.
+EPISODE_IMPORTANCE = 0.4
+EVENT_IMPORTANCE = 0.3
+
+# Enough of a text to find it by; logs hold outputs of any length.
+_TEXT = 4000
+_OUTPUT = 240
+_ERROR_OUTPUT = 1200
+_SPOKEN = 2000
+
+# Words that say what sort of party speaks, not which one.
+_ANY_SPEAKER = frozenset(
+    [
+        "",
+        "user",
+        "assistant",
+        "system",
+        "tool",
+        "human",
+        "agent",
+        "model",
+        "ai",
+        "developer",
+        "function",
+        "bot",
+    ]
+)
+_SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
+_CAMEL = re.compile(r"[A-Za-z]+[a-z][A-Z]\w*|[A-Z]{2,}[a-z]\w*")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A record as the index sees it."""
+    """A record as the index sees it. `spoken` is what is embedded of it; nothing of what machines print."""
 
     text: str
-    scope: tuple[str, ...]
+    spoken: str = ""
+    scope: tuple[str, ...] = ()
+    is_hidden: bool = False
+    superseded_by: str = ""
+    speaker: str = ""
+    time: datetime | None = None
+    cycle: int | None = None
+    importance: float = 0.0
+    thread: str = ""
+    position: int = 0
 
 
 def scope_token(field: str, value: str) -> str:
     """Return the token that stands for a field's value inside the index, whatever characters it has."""
     return f"{field}{blake2s(value.casefold().encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+
+
+def split_name(name: str) -> list[str]:
+    """Return the parts of a `CamelCase` name in lower case; the index cuts the other styles by itself."""
+    return [part.lower() for part in _HUMP.findall(name)]
 
 
 @singledispatch
@@ -43,10 +94,16 @@ def _(lesson: Lesson) -> Document:
         "provider": lesson.provider,
         "tool": lesson.tool,
     }
-    tokens = [scope_token(field, value) for field, value in scoped.items() if value]
-    tokens += [scope_token("tag", tag) for tag in lesson.tags]
-    words = (lesson.summary, lesson.rule, lesson.detail, " ".join(lesson.tags))
-    return Document("\n".join(word for word in words if word), tuple(tokens))
+    said = _joined(lesson.summary, lesson.rule, lesson.detail)
+    return Document(
+        text=_words(said, " ".join(lesson.tags)),
+        spoken=said[:_SPOKEN],
+        scope=_tokens(scoped, lesson.tags),
+        is_hidden=lesson.status in (Status.ARCHIVED, Status.QUARANTINED),
+        superseded_by=lesson.superseded_by,
+        time=lesson.last_seen or lesson.updated,
+        importance=lesson.importance,
+    )
 
 
 @document.register
@@ -56,8 +113,54 @@ def _(episode: Episode) -> Document:
         "status": episode.status.value,
         "task": episode.task,
         "domain": episode.domain,
+        "repo": episode.project,
+        "provider": episode.provider,
+        "role": episode.agent,
     }
-    tokens = [scope_token(field, value) for field, value in scoped.items() if value]
-    tokens += [scope_token("tag", tag) for tag in episode.tags]
-    words = (episode.task, episode.summary, " ".join(episode.tags))
-    return Document("\n".join(word for word in words if word), tuple(tokens))
+    said = _joined(episode.task, episode.summary)
+    return Document(
+        text=_words(said, " ".join(episode.tags)),
+        spoken=said[:_SPOKEN],
+        scope=_tokens(scoped, episode.tags),
+        time=episode.finished or episode.started,
+        importance=EPISODE_IMPORTANCE,
+    )
+
+
+@document.register
+def _(event: Event) -> Document | None:
+    output = event.output[:_ERROR_OUTPUT] if event.is_error else event.output[:_OUTPUT]
+    found = " ".join(finding.description for finding in event.findings)
+    text = _joined(event.text[:_TEXT], found[:_TEXT], output)
+    if not text.strip():
+        return None
+    who = event.role or event.agent
+    cycle = event.extra.get("cycle")
+    scoped = {"kind": "event", "role": who, "tool": event.tool, "run": event.run, "event": event.kind.value}
+    return Document(
+        text=_words(text, event.target if event.target not in event.text else ""),
+        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind in _SPEECH else "",
+        scope=_tokens(scoped, ()),
+        speaker="" if who.casefold() in _ANY_SPEAKER else who.casefold(),
+        time=event.time,
+        cycle=cycle if isinstance(cycle, int) else None,
+        importance=EVENT_IMPORTANCE,
+        thread=event.run,
+        position=event.seq,
+    )
+
+
+def _joined(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def _words(*parts: str) -> str:
+    """Return texts with their camel-case names split beside them, so that either spelling finds them."""
+    text = _joined(*parts)
+    names = dict.fromkeys(_CAMEL.findall(text))
+    return _joined(text, " ".join(" ".join(split_name(name)) for name in names)) if names else text
+
+
+def _tokens(scoped: dict[str, str], tags: Iterable[str]) -> tuple[str, ...]:
+    named = [scope_token(field, value) for field, value in scoped.items() if value]
+    return (*named, *(scope_token("tag", tag) for tag in tags))

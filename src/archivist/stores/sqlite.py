@@ -26,6 +26,7 @@ from archivist.errors import (
 from archivist.records import Actor
 from archivist.stores.sqlite_reader import SqliteReader
 from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
+from archivist.stores.sqlite_search import VectorCache
 
 if TYPE_CHECKING:
     from archivist.stores.sqlite_writer import SqliteWriter
@@ -42,7 +43,8 @@ class SqliteStore:
         self._busy_timeout_s = busy_timeout_s
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
-        self._reader = SqliteReader(db)
+        self._cache = VectorCache()
+        self._reader = SqliteReader(db, self._cache)
         self._is_reading = False
 
     @classmethod
@@ -101,7 +103,7 @@ class SqliteStore:
             from archivist.stores.sqlite_writer import SqliteWriter
 
             self._db.execute("BEGIN IMMEDIATE")
-            self._writer = SqliteWriter(self._db, actor, now)
+            self._writer = SqliteWriter(self._db, self._cache, actor, now)
             try:
                 yield self._writer
                 self._db.execute("COMMIT")

@@ -10,9 +10,10 @@ import apsw
 
 from archivist.clock import from_text
 from archivist.records.plain import canonical, to_plain
-from archivist.stores.answers import Hit, Waiting, batched
+from archivist.stores.answers import Waiting, batched
 from archivist.stores.filters import Condition
 from archivist.stores.rows import kinds, mapping
+from archivist.stores.sqlite_search import SqliteSearch
 from archivist.stores.sqlite_sql import order_by, where
 
 if TYPE_CHECKING:
@@ -41,11 +42,8 @@ class EventSum(NamedTuple):
     digest: str
 
 
-class SqliteReader:
+class SqliteReader(SqliteSearch):
     """A view of the bank within a transaction that somebody else opened."""
-
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
 
     def get(self, record: type[R], record_id: str) -> R | None:
         """Return a record by its id, or None."""
@@ -97,28 +95,6 @@ class SqliteReader:
                     ignored=ignored,
                 )
         return found
-
-    def search(
-        self, words: Sequence[str], *, kinds: Sequence[str] = (), scope: Sequence[str] = (), limit: int = 20
-    ) -> list[Hit]:
-        """Return the best records that hold any of the words and all of the scope tokens."""
-        if not words:
-            return []
-        from archivist.stores.searchable import scope_token
-
-        quoted = ('"' + word.replace('"', '""').replace("\x00", " ") + '"' for word in words)
-        parts = [f"text : ({' OR '.join(quoted)})"]
-        if kinds:
-            parts.append(f"scope : ({' OR '.join(scope_token('kind', kind) for kind in kinds)})")
-        if scope:
-            parts.append(f"scope : ({' AND '.join(scope)})")
-        rows = self._db.execute(
-            "SELECT d.kind, d.record, bm25(search, 1.0, 0.0) AS rank"
-            " FROM search JOIN documents d ON d.id = search.rowid"
-            " WHERE search MATCH ? ORDER BY rank, d.id LIMIT ?",
-            (" AND ".join(f"({part})" for part in parts), limit),
-        )
-        return [Hit(str(kind), str(record), -float(rank)) for kind, record, rank in rows]
 
     def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
         """Return ledger entries in order, of one record or of all."""

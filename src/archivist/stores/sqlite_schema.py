@@ -135,10 +135,46 @@ def _learn_from_runs(db: apsw.Connection) -> None:
     """)
 
 
+def _search_everything(db: apsw.Connection) -> None:
+    """Put every kind of record into one index, with vectors beside the words.
+
+    `documents.embedder` is the embedder whose vector of the present text there is: 0 while there is none,
+    -1 where none is wanted. Vectors and blocks are keyed by embedder and document in one number.
+    """
+    db.execute("""
+        DROP TABLE search;
+        DROP TABLE documents;
+        CREATE TABLE documents (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, record TEXT NOT NULL, revision INTEGER NOT NULL,
+            time INTEGER, cycle INTEGER, importance REAL NOT NULL, speaker TEXT NOT NULL,
+            thread TEXT NOT NULL, position INTEGER NOT NULL, superseded_by TEXT NOT NULL,
+            is_hidden INTEGER NOT NULL, embedder INTEGER NOT NULL, UNIQUE (kind, record)
+        ) STRICT;
+        CREATE INDEX documents_by_thread ON documents (thread, position) WHERE thread <> '';
+        CREATE INDEX documents_by_time ON documents (time);
+        CREATE INDEX documents_by_embedder ON documents (embedder, id);
+        CREATE TABLE speakers (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+        CREATE VIRTUAL TABLE search USING fts5 (
+            text, scope, content = '', contentless_delete = 1,
+            tokenize = "porter unicode61 remove_diacritics 2"
+        );
+        CREATE TABLE embedders (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL,
+            is_used INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE vector_rows (id INTEGER PRIMARY KEY, row BLOB NOT NULL) STRICT;
+        CREATE TABLE vector_halves (id INTEGER PRIMARY KEY, row BLOB NOT NULL) STRICT;
+        CREATE TABLE vector_blocks (id INTEGER PRIMARY KEY, bits BLOB NOT NULL) STRICT;
+        CREATE TABLE vector_changes (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+        CREATE INDEX vector_changes_by_seq ON vector_changes (seq);
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
     Migration("create loop", _create_loop, refills=True),
     Migration("create search", _create_search, refills=True),
     Migration("learn from runs", _learn_from_runs, refills=True),
+    Migration("search everything", _search_everything, refills=True),
 )

@@ -13,8 +13,9 @@ from archivist.records import Actor, Brief, Effect, Episode, Event, Lesson, Verd
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.ledger import GENESIS, seal
 from archivist.stores.rows import Mapping, kind_of, mapping
-from archivist.stores.searchable import document
+from archivist.stores.sqlite_index import clear, index, put_vectors, unindex, use_embedder
 from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, SqliteReader, row_hash
+from archivist.stores.sqlite_search import VectorCache
 
 # A run whose reflection failed this often waits for somebody to look at it.
 MAX_ATTEMPTS = 3
@@ -24,8 +25,8 @@ _COUNTED = {Effect.HELPFUL: "helpful", Effect.INEFFECTIVE: "ineffective", Effect
 class SqliteWriter(SqliteReader):
     """A transaction in one actor's name at one time."""
 
-    def __init__(self, db: apsw.Connection, actor: Actor, now: datetime) -> None:
-        super().__init__(db)
+    def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
+        super().__init__(db, cache)
         self._actor = actor
         self._now = now
 
@@ -36,7 +37,7 @@ class SqliteWriter(SqliteReader):
             return False
         how = mapping(type(record))
         _upsert(self._db, how, how.to_row(record))
-        _index(self._db, kind_of(type(record)), record)
+        index(self._db, kind_of(type(record)), record)
         _count(self._db, before, record)
         self._enter(verb, kind_of(type(record)), record.id, to_plain(record))
         return True
@@ -56,6 +57,7 @@ class SqliteWriter(SqliteReader):
                 total -= row_hash(before)
                 count -= 1
             _upsert(self._db, how, row)
+            index(self._db, "event", event)
             total, count, changed = (total + row_hash(row)) % HASH_SPACE, count + 1, changed + 1
         if changed:
             after = EventSum(run, count, f"{total % HASH_SPACE:064x}")
@@ -110,7 +112,7 @@ class SqliteWriter(SqliteReader):
         if before is None:
             return False
         self._db.execute(f"DELETE FROM {mapping(record).table} WHERE id = ?", (record_id,))
-        _unindex(self._db, kind_of(record), record_id)
+        unindex(self._db, kind_of(record), record_id)
         _count(self._db, before, None)
         self._enter(verb, kind_of(record), record_id, None)
         return True
@@ -130,6 +132,16 @@ class SqliteWriter(SqliteReader):
         """Set a value that belongs to the bank itself."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
+    def put_vectors(
+        self, embedder: str, dimensions: int, rows: Iterable[tuple[int, int, tuple[bytes, bytes, bytes]]]
+    ) -> int:
+        """Store packed vectors of documents that have not changed meanwhile; return how many."""
+        return put_vectors(self._db, embedder, dimensions, rows)
+
+    def use_embedder(self, embedder: str) -> None:
+        """Search with one embedder's vectors from now on, and drop all others'."""
+        use_embedder(self._db, embedder)
+
     def _enter(self, verb: str, kind: str, record: str, after: object) -> None:
         row = self._db.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
         seq, previous = (int(row[0]) + 1, str(row[1])) if row else (1, GENESIS)
@@ -147,15 +159,16 @@ class SqliteWriter(SqliteReader):
 
 def refill(db: apsw.Connection) -> None:
     """Build the text index and the tallies again from the records."""
-    db.execute("DELETE FROM search; DELETE FROM documents; DELETE FROM tallies; DELETE FROM event_sums")
-    reader = SqliteReader(db)
+    clear(db)
+    db.execute("DELETE FROM tallies; DELETE FROM event_sums")
+    reader = SqliteReader(db, VectorCache())
     for (run,) in db.execute("SELECT DISTINCT run FROM events").fetchall():
         db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", reader.count_events(str(run)))
-    for record in (Lesson, Episode, Brief, Verdict):
+    for record in (Lesson, Episode, Event, Brief, Verdict):
         how: Mapping[Any] = mapping(record)
-        for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}").fetchall():
+        for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
             each = how.to_record(row)
-            _index(db, kind_of(record), each)
+            index(db, kind_of(record), each)
             _count(db, None, each)
 
 
@@ -166,30 +179,6 @@ def _upsert(db: apsw.Connection, how: Mapping[Any], row: tuple[Any, ...]) -> Non
         f" ON CONFLICT (id) DO UPDATE SET {changes}",
         row,
     )
-
-
-def _index(db: apsw.Connection, kind: str, record: Any) -> None:
-    made = document(record)
-    if made is None:
-        return
-    row = db.execute("SELECT id FROM documents WHERE kind = ? AND record = ?", (kind, record.id)).fetchone()
-    if row is None:
-        db.execute("INSERT INTO documents (kind, record) VALUES (?, ?)", (kind, record.id))
-        place = db.last_insert_rowid()
-    else:
-        place = int(row[0])
-        db.execute("DELETE FROM search WHERE rowid = ?", (place,))
-    db.execute(
-        "INSERT INTO search (rowid, text, scope) VALUES (?, ?, ?)", (place, made.text, " ".join(made.scope))
-    )
-
-
-def _unindex(db: apsw.Connection, kind: str, record_id: str) -> None:
-    for (place,) in db.execute(
-        "SELECT id FROM documents WHERE kind = ? AND record = ?", (kind, record_id)
-    ).fetchall():
-        db.execute("DELETE FROM search WHERE rowid = ?", (place,))
-        db.execute("DELETE FROM documents WHERE id = ?", (place,))
 
 
 def _count(db: apsw.Connection, before: object, after: object) -> None:

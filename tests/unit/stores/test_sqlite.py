@@ -24,6 +24,7 @@ from archivist.errors import (
     NotABankError,
 )
 from archivist.records import Actor, ActorKind, Lesson
+from archivist.stores.answers import Within, Words
 from archivist.stores.rows import mapping
 from archivist.stores.sqlite import SqliteStore
 from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
@@ -80,8 +81,8 @@ def test_an_older_bank_is_upgraded_in_place_and_keeps_its_records(tmp_path: Path
     store = SqliteStore.open(path)
     with store.reading() as reader:
         assert reader.get(Lesson, "old") == lesson("old", summary="Kept since the first version")
-        hits = reader.search(["version"], kinds=("lesson",), scope=(), limit=5)
-        assert [hit.id for hit in hits] == ["old"]
+        hits = reader.search(Words(("version",)), within=Within(), limit=5)
+        assert [each.record for each in reader.placed([hit.place for hit in hits]).values()] == ["old"]
     store.close()
 
 

@@ -85,10 +85,10 @@ def list_(
     **facets: Any,
 ) -> None:
     """Print the lessons as a table: those that count, or with --all every one."""
-    from archivist.recall.query import LIVE, LessonQuery
+    from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
-    query = LessonQuery(text=matching or "", statuses=statuses, limit=limit, **_given(facets))
+    query = Query(text=matching or "", statuses=statuses, limit=limit, **_given(facets))
     with session.bank(is_global=is_global) as bank:
         found = bank.query(query)
         if not matching and not limit:

@@ -16,6 +16,7 @@ from archivist.errors import (
     ArchivistError,
     BankError,
     BankLockedError,
+    EmbedderError,
     InputError,
     NotFoundError,
     NothingToUndoError,
@@ -28,6 +29,7 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     InputError: 4,
     BankLockedError: 6,
     BankError: 5,
+    EmbedderError: 8,
     ArchivistError: 1,
 }
 

@@ -1,0 +1,283 @@
+"""Work on recall: words and vectors find candidates, the rooms judge them, the records are fetched last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from archivist.recall import lexical, order
+from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
+from archivist.recall.merits import Decay, Moment, Preset, Score, Weights, weigh
+from archivist.recall.neighbourhood import LENT, favour, lend
+from archivist.recall.query import Query, within
+from archivist.records import Episode, Event, Lesson
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.config import RecallRules
+    from archivist.stores.answers import Placed, Within
+    from archivist.stores.protocol import Reader
+
+DEFAULT_LIMIT = 10
+_CANDIDATES = 120
+# So many of the candidates are looked at closely.
+_KEPT = 80
+# Of so many of the best the neighbours in their streams are looked at.
+_LOOKED_AROUND = 16
+# By so many spreads two texts must be nearer than any two are, to speak of the same subject.
+_SAME_SUBJECT = 3.0
+_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One thing that was found. `notes` say why it stands where it stands, `window` what is around it."""
+
+    kind: str
+    id: str
+    name: str
+    text: str
+    score: float
+    time: datetime | None
+    why: Score
+    notes: tuple[str, ...] = ()
+    window: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found, what was looked for, and how many memories could not be searched by meaning yet."""
+
+    hits: tuple[Hit, ...]
+    weights: Weights
+    words: tuple[str, ...] = ()
+    embedder: str = ""
+    unembedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A query with what the bank knows of its words."""
+
+    text: str
+    named: frozenset[str]
+    vector: Sequence[float]
+    embedder: str
+    may_be: Within
+
+
+def recall(bank: Bank, query: Query) -> Recalled:
+    """Return what answers a query, the best first."""
+    rules = bank.config.recall
+    weights = _weights(rules, Preset(query.preset or rules.preset))
+    question = _understood(bank, query)
+    moment = Moment(bank.now().timestamp(), query.until_cycle)
+    limit = DEFAULT_LIMIT if query.limit is None else query.limit
+    with bank.reading() as reader:
+        words, found, usual = _candidates(reader, question, max(_CANDIDATES, limit * 2))
+        found = _best(found, max(_KEPT, limit * 2))
+        placed = reader.placed(list(found))
+        found = {place: why for place, why in found.items() if _is_seen(placed.get(place), question)}
+        found, placed = _with_neighbours(reader, question, found, placed, usual)
+        found = favour(lend(found, placed), placed, question.named)
+        decay = Decay(rules.half_life_days, rules.half_life_cycles)
+        scored = weigh(found, placed, weights=weights, decay=decay, moment=moment)
+        hits = _hits(reader, query, question, scored, placed, usual)
+        waiting = reader.unembedded_count(question.embedder) if question.embedder else 0
+    return Recalled(tuple(hits), weights, words, question.embedder, waiting)
+
+
+def _understood(bank: Bank, query: Query) -> _Question:
+    """Return the question without the names of those who speak, and its vector, made outside of any view."""
+    with bank.reading() as reader:
+        named = reader.speakers(lexical.possible_names(query.text))
+        in_use = reader.embedder_in_use()
+    text = lexical.without(query.text, named) if named else query.text
+    embedder = bank.embedder_named(in_use) if in_use else None
+    vector = embedder.embed_query(text or query.text) if embedder else ()
+    return _Question(text or query.text, frozenset(named), vector, in_use if embedder else "", within(query))
+
+
+def _candidates(
+    reader: Reader, question: _Question, count: int
+) -> tuple[tuple[str, ...], dict[int, Relevance], Ordinary | None]:
+    counts: dict[str, int] = {}
+
+    def holding(word: str, at_most: int) -> int:
+        counts[word] = reader.holding(word, at_most=at_most)
+        return counts[word]
+
+    documents = reader.document_count()
+    wanted = lexical.chosen(lexical.terms(question.text), holding, documents, _budget(documents))
+    by_words = reader.search(wanted, within=question.may_be, limit=count)
+    words = {hit.place: hit.score for hit in by_words}
+    looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
+    ideal = lexical.coverage(looked_for, documents)
+    shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
+    if not question.embedder:
+        return shown, fuse(words, ideal, {}, None), None
+    near = reader.nearest(question.vector, question.embedder, within=question.may_be, limit=count)
+    cosines = {hit.place: hit.score for hit in near}
+    rest = [place for place in words if place not in cosines]
+    cosines |= reader.cosines(question.vector, question.embedder, rest)
+    usual = ordinary(reader.ordinary_cosines(question.vector, question.embedder))
+    return shown, fuse(words, ideal, cosines, usual if cosines else None), usual
+
+
+def _budget(documents: int) -> int:
+    """Return how many documents may be scored by words: all of a small bank, few of a large one."""
+    return max(4000, documents // 100)
+
+
+def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:
+    best = sorted(found, key=lambda place: (-found[place].total, place))[:count]
+    return {place: found[place] for place in best}
+
+
+def _is_seen(placed: Placed | None, question: _Question) -> bool:
+    return placed is not None and (question.may_be.with_hidden or not placed.is_hidden)
+
+
+def _with_neighbours(
+    reader: Reader,
+    question: _Question,
+    found: dict[int, Relevance],
+    placed: dict[int, Placed],
+    usual: Ordinary | None,
+) -> tuple[dict[int, Relevance], dict[int, Placed]]:
+    """Add what stands beside the best in their streams, with what it is worth by itself."""
+    if question.may_be.groups or question.may_be.has_ranges:
+        return found, placed
+    reach = max(LENT)
+    around = {
+        each.place: each
+        for place in list(found)[:_LOOKED_AROUND]
+        if placed[place].thread
+        for each in reader.neighbours(
+            placed[place].thread, placed[place].position - reach, placed[place].position + reach
+        )
+        if each.place not in found and not each.is_hidden
+    }
+    if not around:
+        return found, placed
+    near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
+    weight = next(iter(found.values())).words_weight
+    worth = fuse({}, 1.0, near, usual) if near else {}
+    added = {
+        place: replace(worth[place], total=worth[place].meaning * (1 - weight), words_weight=weight)
+        if place in worth
+        else Relevance(0.0)
+        for place in around
+    }
+    return {**found, **added}, {**placed, **around}
+
+
+def _hits(
+    reader: Reader,
+    query: Query,
+    question: _Question,
+    scored: dict[int, Score],
+    placed: dict[int, Placed],
+    usual: Ordinary | None,
+) -> list[Hit]:
+    limit = DEFAULT_LIMIT if query.limit is None else query.limit
+    ordered = order.ranked(scored)
+    later: dict[int, int] = {}
+    if question.embedder and usual is not None:
+        pairs = order.pairs_to_compare(ordered, placed)
+        likeness = reader.likeness(pairs, question.embedder)
+        ordered, later = order.amended(ordered, placed, likeness, usual.mean + _SAME_SUBJECT * usual.spread)
+    ordered, replaced = order.superseded(ordered, placed)
+    chosen = ordered[:limit]
+    wanted: dict[str, list[str]] = {}
+    for place in {*chosen, *(later.get(place, place) for place in chosen)}:
+        wanted.setdefault(placed[place].kind, []).append(placed[place].record)
+    records = {
+        (kind, record): each
+        for kind, ids in wanted.items()
+        for record, each in reader.records(kind, ids).items()
+    }
+
+    def name_of(place: int) -> str:
+        return _name(records[placed[place].kind, placed[place].record])
+
+    hits = []
+    for place in chosen:
+        each = placed[place]
+        notes = []
+        if each.superseded_by:
+            by = records.get((each.kind, each.superseded_by)) or _by_id(reader, each)
+            notes.append(f"superseded by {_name(by) if by else each.superseded_by}")
+        elif place in later and place not in replaced:
+            notes.append(f"{name_of(later[place])} says more lately on this")
+        record = records[each.kind, each.record]
+        hits.append(
+            Hit(
+                kind=each.kind,
+                id=each.record,
+                name=_name(record),
+                text=_text(record),
+                score=scored[place].total,
+                time=datetime.fromtimestamp(each.time, UTC) if each.time is not None else None,
+                why=scored[place],
+                notes=tuple(notes),
+                window=_window(reader, each, query.window) if query.window and each.thread else (),
+            )
+        )
+    return hits
+
+
+def _by_id(reader: Reader, placed: Placed) -> object | None:
+    return reader.records(placed.kind, [placed.superseded_by]).get(placed.superseded_by)
+
+
+def _window(reader: Reader, placed: Placed, reach: int) -> tuple[str, ...]:
+    around = reader.neighbours(placed.thread, placed.position - reach, placed.position + reach)
+    records = reader.records(placed.kind, [each.record for each in around])
+    return tuple(
+        f"{'>' if each.record == placed.record else ' '} {_text(records[each.record])}"
+        for each in around
+        if each.record in records
+    )
+
+
+def _name(record: object) -> str:
+    match record:
+        case Lesson():
+            return record.short_id
+        case Episode() | Event():
+            return record.id
+    return ""
+
+
+def _text(record: object) -> str:
+    match record:
+        case Lesson():
+            return f"{record.summary}: {record.rule}" if record.rule else record.summary
+        case Episode():
+            return _short(f"{record.status.value}: {record.summary or record.task}")
+        case Event():
+            who = record.role or record.agent or record.tool
+            said = record.text or " ".join(each.description for each in record.findings) or record.output
+            return _short(f"{who}: {said}" if who else said)
+    return ""
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def _weights(rules: RecallRules, preset: Preset) -> Weights:
+    choices: dict[Preset, Callable[[], Weights]] = {
+        Preset.ARCHIVIST: lambda: Weights(
+            rules.archivist_importance, rules.archivist_recency, rules.archivist_relevance
+        ),
+        Preset.GENERATIVE: lambda: Weights(
+            rules.generative_importance, rules.generative_recency, rules.generative_relevance
+        ),
+        Preset.RELEVANCE: lambda: Weights(0.0, 0.0, 1.0),
+    }
+    return choices[preset]()

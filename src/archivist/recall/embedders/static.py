@@ -1,0 +1,155 @@
+"""Embed with the bundled table: a text's vector is the sum of its words' rows, made unit length.
+
+The file, numbers little-endian: the header (magic, digest, rows, dimensions, bytes of vocabulary); for each
+row its piece's end in the vocabulary (uint32); each row's scale (float32, with the weight of the piece in
+it); the vocabulary, pieces in byte order; the rows (int8). Nothing is parsed at the start: a query reads
+the few pages that its words need, without numpy.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
+from math import sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archivist.errors import EmbedderError
+from archivist.recall.embedders.wordpiece import pieces_of, words_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BUNDLED = Path(__file__).with_name("table.bin")
+HEADER = struct.Struct("<8s8sIII")
+MAGIC = b"ARCHTAB1"
+
+# Bounds what a long-lived process keeps, and how many rows are laid out at once while summing.
+CACHED_WORDS = 100_000
+ROWS_AT_ONCE = 1024
+
+
+class StaticEmbedder:
+    """The embedder that comes with the package: no model, no download, a fast first vector."""
+
+    def __init__(self, path: Path = BUNDLED) -> None:
+        try:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            magic, digest, self._rows, self._dimensions, vocabulary = HEADER.unpack_from(self._map)
+        except (OSError, ValueError, struct.error) as error:
+            raise EmbedderError(f"the embedding table {str(path)!r} cannot be read: {error}") from error
+        self._scales_at = HEADER.size + 4 * self._rows
+        self._pieces_at = self._scales_at + 4 * self._rows
+        self._table_at = self._pieces_at + vocabulary
+        if magic != MAGIC or len(self._map) != self._table_at + self._rows * self._dimensions:
+            raise EmbedderError(f"{str(path)!r} is no embedding table", hint="install the package again")
+        self._name = f"static-{digest.hex()[:8]}"
+
+    @property
+    def name(self) -> str:
+        """Return the kind and the digest of the table: another table makes other vectors."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """Return how long its vectors are."""
+        return int(self._dimensions)
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        """Return one text's vector, without numpy; of a text without any known word, zeros."""
+        total = [0.0] * self._dimensions
+        row_of = struct.Struct(f"{self._dimensions}b")
+        for word in words_of(text):
+            for row in pieces_of(word, self._find):
+                (scale,) = struct.unpack_from("<f", self._map, self._scales_at + 4 * row)
+                values = row_of.unpack_from(self._map, self._table_at + row * self._dimensions)
+                total = [sum_ + scale * value for sum_, value in zip(total, values, strict=True)]
+        length = sqrt(sum(value * value for value in total))
+        return [value / length for value in total] if length else total
+
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row a text, many at once."""
+        return self._bulk.embed(texts)
+
+    def _find(self, piece: bytes) -> int:
+        row = bisect_left(range(self._rows), piece, key=self._piece)
+        return row if row < self._rows and self._piece(row) == piece else -1
+
+    def _piece(self, row: int) -> bytes:
+        if row:
+            start, end = struct.unpack_from("<II", self._map, HEADER.size + 4 * row - 4)
+        else:
+            start, (end,) = 0, struct.unpack_from("<I", self._map, HEADER.size)
+        return self._map[self._pieces_at + start : self._pieces_at + end]
+
+    @cached_property
+    def _bulk(self) -> _Bulk:
+        import numpy as np
+
+        scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)
+        table = np.frombuffer(self._map, np.int8, self._rows * self._dimensions, self._table_at)
+        pieces = {self._piece(row): row for row in range(self._rows)}
+        return _Bulk(table.reshape(self._rows, self._dimensions), scales, _WordRows(pieces))
+
+
+class _WordRows(dict[str, list[int]]):
+    """The rows of every word met so far; forgets all of them when they grow too many."""
+
+    def __init__(self, pieces: dict[bytes, int]) -> None:
+        super().__init__()
+        self._pieces = pieces
+
+    def __missing__(self, word: str) -> list[int]:
+        if len(self) >= CACHED_WORDS:
+            self.clear()
+        rows = self[word] = pieces_of(word, self._find)
+        return rows
+
+    def _find(self, piece: bytes) -> int:
+        return self._pieces.get(piece, -1)
+
+
+class _Bulk:
+    """Sums many texts at once: how often each text has each row, times the rows."""
+
+    def __init__(self, table: NDArray[np.int8], scales: NDArray[np.float32], words: _WordRows) -> None:
+        self._table = table
+        self._scales = scales
+        self._words = words
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self._table.shape[1]), np.float32)
+        for first, counts, rows in self._batches(texts):
+            vectors[first : first + len(counts)] = self._sums(counts, rows)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        vectors /= np.where(lengths > 0, lengths, 1)[:, None]
+        return vectors
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[int, list[int], list[int]]]:
+        rows: list[int] = []
+        ends = [0]
+        for position, text in enumerate(texts, 1):
+            rows.extend(chain.from_iterable(map(self._words.__getitem__, words_of(text))))
+            ends.append(len(rows))
+            if len(rows) >= ROWS_AT_ONCE or len(ends) > ROWS_AT_ONCE or position == len(texts):
+                yield position - len(ends) + 1, [end - start for start, end in pairwise(ends)], rows
+                rows, ends = [], [0]
+
+    def _sums(self, counts: Sequence[int], rows: Sequence[int]) -> NDArray[np.float32]:
+        import numpy as np
+
+        distinct, columns = np.unique(np.array(rows, np.intp), return_inverse=True)
+        owners = np.repeat(np.arange(len(counts)), counts)
+        cells = len(counts) * len(distinct)
+        often = np.bincount(owners * len(distinct) + columns, minlength=cells).astype(np.float32)
+        table = self._table[distinct] * self._scales[distinct, None]
+        sums: NDArray[np.float32] = often.reshape(len(counts), len(distinct)) @ table
+        return sums

@@ -1,0 +1,72 @@
+"""Cut text into words and words into vocabulary pieces, the way an uncased BERT does.
+
+Only letters and digits count: punctuation says nothing about what a text is about. A word that the
+vocabulary knows as a whole stays whole (`GitHub`); any other is cut where its case or its digits say
+so (`getUserName`, `utf8`), so that an identifier means what its parts mean, and only then into pieces.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+LONGEST_WORD = 100
+
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+# Ideographs stand alone; marks that follow a letter belong to its word until they are stripped.
+_IDEOGRAPHS = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002ceaf\U0002f800-\U0002fa1f"
+_ANY_WORD = re.compile(rf"[{_IDEOGRAPHS}]|(?:(?![_{_IDEOGRAPHS}])\w|[\u0300-\u036f])+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
+
+Find = Callable[[bytes], int]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in order and as they are written."""
+    return (_ASCII_WORD if text.isascii() else _ANY_WORD).findall(text)
+
+
+def pieces_of(word: str, find: Find) -> list[int]:
+    """Return the rows of a word's pieces; `find` answers with a piece's row, or -1.
+
+    A part with a piece that the vocabulary lacks has no rows, and neither has a word too long to be one.
+    """
+    if len(word) > LONGEST_WORD:
+        return []
+    row = find(_fold(word))
+    if row >= 0:
+        return [row]
+    return [row for part in _parts(word) for row in _longest_matches(_fold(part), find)]
+
+
+def _parts(word: str) -> Iterator[str]:
+    bare = word if word.isascii() else _strip_marks(word)
+    return (part.group() for part in _PARTS.finditer(bare))
+
+
+def _fold(word: str) -> bytes:
+    lowered = word.lower()
+    if not lowered.isascii():
+        lowered = _strip_marks(lowered)
+    return lowered.encode("utf-8", "replace")
+
+
+def _strip_marks(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
+
+
+def _longest_matches(part: bytes, find: Find) -> list[int]:
+    rows: list[int] = []
+    start = 0
+    while start < len(part):
+        lead = b"##" if start else b""
+        for end in range(len(part), start, -1):
+            row = find(lead + part[start:end])
+            if row >= 0:
+                break
+        else:
+            return []
+        rows.append(row)
+        start = end
+    return rows

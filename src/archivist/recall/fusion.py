@@ -1,0 +1,96 @@
+"""Judge the two lists of each query, and make one score of them.
+
+What the text index and the vectors say is put on scales of their own first: of the words, the share of all
+that the question tells which a document holds; of the vectors, by how many standard deviations a document
+is nearer than documents are in general. No fixed blend of the two wins everywhere, so the words weigh by how
+much of the question the best document holds, and by whether the vectors agree with the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+# Settled on several sets of different character by bench/retrieval.py.
+_WORDS_WEIGHT = 3.0
+_FULL_DEVIATIONS = 5.0
+_MOST_SHARE = 1.2
+_LOOKED_AT = 5
+# What is believed of cosines before any sample is seen, and as how many samples that counts.
+_PRIOR = (0.1, 0.12, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinary:
+    """How near any document is to a query: mean and spread of the cosine."""
+
+    mean: float
+    spread: float
+
+    def deviations(self, cosine: float) -> float:
+        """Return by how many spreads a cosine is above the mean."""
+        return (cosine - self.mean) / self.spread
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """How well one document answers, and why: both parts lie between 0 and about 1."""
+
+    total: float
+    words: float = 0.0
+    meaning: float = 0.0
+    words_weight: float = 0.0
+    cosine: float | None = None
+    speaker: float = 0.0
+    neighbours: float = 0.0
+
+
+def ordinary(sample: Sequence[float]) -> Ordinary:
+    """Return what a sample says of cosines in general, drawn towards what is usual when it is small."""
+    mean, spread, weight = _PRIOR
+    count = len(sample) + weight
+    middle = (sum(sample) + mean * weight) / count
+    squares = sum((cosine - middle) ** 2 for cosine in sample) + (spread**2) * weight
+    return Ordinary(middle, max(sqrt(squares / count), 1e-3))
+
+
+def fuse(
+    words: Mapping[int, float], ideal: float, cosines: Mapping[int, float], usual: Ordinary | None
+) -> dict[int, Relevance]:
+    """Return the relevance of every document that either list names.
+
+    `ideal` is what a document would score that held every word asked for.
+    """
+    shares = {place: min(_MOST_SHARE, score / ideal) if ideal > 0 else 0.0 for place, score in words.items()}
+    if usual is None:
+        return {place: Relevance(share / _MOST_SHARE, share, 0.0, 1.0) for place, share in shares.items()}
+    near = {place: _nearness(usual, cosine) for place, cosine in cosines.items()}
+    weight = _WORDS_WEIGHT * _agreement(shares, near)
+    return {
+        place: Relevance(
+            (weight * shares.get(place, 0.0) + near.get(place, 0.0)) / (weight + 1),
+            shares.get(place, 0.0),
+            near.get(place, 0.0),
+            weight / (weight + 1),
+            cosines.get(place),
+        )
+        for place in {**shares, **near}
+    }
+
+
+def _nearness(usual: Ordinary, cosine: float) -> float:
+    return min(2.0, max(0.0, usual.deviations(cosine) / _FULL_DEVIATIONS))
+
+
+def _agreement(shares: Mapping[int, float], near: Mapping[int, float]) -> float:
+    """Return from a half to one: how near the best by words are, compared with the nearest of all."""
+    if not shares or not near:
+        return 1.0
+    best = sorted(shares, key=lambda place: (-shares[place], place))[:_LOOKED_AT]
+    nearest = sorted(near.values(), reverse=True)[:_LOOKED_AT]
+    top = sum(nearest) / len(nearest)
+    if top <= 0:
+        return 1.0
+    theirs = sum(near.get(place, 0.0) for place in best) / len(best)
+    return 0.5 + min(1.0, theirs / top) / 2

@@ -1,0 +1,108 @@
+"""Turn what somebody asked into words for the index. Any string is a valid question.
+
+Words that say nothing are left out, and so are words that so many documents hold that they tell nothing
+apart. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is looked for
+whole, as a phrase, and by its parts. A word that nothing holds is tried as the beginning of one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from archivist.recall.keywords import STOP_WORDS
+from archivist.stores.answers import Words
+from archivist.stores.searchable import split_name
+
+_WORD = re.compile(r"[^\W_]+")
+_COMPOUND = re.compile(r"\w+(?:[-./:\\_]+\w+)+")
+_CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z]\w*")
+_ENDING = re.compile(r"['\u2019](?:s|t|d|ll|m|re|ve)\b", re.IGNORECASE)
+
+_SHORT = [
+    "a", "ain", "am", "an", "aren", "as", "at", "be", "by", "couldn", "d", "didn", "do", "doesn",
+    "don", "during", "few", "further", "get", "got", "hadn", "hasn", "haven", "having", "he", "her",
+    "here", "hers", "him", "his", "i", "if", "in", "is", "isn", "it", "ll", "m", "me", "mine", "my",
+    "myself", "no", "nor", "now", "of", "oh", "on", "or", "ours", "re", "s", "so", "t", "to", "up",
+    "us", "ve", "wasn", "we", "whom", "whose", "won", "wouldn", "yet", "yours",
+]  # fmt: skip
+SILENT = STOP_WORDS.union(_SHORT)
+
+# Enough words for any question; a pasted log is a question too.
+_MAX_WORDS = 24
+_MAX_PHRASES = 8
+_LEAST_PREFIX = 3
+# A word in more than this share of a large bank tells nothing apart.
+_COMMON_SHARE = 0.2
+_FEW_DOCUMENTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a question asks for: its telling words and its names of several parts."""
+
+    words: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...]
+
+
+def terms(text: str) -> Terms:
+    """Return the telling words of a question, in order; all of them when none tells anything."""
+    text = _ENDING.sub(" ", text)
+    phrases: dict[tuple[str, ...], None] = {}
+    for name in _COMPOUND.findall(text):
+        phrases[tuple(_WORD.findall(name.lower()))] = None
+    words = [word.lower() for word in _WORD.findall(text)]
+    for name in _CAMEL.findall(text):
+        parts = split_name(name)
+        phrases[tuple(parts)] = None
+        words += parts
+    known = dict.fromkeys(words)
+    telling = [word for word in known if word not in SILENT and not (len(word) == 1 and word.isascii())]
+    several = [phrase for phrase in phrases if len(phrase) > 1]
+    return Terms(tuple(telling or known), tuple(several))
+
+
+def chosen(asked: Terms, holding: Callable[[str, int], int], documents: int, budget: int) -> Words:
+    """Return what to look for: the rarest words first, as many as the budget of documents to score allows.
+
+    `holding` says how many documents hold a word, counting no further than its second argument.
+    """
+    cap = budget + 1
+    counts = {word: holding(word, cap) for word in asked.words[:_MAX_WORDS]}
+    unheld = [word for word in counts if not counts[word]]
+    common = documents * _COMMON_SHARE if documents > _FEW_DOCUMENTS else documents
+    words: list[str] = []
+    spent = 0
+    for word in sorted((word for word in counts if counts[word]), key=counts.__getitem__):
+        if words and (spent + counts[word] > budget or counts[word] > common):
+            break
+        words.append(word)
+        spent += counts[word]
+    return Words(
+        words=tuple(words),
+        phrases=asked.phrases[:_MAX_PHRASES],
+        prefixes=tuple(word for word in unheld if len(word) >= _LEAST_PREFIX and word.isalpha()),
+    )
+
+
+def possible_names(text: str) -> list[str]:
+    """Return the words of a question, and its pairs of words, that could be somebody's name."""
+    words = [word.casefold() for word in re.findall(r"[\w.-]*\w", _ENDING.sub("", text))][: _MAX_WORDS * 2]
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    return [*dict.fromkeys([*words, *pairs])]
+
+
+def without(text: str, names: Iterable[str]) -> str:
+    """Return a text without some names: who speaks is a field of a memory, not what it says."""
+    for name in names:
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?:['\u2019]s)?(?!\w)", " ", text, flags=re.IGNORECASE)
+    return " ".join(text.split())
+
+
+def coverage(found: Mapping[str, int], documents: int) -> float:
+    """Return how much the words that were looked for tell: the sum of their weights in the index."""
+    from math import log
+
+    return sum(max(0.0, log((documents - count + 0.5) / (count + 0.5))) for count in found.values())

@@ -1,0 +1,46 @@
+"""Let neighbours in a stream lend each other score: an answer often stands beside the words one sought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from archivist.recall.fusion import Relevance
+from archivist.stores.answers import Placed
+
+# What a neighbour lends, by its distance.
+LENT = {1: 0.3, 2: 0.15}
+# What it is worth to be said by somebody whom the question names.
+SPEAKER = 0.15
+
+
+def lend(found: Mapping[int, Relevance], placed: Mapping[int, Placed]) -> dict[int, Relevance]:
+    """Return relevances to which each document's neighbours in its stream have added a share of theirs."""
+    by_position = {
+        (each.thread, each.position): found[place].total
+        for place, each in placed.items()
+        if each.thread and place in found
+    }
+    lent = dict(found)
+    for place, each in placed.items():
+        if not each.thread or place not in found:
+            continue
+        extra = 0.0
+        for step, share in LENT.items():
+            before = by_position.get((each.thread, each.position - step), 0.0)
+            extra += share * (before + by_position.get((each.thread, each.position + step), 0.0))
+        if extra:
+            lent[place] = replace(found[place], total=found[place].total + extra, neighbours=extra)
+    return lent
+
+
+def favour(
+    found: Mapping[int, Relevance], placed: Mapping[int, Placed], named: frozenset[str]
+) -> dict[int, Relevance]:
+    """Return relevances with what those whom the question names have said raised."""
+    return {
+        place: replace(why, total=why.total + SPEAKER, speaker=SPEAKER)
+        if placed[place].speaker in named and why.total > 0
+        else why
+        for place, why in found.items()
+    }

@@ -1,0 +1,336 @@
+"""Find documents in a SQLite bank: by words through FTS5, by meaning through rows of bits."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apsw
+
+from archivist.stores.answers import Found, Placed, Unembedded, Within, Words, batched
+from archivist.stores.rows import mapping, record_of
+from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots, small_products
+
+_BATCH = 500
+# The nearest by their bits whose small integers are read, at the least; and how many halves.
+_SHORTLIST = 384
+_HALVES = 32
+# Above so many allowed documents it is quicker to scan all and see afterwards which are.
+_ALLOWED = 200_000
+# A sample of vectors tells how alike any two texts of the bank are.
+_SAMPLE = 160
+_HIDDEN = "hidden"
+
+
+class VectorCache:
+    """What a long-lived process keeps of a bank's vectors, brought up to date by their sequence number."""
+
+    def __init__(self) -> None:
+        self.embedder = 0
+        self.seq = -1
+        self.rows = BitRows(0)
+        self.sample: list[bytes] = []
+        self.allowed: dict[Any, array[int] | None] = {}
+
+    def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
+        """Read the blocks that have changed since the last look."""
+        row = db.execute("SELECT max(seq) FROM vector_changes").fetchone()
+        seq = int(row[0] or 0) if row else 0
+        if embedder != self.embedder:
+            self.embedder, self.seq, self.rows = embedder, -1, BitRows(dimensions)
+        if seq == self.seq:
+            return
+        self.rows.replace(
+            (int(block), bytes(bits))
+            for block, bits in db.execute(
+                "SELECT c.id & 0xFFFFFFFF, b.bits FROM vector_changes c JOIN vector_blocks b USING (id)"
+                " WHERE c.seq > ? AND c.id >> 32 = ?",
+                (self.seq, embedder),
+            )
+        )
+        self.seq = seq
+        self.sample = _sample(db, embedder)
+
+
+class SqliteSearch:
+    """The searching half of a reader."""
+
+    def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
+        self._db = db
+        self._cache = cache
+        self._allowed_at: tuple[int, int] = (-1, -1)
+
+    def document_count(self) -> int:
+        """Return about how many documents the index holds."""
+        return int(self._first("SELECT max(id) FROM documents") or 0)
+
+    def holding(self, word: str, *, at_most: int) -> int:
+        """Return how many documents hold a word, counting no further than asked."""
+        return int(
+            self._first(
+                "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)",
+                f"text : {_quoted(word)}",
+                at_most,
+            )
+        )
+
+    def speakers(self, names: Sequence[str]) -> set[str]:
+        """Return which of the names are those of somebody who speaks in the bank."""
+        found: set[str] = set()
+        for batch in batched(list(names), _BATCH):
+            marks = ", ".join("?" * len(batch))
+            rows = self._db.execute(f"SELECT name FROM speakers WHERE name IN ({marks})", tuple(batch))
+            found |= {str(name) for (name,) in rows}
+        return found
+
+    def search(self, words: Words, *, within: Within, limit: int) -> list[Found]:
+        """Return the best documents that hold any of the words, of those that may be found."""
+        if not words:
+            return []
+        match = f"text : ({_any_of(words)})"
+        scope = _scope(within)
+        if scope:
+            match = f"({match}) AND scope : ({scope})"
+        if not within.with_hidden:
+            match = f"({match}) NOT scope : {_HIDDEN}"
+        ranges, values = _ranges(within)
+        joined = f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""
+        rows = self._db.execute(
+            f"SELECT search.rowid, bm25(search, 1.0, 0.0) AS rank FROM search{joined}"
+            " WHERE search MATCH ? ORDER BY rank LIMIT ?",
+            (*values, match, limit),
+        )
+        # Equal scores in the order of their places, so that the same question has the same answer.
+        hits = [Found(place, -rank) for place, rank in rows]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.place))
+
+    def nearest(self, query: Sequence[float], embedder: str, *, within: Within, limit: int) -> list[Found]:
+        """Return the documents whose vectors are nearest, with the cosine: bits, small integers, halves."""
+        known = self._embedder(embedder)
+        if known is None or not any(query):
+            return []
+        self._cache.refresh(self._db, *known)
+        allowed = self._allowed(within)
+        shortlist = max(_SHORTLIST, limit * 2)
+        places = self._cache.rows.nearest(query, shortlist, allowed)
+        if allowed is None and (within.groups or within.has_ranges):
+            places = self._permitted(places, within)
+        scores = self.cosines(query, embedder, places)
+        best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
+        halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
+        for place, score in zip(halves, half_dots(query, list(halves.values())), strict=True):
+            scores[place] = score
+        best.sort(key=lambda place: (-scores[place], place))
+        return [Found(place, scores[place]) for place in best[:limit]]
+
+    def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
+        """Return the cosine of each of these documents that has a vector."""
+        known = self._embedder(embedder)
+        if known is None or not any(query):
+            return {}
+        rows = self._rows_of("vector_rows", known[0], places)
+        return dict(zip(rows, small_dots(query, list(rows.values())), strict=True))
+
+    def likeness(self, pairs: Sequence[tuple[int, int]], embedder: str) -> dict[tuple[int, int], float]:
+        """Return how alike the vectors of each pair of documents are."""
+        known = self._embedder(embedder)
+        if known is None:
+            return {}
+        rows = self._rows_of("vector_rows", known[0], list({place for pair in pairs for place in pair}))
+        whole = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
+        return dict(zip(whole, small_products([(rows[a], rows[b]) for a, b in whole]), strict=True))
+
+    def ordinary_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
+        """Return the cosines of a sample of documents: how alike this query is to anything at all."""
+        known = self._embedder(embedder)
+        if known is None or not any(query):
+            return []
+        self._cache.refresh(self._db, *known)
+        return small_dots(query, self._cache.sample)
+
+    def placed(self, places: Sequence[int]) -> dict[int, Placed]:
+        """Return what the index knows of these documents."""
+        found = {}
+        for batch in batched(list(places), _BATCH):
+            marks = ", ".join("?" * len(batch))
+            rows: Iterable[Any] = self._db.execute(f"{_PLACED} WHERE id IN ({marks})", tuple(batch))
+            for row in rows:
+                found[row[0]] = Placed(*row)
+        return found
+
+    def neighbours(self, thread: str, first: int, last: int) -> list[Placed]:
+        """Return the documents of a thread between two positions, in order."""
+        rows: Iterable[Any] = self._db.execute(
+            f"{_PLACED} WHERE thread = ? AND thread <> '' AND position BETWEEN ? AND ? ORDER BY position",
+            (thread, first, last),
+        )
+        return [Placed(*row) for row in rows]
+
+    def place_of(self, kind: str, record: str) -> int | None:
+        """Return a record's place in the index."""
+        sql = "SELECT id FROM documents WHERE kind = ? AND record = ?"
+        row = self._db.execute(sql, (kind, record)).fetchone()
+        return int(row[0]) if row else None
+
+    def embedder_in_use(self) -> str:
+        """Return the embedder whose vectors are searched, or an empty text while there is none."""
+        return str(self._first("SELECT name FROM embedders WHERE is_used") or "")
+
+    def unembedded(self, embedder: str, *, limit: int) -> list[Unembedded]:
+        """Return documents that have no vector of this embedder, with what is to be embedded."""
+        from archivist.stores.searchable import document
+
+        known = self._embedder(embedder)
+        mine = known[0] if known else 0
+        rows: list[Any] = self._db.execute(
+            "SELECT id, revision, kind, record FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
+            " UNION ALL SELECT id, revision, kind, record FROM documents WHERE embedder > ? LIMIT ?",
+            (max(mine, 1), mine, limit),
+        ).fetchall()
+        waiting = []
+        for kind in {str(row[2]) for row in rows}:
+            places = {record: (place, revision) for place, revision, of, record in rows if of == kind}
+            for each in self._records(kind, list(places)):
+                made = document(each)
+                place, revision = places[each.id]
+                waiting.append(Unembedded(place, revision, made.spoken if made else ""))
+        return waiting
+
+    def unembedded_count(self, embedder: str) -> int:
+        """Return how many documents have no vector of this embedder."""
+        known = self._embedder(embedder)
+        all_of_them = int(self._first("SELECT count(*) FROM documents WHERE embedder >= 0"))
+        if known is None:
+            return all_of_them
+        sql = "SELECT count(*) FROM documents WHERE embedder = ?"
+        return all_of_them - int(self._first(sql, known[0]))
+
+    def records(self, kind: str, ids: Sequence[str]) -> dict[str, Any]:
+        """Return records of one kind by their ids."""
+        return {each.id: each for each in self._records(kind, ids)}
+
+    def _records(self, kind: str, ids: Sequence[str]) -> Iterator[Any]:
+        how = mapping(record_of(kind))
+        for batch in batched(list(ids), _BATCH):
+            marks = ", ".join("?" * len(batch))
+            sql = f"SELECT {', '.join(how.columns)} FROM {how.table} WHERE id IN ({marks})"
+            for row in self._db.execute(sql, tuple(batch)):
+                yield how.to_record(row)
+
+    def _embedder(self, name: str) -> tuple[int, int] | None:
+        row = self._db.execute("SELECT id, dimensions FROM embedders WHERE name = ?", (name,)).fetchone()
+        return (int(row[0]), int(row[1])) if row else None
+
+    def _rows_of(self, table: str, embedder: int, places: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        base = embedder << 32
+        for batch in batched(list(places), _BATCH):
+            sql = f"SELECT id - ?, row FROM {table} WHERE id IN ({', '.join('?' * len(batch))})"
+            values = (base, *(base + place for place in batch))
+            for place, row in self._db.execute(sql, values):
+                found[int(place)] = row
+        return found
+
+    def _allowed(self, within: Within) -> Sequence[int] | None:
+        """Return the places that may be found, or None for all, or for too many to name."""
+        if not within.groups and not within.has_ranges:
+            return None
+        at = (self._db.data_version(), self._db.total_changes())
+        if at != self._allowed_at:
+            self._cache.allowed.clear()
+            self._allowed_at = at
+        if within not in self._cache.allowed:
+            self._cache.allowed[within] = self._list_allowed(within)
+        return self._cache.allowed[within]
+
+    def _list_allowed(self, within: Within) -> array[int] | None:
+        scope = _scope(within)
+        ranges, values = _ranges(within)
+        if scope:
+            joined = f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""
+            sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
+            values = [*values, f"scope : ({scope})"]
+        else:
+            sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
+        found = array("q", [place for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))])
+        return None if len(found) > _ALLOWED else array("q", sorted(found))
+
+    def _permitted(self, places: Sequence[int], within: Within) -> list[int]:
+        scope = _scope(within)
+        ranges, values = _ranges(within)
+        conditions = [ranges] if ranges else []
+        if scope:
+            conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
+            values.append(f"scope : ({scope})")
+        found: set[int] = set()
+        for batch in batched(list(places), _BATCH):
+            marks = ", ".join("?" * len(batch))
+            sql = f"SELECT d.id FROM documents d WHERE d.id IN ({marks}) AND {' AND '.join(conditions)}"
+            found |= {int(place) for (place,) in self._db.execute(sql, (*batch, *values))}
+        return [place for place in places if place in found]
+
+    def _first(self, sql: str, *values: Any) -> Any:
+        row = self._db.execute(sql, values).fetchone()
+        return row[0] if row else 0
+
+
+_PLACED = (
+    "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden"
+    " FROM documents"
+)
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""').replace("\x00", " ") + '"'
+
+
+def _any_of(words: Words) -> str:
+    parts = [_quoted(word) for word in words.words]
+    parts += [_quoted(" ".join(phrase)) for phrase in words.phrases]
+    parts += [f"{_quoted(prefix)} *" for prefix in words.prefixes]
+    return " OR ".join(parts)
+
+
+def _scope(within: Within) -> str:
+    return " AND ".join(f"({' OR '.join(group)})" for group in within.groups)
+
+
+def _ranges(within: Within) -> tuple[str, list[Any]]:
+    tests = {
+        "d.time >= ?": within.since.timestamp() if within.since else None,
+        "d.time <= ?": within.until.timestamp() if within.until else None,
+        "d.cycle >= ?": within.since_cycle,
+        "d.cycle <= ?": within.until_cycle,
+        "d.importance >= ?": within.min_importance or None,
+    }
+    given = {test: value for test, value in tests.items() if value is not None}
+    return " AND ".join(given), list(given.values())
+
+
+def _sample(db: apsw.Connection, embedder: int) -> list[bytes]:
+    """Return vectors from all over the bank, the same ones each time."""
+    base = embedder << 32
+    row = db.execute(
+        "SELECT min(id), max(id) FROM vector_rows WHERE id BETWEEN ? AND ?", (base, base + 0xFFFFFFFF)
+    ).fetchone()
+    if row is None or row[0] is None:
+        return []
+    first, last = int(row[0]), int(row[1])
+    if last - first < _SAMPLE * 2:
+        rows = db.execute(
+            "SELECT row FROM vector_rows WHERE id BETWEEN ? AND ? LIMIT ?", (first, last, _SAMPLE)
+        )
+        return [bytes(each) for (each,) in rows]
+    found = []
+    for step in range(_SAMPLE):
+        at = first + (last - first) * step // _SAMPLE
+        row = db.execute("SELECT row FROM vector_rows WHERE id >= ? ORDER BY id LIMIT 1", (at,)).fetchone()
+        if row:
+            found.append(bytes(row[0]))
+    return found
+
+
+def block_of(embedder: int, place: int) -> tuple[int, int]:
+    """Return the id of the block that holds a place's bits, and the row within it."""
+    return (embedder << 32) + place // BLOCK, place % BLOCK
