@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from archivist.brief.selection import Told
     from archivist.desks.capturing import Captured, Known
     from archivist.desks.embedding import Progress
+    from archivist.desks.health import Check
     from archivist.desks.recalling import Recalled
     from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
@@ -431,6 +432,13 @@ class Bank:
 
         return embedding.embed_waiting(self, limit=limit)
 
+    def unembedded(self) -> int:
+        """Return how many texts wait for their vector."""
+        if self.embedder is None:
+            return 0
+        with self.reading() as reader:
+            return reader.unembedded_count(self.embedder.name)
+
     def embed_in_background(self) -> tuple[Thread, Signal]:
         """Make the missing vectors in a thread; setting the signal ends it after the batch at hand."""
         from archivist.desks import embedding
@@ -476,6 +484,12 @@ class Bank:
                 "briefs": reader.count(Brief),
                 "verdicts": reader.count(Verdict),
             }
+
+    def health(self) -> list[Check]:
+        """Return what is well with the bank and what is not."""
+        from archivist.desks import health
+
+        return health.checks(self)
 
     def lesson_names(self) -> dict[str, tuple[str, str]]:
         """Return the short id and the words of every lesson by its global id."""

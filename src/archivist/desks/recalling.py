@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import mul
 from typing import TYPE_CHECKING
 
 from archivist.recall import lexical, order
@@ -26,9 +27,9 @@ _CANDIDATES = 120
 _KEPT = 80
 # Of so many of the best the neighbours in their streams are looked at.
 _LOOKED_AROUND = 16
-# By so many spreads two texts must be nearer than any two are, to speak of the same subject.
-_SAME_SUBJECT = 3.0
 _SHOWN = 400
+# So few texts without a vector are embedded while one waits for the answer.
+_FRESH = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class _Question:
     vector: Sequence[float]
     embedder: str
     may_be: Within
+    embed: Callable[[str], Sequence[float]] | None = None
 
 
 def recall(bank: Bank, query: Query) -> Recalled:
@@ -95,9 +97,17 @@ def _understood(bank: Bank, query: Query) -> _Question:
         named = reader.speakers(lexical.possible_names(query.text))
         in_use = reader.embedder_in_use()
     text = lexical.without(query.text, named) if named else query.text
-    embedder = bank.embedder_named(in_use) if in_use else None
+    # A bank without any vector yet is asked with the embedder that will make them.
+    embedder = bank.embedder if not in_use else bank.embedder_named(in_use)
     vector = embedder.embed_query(text or query.text) if embedder else ()
-    return _Question(text or query.text, frozenset(named), vector, in_use if embedder else "", within(query))
+    return _Question(
+        text or query.text,
+        frozenset(named),
+        vector,
+        embedder.name if embedder else "",
+        within(query),
+        embedder.embed_query if embedder else None,
+    )
 
 
 def _candidates(
@@ -110,7 +120,7 @@ def _candidates(
         return counts[word]
 
     documents = reader.document_count()
-    wanted = lexical.chosen(lexical.terms(question.text), holding, documents, _budget(documents))
+    wanted = lexical.chosen(lexical.terms(question.text), holding, _budget(documents))
     by_words = reader.search(wanted, within=question.may_be, limit=count)
     words = {hit.place: hit.score for hit in by_words}
     looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
@@ -122,13 +132,30 @@ def _candidates(
     cosines = {hit.place: hit.score for hit in near}
     rest = [place for place in words if place not in cosines]
     cosines |= reader.cosines(question.vector, question.embedder, rest)
+    cosines |= _fresh(reader, question, words)
     usual = ordinary(reader.ordinary_cosines(question.vector, question.embedder))
     return shown, fuse(words, ideal, cosines, usual if cosines else None), usual
 
 
+def _fresh(reader: Reader, question: _Question, words: Collection[int]) -> dict[int, float]:
+    """Return the cosines of texts that were written a moment ago and have no vector yet, when they are few.
+
+    Those that the words did not find are left out when a filter stands: they may not be what it lets through.
+    """
+    waiting = reader.unembedded(question.embedder, limit=_FRESH + 1)
+    if not waiting or len(waiting) > _FRESH or question.embed is None:
+        return {}
+    is_filtered = bool(question.may_be.groups) or question.may_be.has_ranges
+    return {
+        each.place: sum(map(mul, question.vector, question.embed(each.text)))
+        for each in waiting
+        if not is_filtered or each.place in words
+    }
+
+
 def _budget(documents: int) -> int:
     """Return how many documents may be scored by words: all of a small bank, few of a large one."""
-    return max(4000, documents // 100)
+    return max(5_000, documents // 50)
 
 
 def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:
@@ -150,14 +177,16 @@ def _with_neighbours(
     """Add what stands beside the best in their streams, with what it is worth by itself."""
     if question.may_be.groups or question.may_be.has_ranges:
         return found, placed
-    reach = max(LENT)
-    around = {
-        each.place: each
+    steps = [step * side for step in LENT for side in (-1, 1)]
+    wanted = [
+        (placed[place].thread, placed[place].position + step)
         for place in list(found)[:_LOOKED_AROUND]
         if placed[place].thread
-        for each in reader.neighbours(
-            placed[place].thread, placed[place].position - reach, placed[place].position + reach
-        )
+        for step in steps
+    ]
+    around = {
+        each.place: each
+        for each in reader.at_positions(wanted)
         if each.place not in found and not each.is_hidden
     }
     if not around:
@@ -166,7 +195,7 @@ def _with_neighbours(
     weight = next(iter(found.values())).words_weight
     worth = fuse({}, 1.0, near, usual) if near else {}
     added = {
-        place: replace(worth[place], total=worth[place].meaning * (1 - weight), words_weight=weight)
+        place: worth[place]._replace(total=worth[place].meaning * (1 - weight), words_weight=weight)
         if place in worth
         else Relevance(0.0)
         for place in around
@@ -183,36 +212,19 @@ def _hits(
     usual: Ordinary | None,
 ) -> list[Hit]:
     limit = DEFAULT_LIMIT if query.limit is None else query.limit
-    ordered = order.ranked(scored)
-    later: dict[int, int] = {}
-    if question.embedder and usual is not None:
-        pairs = order.pairs_to_compare(ordered, placed)
-        likeness = reader.likeness(pairs, question.embedder)
-        ordered, later = order.amended(ordered, placed, likeness, usual.mean + _SAME_SUBJECT * usual.spread)
-    ordered, replaced = order.superseded(ordered, placed)
-    chosen = ordered[:limit]
-    wanted: dict[str, list[str]] = {}
-    for place in {*chosen, *(later.get(place, place) for place in chosen)}:
-        wanted.setdefault(placed[place].kind, []).append(placed[place].record)
-    records = {
-        (kind, record): each
-        for kind, ids in wanted.items()
-        for record, each in reader.records(kind, ids).items()
-    }
-
-    def name_of(place: int) -> str:
-        return _name(records[placed[place].kind, placed[place].record])
-
+    ordered = order.superseded(order.ranked(scored), placed)
+    records = _records(reader, placed, ordered[: max(limit, order.COMPARED)])
+    ordered, later = _with_later_words_first(reader, question, ordered, scored, placed, records, usual)
     hits = []
-    for place in chosen:
+    for place in ordered[:limit]:
         each = placed[place]
+        record = records.get(place) or _records(reader, placed, [place])[place]
         notes = []
         if each.superseded_by:
-            by = records.get((each.kind, each.superseded_by)) or _by_id(reader, each)
+            by = reader.records(each.kind, [each.superseded_by]).get(each.superseded_by)
             notes.append(f"superseded by {_name(by) if by else each.superseded_by}")
-        elif place in later and place not in replaced:
-            notes.append(f"{name_of(later[place])} says more lately on this")
-        record = records[each.kind, each.record]
+        elif place in later:
+            notes.append(f"{_name(records[later[place]])} speaks of this later")
         hits.append(
             Hit(
                 kind=each.kind,
@@ -229,8 +241,40 @@ def _hits(
     return hits
 
 
-def _by_id(reader: Reader, placed: Placed) -> object | None:
-    return reader.records(placed.kind, [placed.superseded_by]).get(placed.superseded_by)
+def _records(reader: Reader, placed: dict[int, Placed], places: Sequence[int]) -> dict[int, object]:
+    """Return the records of these documents by their places."""
+    wanted: dict[str, dict[str, int]] = {}
+    for place in places:
+        wanted.setdefault(placed[place].kind, {})[placed[place].record] = place
+    return {
+        ids[record]: each
+        for kind, ids in wanted.items()
+        for record, each in reader.records(kind, list(ids)).items()
+    }
+
+
+def _with_later_words_first(
+    reader: Reader,
+    question: _Question,
+    ordered: list[int],
+    scored: dict[int, Score],
+    placed: dict[int, Placed],
+    records: dict[int, object],
+    usual: Ordinary | None,
+) -> tuple[list[int], dict[int, int]]:
+    pairs = order.pairs_to_compare(ordered, placed)
+    if not pairs:
+        return ordered, {}
+    alike = reader.likeness(pairs, question.embedder) if question.embedder else {}
+    spreads = {pair: usual.deviations(alike[pair]) if usual and pair in alike else 0.0 for pair in pairs}
+    said = {place: _said(record) for place, record in records.items()}
+    return order.amended(ordered, scored, said, spreads, question.text)
+
+
+def _said(record: object) -> order.Said:
+    if isinstance(record, Lesson):
+        return order.Said(_text(record), record.repo)
+    return order.Said(_text(record))
 
 
 def _window(reader: Reader, placed: Placed, reach: int) -> tuple[str, ...]:

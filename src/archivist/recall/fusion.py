@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 # Settled on several sets of different character by bench/retrieval.py.
 _WORDS_WEIGHT = 3.0
@@ -33,9 +34,11 @@ class Ordinary:
         return (cosine - self.mean) / self.spread
 
 
-@dataclass(frozen=True, slots=True)
-class Relevance:
-    """How well one document answers, and why: both parts lie between 0 and about 1."""
+class Relevance(NamedTuple):
+    """How well one document answers, and why: both parts lie between 0 and about 1.
+
+    A tuple, for hundreds of them are made for every question.
+    """
 
     total: float
     words: float = 0.0
@@ -44,6 +47,7 @@ class Relevance:
     cosine: float | None = None
     speaker: float = 0.0
     neighbours: float = 0.0
+    standing: float = 1.0
 
 
 def ordinary(sample: Sequence[float]) -> Ordinary:
@@ -62,25 +66,22 @@ def fuse(
 
     `ideal` is what a document would score that held every word asked for.
     """
-    shares = {place: min(_MOST_SHARE, score / ideal) if ideal > 0 else 0.0 for place, score in words.items()}
+    top = max(words.values(), default=0.0)
+    # A short text that says a word twice scores above the ideal; what it holds is still no more than all.
+    unit = max(ideal, top / _MOST_SHARE) or 1.0
+    shares = {place: score / unit for place, score in words.items()}
     if usual is None:
-        return {place: Relevance(share / _MOST_SHARE, share, 0.0, 1.0) for place, share in shares.items()}
-    near = {place: _nearness(usual, cosine) for place, cosine in cosines.items()}
+        return {place: Relevance(share, share, 0.0, 1.0) for place, share in shares.items()}
+    mean, unit_spread = usual.mean, usual.spread * _FULL_DEVIATIONS
+    near = {place: min(2.0, max(0.0, (cosine - mean) / unit_spread)) for place, cosine in cosines.items()}
     weight = _WORDS_WEIGHT * _agreement(shares, near)
-    return {
-        place: Relevance(
-            (weight * shares.get(place, 0.0) + near.get(place, 0.0)) / (weight + 1),
-            shares.get(place, 0.0),
-            near.get(place, 0.0),
-            weight / (weight + 1),
-            cosines.get(place),
-        )
-        for place in {**shares, **near}
-    }
-
-
-def _nearness(usual: Ordinary, cosine: float) -> float:
-    return min(2.0, max(0.0, usual.deviations(cosine) / _FULL_DEVIATIONS))
+    of_words, of_meaning = weight / (weight + 1), 1 / (weight + 1)
+    found = {}
+    for place in {**shares, **near}:
+        held, nearness = shares.get(place, 0.0), near.get(place, 0.0)
+        total = of_words * held + of_meaning * nearness
+        found[place] = Relevance(total, held, nearness, of_words, cosines.get(place))
+    return found
 
 
 def _agreement(shares: Mapping[int, float], near: Mapping[int, float]) -> float:

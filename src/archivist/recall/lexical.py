@@ -1,8 +1,8 @@
 """Turn what somebody asked into words for the index. Any string is a valid question.
 
-Words that say nothing are left out, and so are words that so many documents hold that they tell nothing
-apart. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is looked for
-whole, as a phrase, and by its parts. A word that nothing holds is tried as the beginning of one.
+Words that say nothing are left out, and in a large bank those that most documents hold: they cost the most
+and tell the least. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is
+looked for whole, as a phrase, and by its parts. A word that nothing holds is tried as the beginning of one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ SILENT = STOP_WORDS.union(_SHORT)
 _MAX_WORDS = 24
 _MAX_PHRASES = 8
 _LEAST_PREFIX = 3
-# A word in more than this share of a large bank tells nothing apart.
-_COMMON_SHARE = 0.2
-_FEW_DOCUMENTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ def terms(text: str) -> Terms:
     return Terms(tuple(telling or known), tuple(several))
 
 
-def chosen(asked: Terms, holding: Callable[[str, int], int], documents: int, budget: int) -> Words:
+def chosen(asked: Terms, holding: Callable[[str, int], int], budget: int) -> Words:
     """Return what to look for: the rarest words first, as many as the budget of documents to score allows.
 
     `holding` says how many documents hold a word, counting no further than its second argument.
@@ -72,11 +69,10 @@ def chosen(asked: Terms, holding: Callable[[str, int], int], documents: int, bud
     cap = budget + 1
     counts = {word: holding(word, cap) for word in asked.words[:_MAX_WORDS]}
     unheld = [word for word in counts if not counts[word]]
-    common = documents * _COMMON_SHARE if documents > _FEW_DOCUMENTS else documents
     words: list[str] = []
     spent = 0
     for word in sorted((word for word in counts if counts[word]), key=counts.__getitem__):
-        if words and (spent + counts[word] > budget or counts[word] > common):
+        if words and spent + counts[word] > budget:
             break
         words.append(word)
         spent += counts[word]

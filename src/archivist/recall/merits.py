@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from archivist.recall.fusion import Relevance
 from archivist.stores.answers import Placed
@@ -45,8 +46,7 @@ class Moment:
     cycle: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """A document's score and each part of it, before its weight."""
 
     total: float
@@ -73,9 +73,13 @@ def weigh(
     decay: Decay,
     moment: Moment,
 ) -> dict[int, Score]:
-    """Return every document's score; relevance is scaled so that the best has 1 and the worst 0."""
+    """Return every document's score.
+
+    Beside other merits relevance is scaled so that the best has 1 and the worst 0; alone it stays as it is.
+    """
     totals = [why.total for why in found.values()]
-    low, high = (min(totals), max(totals)) if totals else (0.0, 0.0)
+    is_alone = not weights.importance and not weights.recency
+    low, high = (0.0, 1.0) if is_alone or not totals else (min(totals), max(totals))
     scored = {}
     for place, why in found.items():
         relevance = (why.total - low) / (high - low) if high > low else 1.0

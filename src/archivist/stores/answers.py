@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,14 @@ class Within:
         return self.min_importance > 0 or any(end is not None for end in ends)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One answer of an index: the document's place in it, and a score of which higher is better."""
 
     place: int
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """What the index knows of a document without its record; its time in seconds since the epoch."""
 
     place: int
@@ -61,7 +59,7 @@ class Placed:
     thread: str
     position: int
     superseded_by: str
-    is_hidden: bool
+    is_hidden: int
 
 
 @dataclass(frozen=True, slots=True)

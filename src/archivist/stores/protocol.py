@@ -84,6 +84,10 @@ class Reader(Protocol):
         """Return the documents of a thread between two positions, in order."""
         ...
 
+    def at_positions(self, positions: Sequence[tuple[str, int]]) -> list[Placed]:
+        """Return the documents that stand at these positions of these threads."""
+        ...
+
     def place_of(self, kind: str, record: str) -> int | None:
         """Return a record's place in the index."""
         ...

@@ -14,7 +14,7 @@ from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots, smal
 
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
-_SHORTLIST = 384
+_SHORTLIST = 640
 _HALVES = 32
 # Above so many allowed documents it is quicker to scan all and see afterwards which are.
 _ALLOWED = 200_000
@@ -167,6 +167,18 @@ class SqliteSearch:
         )
         return [Placed(*row) for row in rows]
 
+    def at_positions(self, positions: Sequence[tuple[str, int]]) -> list[Placed]:
+        """Return the documents that stand at these positions of these threads."""
+        found = []
+        for batch in batched(list(dict.fromkeys(positions)), _BATCH // 2):
+            marks = ", ".join(["(?, ?)"] * len(batch))
+            rows: Iterable[Any] = self._db.execute(
+                f"{_PLACED} WHERE (thread, position) IN (VALUES {marks}) AND thread <> ''",
+                [value for pair in batch for value in pair],
+            )
+            found += [Placed(*row) for row in rows]
+        return found
+
     def place_of(self, kind: str, record: str) -> int | None:
         """Return a record's place in the index."""
         sql = "SELECT id FROM documents WHERE kind = ? AND record = ?"
@@ -200,11 +212,9 @@ class SqliteSearch:
     def unembedded_count(self, embedder: str) -> int:
         """Return how many documents have no vector of this embedder."""
         known = self._embedder(embedder)
-        all_of_them = int(self._first("SELECT count(*) FROM documents WHERE embedder >= 0"))
-        if known is None:
-            return all_of_them
-        sql = "SELECT count(*) FROM documents WHERE embedder = ?"
-        return all_of_them - int(self._first(sql, known[0]))
+        mine = known[0] if known else 0
+        sql = "SELECT count(*) FROM documents WHERE embedder BETWEEN ? AND ?"
+        return int(self._first(sql, 0, max(mine, 1) - 1)) + int(self._first(sql, max(mine, 0) + 1, 1 << 31))
 
     def records(self, kind: str, ids: Sequence[str]) -> dict[str, Any]:
         """Return records of one kind by their ids."""

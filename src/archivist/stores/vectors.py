@@ -161,7 +161,7 @@ class BitRows:
         total = np.bitwise_count(planes[0] ^ words[0]).astype(np.uint8 if self.width <= 32 else np.uint16)
         for plane, word in zip(planes[1:], words[1:], strict=True):
             total += np.bitwise_count(plane ^ word)
-        near = _fewest(np, total, min(len(total), count * 8))
+        near = _fewest(np, total, min(len(total), max(count * 10, len(total) // 64)))
         bits = np.unpackbits(planes[:, near].T.copy().view(np.uint8), axis=1, bitorder="little")
         scores = bits.astype(np.float32) @ wide
         best = np.argsort(-scores, kind="stable")[:count]

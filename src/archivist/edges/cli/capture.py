@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     count,
@@ -18,6 +18,7 @@ from archivist.edges.cli.output import (
     note,
     print_json,
     print_table,
+    progress,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.words import EpisodeStatus
@@ -82,13 +83,13 @@ def capture(
     taken: list[Captured] = []
     refused: list[str] = []
     paths = list(_paths(files))
-    with session.bank() as bank, _bar(len(paths), "capture") as advance:
+    with session.bank() as bank, progress(len(paths), "capture") as advance:
         for path in paths:
             try:
                 taken.append(bank.capture_file(path, format_name=format_name, known=known))
             except InputError as error:
                 refused.append(f"{path}: {error.message}")
-            advance()
+            advance(1)
     if refused and not taken:
         for reason in refused[1:_SHOWN]:
             note(f"archivist: {reason}")
@@ -134,6 +135,7 @@ def reflect(
                     failed.append(result)
                 else:
                     done.append(result)
+        embed(bank)
         if as_json:
             print_json(_reflected(bank, done, failed))
         elif done:
@@ -147,30 +149,18 @@ def reflect(
 
 def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | Outcome]:
     if days is None:
-        with _bar(len(bank.waiting()), "reflect") as advance:
+        with progress(len(bank.waiting()), "reflect") as advance:
             for result in bank.reflect_waiting(scenario=why):
                 yield result
-                advance()
+                advance(1)
         return
     from archivist.reflect.trigger import Scenario
 
     runs = bank.recent_runs(days)
-    with _bar(len(runs), "reflect") as advance:
+    with progress(len(runs), "reflect") as advance:
         for name in runs:
             yield bank.reflect(name, scenario=why or Scenario.BATCH)
-            advance()
-
-
-@contextmanager
-def _bar(length: int, label: str) -> Iterator[Callable[[], None]]:
-    """Show progress on a terminal and nothing elsewhere; the function given moves it one step on."""
-    import sys
-
-    if not sys.stderr.isatty() or length < 2:
-        yield lambda: None
-        return
-    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
-        yield lambda: bar.update(1)
+            advance(1)
 
 
 def _paths(files: Iterable[Path]) -> Iterator[Path]:

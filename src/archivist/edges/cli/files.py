@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import count, global_option, json_option, note, print_json, report_problems
 from archivist.edges.cli.session import Session
 
@@ -48,6 +49,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
     """
     with session.bank(is_global=is_global) as bank:
         taken = bank.import_files(_files(paths), is_strict=strict)
+        embed(bank)
     if as_json:
         print_json(
             {

@@ -39,6 +39,7 @@ COMMANDS = {
     "status": ("banks:status", "Say what the bank holds."),
     "run": ("runs:run", "Start and finish a run: the two calls that an orchestrator makes."),
     "brief": ("brief:brief", "Print what a new run should know."),
+    "recall": ("recall:recall", "Find what the bank knows."),
     "lessons": ("lessons:lessons", "List, show, add, edit and forget lessons."),
     "capture": ("capture:capture", "Take the logs of agents in."),
     "reflect": ("capture:reflect", "Learn from captured runs."),
@@ -51,6 +52,7 @@ COMMANDS = {
     "share": ("files:share", "Bring the bank and a folder kept in git together."),
     "undo": ("banks:undo", "Take the last change of a record back."),
     "verify": ("banks:verify", "Check the ledger and every record against it."),
+    "doctor": ("doctor:doctor", "Check the bank, and build its index anew."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
 

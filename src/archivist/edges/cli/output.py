@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 
 import click
@@ -40,6 +41,16 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
         last = row[-1] if room < 10 or len(row[-1]) <= room else row[-1][: room - 1] + "…"
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         click.echo("  ".join([*cells, last]).rstrip())
+
+
+@contextmanager
+def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
+    """Show progress on a terminal and nothing elsewhere; the function given moves it so many steps on."""
+    if not sys.stderr.isatty() or length < 2:
+        yield lambda _steps: None
+        return
+    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
+        yield bar.update
 
 
 def note(text: str) -> None:

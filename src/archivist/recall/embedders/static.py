@@ -11,9 +11,9 @@ from __future__ import annotations
 import mmap
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,9 +29,10 @@ BUNDLED = Path(__file__).with_name("table.bin")
 HEADER = struct.Struct("<8s8sIII")
 MAGIC = b"ARCHTAB1"
 
-# Bounds what a long-lived process keeps, and how many rows are laid out at once while summing.
+# What a long-lived process keeps at most; how many rows are worth laying out, and how many at most.
 CACHED_WORDS = 100_000
 ROWS_AT_ONCE = 1024
+BLOCK = 16_384
 
 
 class StaticEmbedder:
@@ -116,7 +117,7 @@ class _WordRows(dict[str, list[int]]):
 
 
 class _Bulk:
-    """Sums many texts at once: how often each text has each row, times the rows."""
+    """Sums many texts: the scales of a text's rows, times the rows."""
 
     def __init__(self, table: NDArray[np.int8], scales: NDArray[np.float32], words: _WordRows) -> None:
         self._table = table
@@ -127,29 +128,26 @@ class _Bulk:
         import numpy as np
 
         vectors = np.zeros((len(texts), self._table.shape[1]), np.float32)
-        for first, counts, rows in self._batches(texts):
-            vectors[first : first + len(counts)] = self._sums(counts, rows)
+        rows: list[int] = []
+        cuts: list[tuple[int, int, int]] = []
+        for owner, text in enumerate(texts):
+            start = len(rows)
+            rows.extend(chain.from_iterable(map(self._words.__getitem__, words_of(text))))
+            cuts.append((owner, start, len(rows)))
+            if len(rows) >= ROWS_AT_ONCE or owner + 1 == len(texts):
+                self._add(vectors, np.array(rows, np.intp), cuts)
+                rows, cuts = [], []
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         vectors /= np.where(lengths > 0, lengths, 1)[:, None]
         return vectors
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[int, list[int], list[int]]]:
-        rows: list[int] = []
-        ends = [0]
-        for position, text in enumerate(texts, 1):
-            rows.extend(chain.from_iterable(map(self._words.__getitem__, words_of(text))))
-            ends.append(len(rows))
-            if len(rows) >= ROWS_AT_ONCE or len(ends) > ROWS_AT_ONCE or position == len(texts):
-                yield position - len(ends) + 1, [end - start for start, end in pairwise(ends)], rows
-                rows, ends = [], [0]
-
-    def _sums(self, counts: Sequence[int], rows: Sequence[int]) -> NDArray[np.float32]:
-        import numpy as np
-
-        distinct, columns = np.unique(np.array(rows, np.intp), return_inverse=True)
-        owners = np.repeat(np.arange(len(counts)), counts)
-        cells = len(counts) * len(distinct)
-        often = np.bincount(owners * len(distinct) + columns, minlength=cells).astype(np.float32)
-        table = self._table[distinct] * self._scales[distinct, None]
-        sums: NDArray[np.float32] = often.reshape(len(counts), len(distinct)) @ table
-        return sums
+    def _add(
+        self, vectors: NDArray[np.float32], rows: NDArray[np.intp], cuts: Sequence[tuple[int, int, int]]
+    ) -> None:
+        # Block by block, since one text may be longer than memory has room for its rows.
+        for first in range(0, len(rows), BLOCK):
+            block = rows[first : first + BLOCK]
+            scales, table = self._scales.take(block), self._table.take(block, axis=0).astype("f4")
+            for owner, start, end in cuts:
+                part = slice(max(start - first, 0), max(end - first, 0))
+                vectors[owner] += scales[part] @ table[part]

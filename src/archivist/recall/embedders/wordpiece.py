@@ -10,21 +10,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import cache
 
 LONGEST_WORD = 100
 
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_ASCII_WORD = r"[A-Za-z0-9]+"
 # Ideographs stand alone; marks that follow a letter belong to its word until they are stripped.
 _IDEOGRAPHS = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002ceaf\U0002f800-\U0002fa1f"
-_ANY_WORD = re.compile(rf"[{_IDEOGRAPHS}]|(?:(?![_{_IDEOGRAPHS}])\w|[\u0300-\u036f])+")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
+_ANY_WORD = rf"[{_IDEOGRAPHS}]|(?:(?![_{_IDEOGRAPHS}])\w|[\u0300-\u036f])+"
+_PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+"
+# Compiled when first met: the pattern for every script costs more than a query in ASCII does.
+_compiled = cache(re.compile)
 
 Find = Callable[[bytes], int]
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, in order and as they are written."""
-    return (_ASCII_WORD if text.isascii() else _ANY_WORD).findall(text)
+    words: list[str] = _compiled(_ASCII_WORD if text.isascii() else _ANY_WORD).findall(text)
+    return words
 
 
 def pieces_of(word: str, find: Find) -> list[int]:
@@ -42,7 +46,7 @@ def pieces_of(word: str, find: Find) -> list[int]:
 
 def _parts(word: str) -> Iterator[str]:
     bare = word if word.isascii() else _strip_marks(word)
-    return (part.group() for part in _PARTS.finditer(bare))
+    return (part.group() for part in _compiled(_PART).finditer(bare))
 
 
 def _fold(word: str) -> bytes:

@@ -1,0 +1,294 @@
+"""Measure recall as a bank grows: build time, disk, memory, and the CPU time of a question, warm and cold.
+
+Every size is built and asked in a process of its own. Beside ours, in the same run, stand the two obvious ways:
+FTS5 with every word of the question, and an exact scan of all vectors as floats. One BLAS thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, pairwise
+from pathlib import Path
+from statistics import quantiles
+
+import apsw
+import click
+
+from archivist import Bank
+from archivist.config import Config, RecallRules
+from archivist.recall.embedders.static import BUNDLED, HEADER, StaticEmbedder
+from archivist.recall.query import Query
+from archivist.records import Episode, Event, EventKind
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RUN = 1000
+TOOLS = 100
+# CPU milliseconds that DESIGN.md and issue texts hold: warm hybrid p95, a 1 % filter, a cold process.
+BARS = {(100_000, "hybrid"): 10.0, (1_000_000, "hybrid"): 40.0, (1_000_000, "hybrid, 1 %"): 5.0}
+COLD_BAR = (100_000, 150.0)
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words by a Zipf law, with the little ones between them, as people write."""
+
+    words: list[str]
+    weights: list[float]
+    chance: random.Random
+
+    def sentence(self, length: int) -> str:
+        """Return so many words."""
+        return " ".join(self.chance.choices(self.words, cum_weights=self.weights, k=length))
+
+
+def main() -> int:
+    """Print the table; exit 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="10000,100000,1000000")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--cold", type=int, default=9, help="rounds of a cold process")
+    parser.add_argument("--folder", type=Path, help="keep the banks here and use them again")
+    parser.add_argument("--write", type=Path, help="write the table to this file too")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one, options.folder, options.queries, options.cold)))
+        return 0
+    sizes = [int(size) for size in options.sizes.split(",")]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch)
+        found = {size: _apart(size, folder, options.queries, options.cold) for size in sizes}
+    lines = list(_table(found, options.queries))
+    print("\n".join(lines))
+    if options.write:
+        options.write.write_text("\n".join([f"$ python {' '.join(sys.argv)}", *lines, ""]), encoding="utf-8")
+    return 1 if any(line.endswith("MISSED") for line in lines) else 0
+
+
+def _apart(size: int, folder: Path, queries: int, cold: int) -> dict[str, float]:
+    command = [
+        sys.executable, __file__, "--one", str(size), "--folder", str(folder),
+        "--queries", str(queries), "--cold", str(cold),
+    ]  # fmt: skip
+    environment = {**os.environ, **ONE_THREAD}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, float]:
+    """Build a bank of so many records, or open the one that is there, and ask it."""
+    place = folder / f"bank-{size}"
+    found: dict[str, float] = {}
+    if not (place / ".archivist" / "built").is_file():
+        found |= _build(place, size)
+    found["disk MB"] = sum(file.stat().st_size for file in (place / ".archivist").iterdir()) / 1e6
+    begin = time.process_time()
+    bank = Bank.open(place, create=False)
+    bank.waiting()
+    found["open ms"] = (time.process_time() - begin) * 1e3
+    asked = _questions(_text(size), queries)
+    words = Bank.open(place, create=False, config=Config(recall=RecallRules(embedder="none")))
+    found |= _timed("lexical", lambda text: words.recall(Query(text=text)), asked)
+    found |= _timed("hybrid", lambda text: bank.recall(Query(text=text)), asked)
+    tools = [f"tool-{number:02d}" for number in range(TOOLS)]
+    few = iter([tools[at % 5] for at in range(queries * 2 + 8)])
+    found |= _timed("hybrid, 1 %", lambda text: bank.recall(Query(text=text, tool=next(few))), asked)
+    found |= _vector(bank, asked)
+    found["memory MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    found |= _alternatives(place, asked, size)
+    bank.close()
+    words.close()
+    found |= _cold(place, asked, rounds)
+    return found
+
+
+def _build(place: Path, size: int) -> dict[str, float]:
+    text = _text(size)
+    begin = time.process_time()
+    bank = Bank.open(place)
+    with click.progressbar(length=size, label=f"{size} records", file=sys.stderr) as bar:
+        for number in range(0, size, RUN):
+            run = f"run-{number // RUN:06d}"
+            when = NOW - timedelta(hours=(size - number) // RUN)
+            bank.capture(
+                Episode(id=run, started=when, finished=when), _events(text, run, when, min(RUN, size))
+            )
+            bar.update(min(RUN, size))
+    stored = time.process_time()
+    done = 0
+    with click.progressbar(length=bank.unembedded(), label="vectors", file=sys.stderr) as bar:
+        for step in bank.embed_waiting():
+            bar.update(step.done - done)
+            done = step.done
+    bank.close()
+    (place / ".archivist" / "built").touch()
+    return {"store s": stored - begin, "embed s": time.process_time() - stored}
+
+
+def _events(text: Text, run: str, when: datetime, count: int) -> Iterator[Event]:
+    for seq in range(1, count + 1):
+        yield Event(
+            run=run,
+            seq=seq,
+            kind=EventKind.MESSAGE,
+            tool=f"tool-{text.chance.randrange(TOOLS):02d}",
+            time=when,
+            text=text.sentence(text.chance.randint(6, 30)),
+        )
+
+
+def _text(seed: int) -> Text:
+    """Return a source of text in the table's own words, the commonest first as the table has them."""
+    little = ["the", "a", "of", "to", "and", "in", "is", "it", "that", "for", "on", "with", "as", "was", "at", "by", "this", "not", "from", "or", "we", "be", "are", "have"]
+    pieces = [word for word in _pieces() if word.isalpha() and word.isascii() and len(word) > 3]
+    random.Random(7).shuffle(pieces)
+    words = [*little, *pieces[:20_000]]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
+    return Text(words, weights, random.Random(seed))
+
+
+def _pieces() -> Iterator[str]:
+    data = BUNDLED.read_bytes()
+    _, _, rows, _, size = HEADER.unpack_from(data)
+    ends = struct.unpack_from(f"<{rows}I", data, HEADER.size)
+    vocabulary = data[HEADER.size + 8 * rows :][:size]
+    for start, end in pairwise((0, *ends)):
+        yield vocabulary[start:end].decode()
+
+
+def _questions(text: Text, count: int) -> list[str]:
+    chance = random.Random(11)
+    source = replace(text, chance=chance)
+    return [f"how do {source.sentence(chance.randint(4, 9))}?" for _ in range(count)]
+
+
+def _timed(name: str, ask: Callable[[str], object], asked: Sequence[str]) -> dict[str, float]:
+    for text in asked[:8]:
+        ask(text)
+    spent = []
+    for text in asked:
+        begin = time.process_time()
+        ask(text)
+        spent.append((time.process_time() - begin) * 1e3)
+    cuts = quantiles(spent, n=20)
+    return {f"{name} p50 ms": cuts[9], f"{name} p95 ms": cuts[18]}
+
+
+def _vector(bank: Bank, asked: Sequence[str]) -> dict[str, float]:
+    from archivist.stores.answers import Within
+
+    embedder = StaticEmbedder()
+
+    def ask(text: str) -> object:
+        with bank.reading() as reader:
+            query = embedder.embed_query(text)
+            return reader.nearest(query, embedder.name, within=Within(), limit=10)
+
+    found = _timed("vector", ask, asked)
+    return found | {"vector recall@10": _exactness(bank, embedder, asked[:50])}
+
+
+def _exactness(bank: Bank, embedder: StaticEmbedder, asked: Sequence[str]) -> float:
+    """Return the share of the truly nearest ten that the scan finds."""
+    import numpy as np
+
+    from archivist.stores.answers import Within
+
+    _, rows = _halves(bank.path)
+    hits = 0
+    for text in asked:
+        query = embedder.embed_query(text)
+        exact = rows @ np.asarray(query, np.float32)
+        tenth = np.sort(exact)[-10]
+        with bank.reading() as reader:
+            near = reader.nearest(query, embedder.name, within=Within(), limit=10)
+        hits += sum(hit.score >= tenth - 1e-3 for hit in near)
+    return hits / (10 * len(asked))
+
+
+def _halves(path: Path):  # type: ignore[no-untyped-def]
+    import numpy as np
+
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    places, parts = [], []
+    for place, row in db.execute("SELECT id & 0xFFFFFFFF, row FROM vector_halves ORDER BY id"):
+        places.append(place)
+        parts.append(row)
+    rows = np.frombuffer(b"".join(parts), "<f2").reshape(len(parts), -1).astype(np.float32)
+    return np.asarray(places), rows
+
+
+def _alternatives(place: Path, asked: Sequence[str], size: int) -> dict[str, float]:
+    """Time the obvious: every word in FTS5, and every vector as floats."""
+    import numpy as np
+
+    path = place / ".archivist" / "memory.db"
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    few = asked[: max(10, min(len(asked), 20_000_000 // size))]
+
+    def every_word(text: str) -> object:
+        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(text.rstrip("?").split()))
+        sql = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY bm25(search, 1.0, 0.0) LIMIT 10"
+        return db.execute(sql, (f"text : ({match})",)).fetchall()
+
+    found = _timed("every word in FTS5", every_word, few)
+    embedder = StaticEmbedder()
+    _, rows = _halves(path)
+
+    def every_vector(text: str) -> object:
+        return np.argpartition(-(rows @ np.asarray(embedder.embed_query(text), np.float32)), 10)[:10]
+
+    return found | _timed("every vector as floats", every_vector, few)
+
+
+def _cold(place: Path, asked: Sequence[str], rounds: int) -> dict[str, float]:
+    script = str(Path(sys.executable).with_name("archivist"))
+    spent = []
+    for text in asked[:rounds]:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([script, "recall", text, "--json"], cwd=place, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
+    return {"cold best ms": min(spent), "cold worst ms": max(spent)} if spent else {}
+
+
+def _table(found: dict[int, dict[str, float]], queries: int) -> Iterator[str]:
+    sizes = sorted(found)
+    yield f"{queries} questions a size, CPU time, one BLAS thread, each size in a process of its own"
+    yield f"{'':<32}" + "".join(f"{size:>12,}" for size in sizes) + f"{'growth':>10}{'bar':>24}"
+    for name in dict.fromkeys(name for each in found.values() for name in each):
+        row = [found[size].get(name) for size in sizes]
+        cells = "".join(f"{'':>12}" if value is None else f"{value:>12,.3g}" for value in row)
+        ends = [value for value in row if value]
+        growth = f"{ends[-1] / ends[0]:>9.1f}x" if len(ends) > 1 else f"{'':>10}"
+        yield f"{name:<32}{cells}{growth}{_bar(name, found)}".rstrip()
+
+
+def _bar(name: str, found: dict[int, dict[str, float]]) -> str:
+    bars = {size: bar for (size, what), bar in BARS.items() if name == f"{what} p95 ms" and size in found}
+    if name == "cold best ms" and COLD_BAR[0] in found:
+        bars = {COLD_BAR[0]: COLD_BAR[1]}
+    if not bars:
+        return ""
+    is_missed = any(found[size][name] > bar for size, bar in bars.items())
+    told = ", ".join(f"{bar:g} at {size:,}" for size, bar in bars.items())
+    return f"{told:>26}{' MISSED' if is_missed else ''}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

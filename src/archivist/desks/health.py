@@ -1,0 +1,54 @@
+"""Work on health: is the bank whole, is its index complete, does anything wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    is_well: bool
+    text: str
+
+
+def checks(bank: Bank) -> list[Check]:
+    """Return every check of a bank."""
+    return [_ledger(bank), _vectors(bank), _reflection(bank)]
+
+
+def _ledger(bank: Bank) -> Check:
+    found = bank.verify()
+    if found.problems:
+        return Check("ledger", False, f"{found.problems[0]}: archivist verify names all")
+    return Check("ledger", True, f"{found.entries} entries, every seal and record fits")
+
+
+def _vectors(bank: Bank) -> Check:
+    embedder = bank.embedder
+    if embedder is None:
+        return Check("vectors", True, "none are wanted: recall.embedder is none")
+    with bank.reading() as reader:
+        in_use, waiting = reader.embedder_in_use(), reader.unembedded_count(embedder.name)
+    if waiting:
+        meanwhile = f"; meanwhile {in_use} is used" if in_use not in ("", embedder.name) else ""
+        wait = "1 text waits" if waiting == 1 else f"{waiting} texts wait"
+        return Check("vectors", False, f"{wait} for {embedder.name}{meanwhile}: archivist doctor --reindex")
+    return Check("vectors", True, f"all made by {in_use or embedder.name}")
+
+
+def _reflection(bank: Bank) -> Check:
+    waiting = bank.waiting()
+    failed = next((each for each in waiting if each.error), None)
+    if failed is not None:
+        return Check("reflection", False, f"run {failed.run} failed: {failed.error}")
+    if waiting:
+        wait = "1 run waits" if len(waiting) == 1 else f"{len(waiting)} runs wait"
+        return Check("reflection", False, f"{wait}: archivist reflect")
+    return Check("reflection", True, "no run waits")

@@ -1,0 +1,152 @@
+"""The command that finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from archivist.edges.cli.output import count, global_option, json_option, note, print_json
+from archivist.edges.cli.session import Session
+
+if TYPE_CHECKING:
+    from archivist.desks.recalling import Hit, Recalled
+    from archivist.recall.merits import Weights
+
+_KINDS = ["lesson", "episode", "event"]
+_PRESETS = ["relevance", "archivist", "generative"]
+
+
+@click.command()
+@click.argument("text", metavar="QUERY")
+@click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
+@click.option("--role", metavar="R", default="", help="Only of this role.")
+@click.option("--provider", metavar="P", default="", help="Only of this provider.")
+@click.option("--tool", metavar="T", default="", help="Only of this tool.")
+@click.option("--repo", metavar="NAME", default="", help="Only of this repository.")
+@click.option("--domain", metavar="D", default="", help="Only of this domain.")
+@click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
+@click.option("--since", type=click.DateTime(), help="Only from this day on.")
+@click.option("--until", type=click.DateTime(), help="Only up to this time.")
+@click.option("--since-cycle", type=int, metavar="N", help="Only from this cycle on.")
+@click.option("--until-cycle", type=int, metavar="N", help="Only up to this cycle.")
+@click.option("--importance", type=click.FloatRange(0, 1), default=0.0, help="Only from this importance on.")
+@click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh; recall.preset by default.")
+@click.option(
+    "--window", type=click.IntRange(0, 20), default=0, help="Show so many neighbours in the stream."
+)
+@click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
+@click.option("--explain", is_flag=True, help="Print every part of every score.")
+@global_option
+@json_option
+@click.pass_obj
+def recall(
+    session: Session,
+    /,
+    text: str,
+    importance: float,
+    explain: bool,
+    is_global: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
+    from archivist.recall.query import Query
+
+    for end in ("since", "until"):
+        asked[end] = asked[end].replace(tzinfo=UTC) if asked[end] else None
+    with session.bank(is_global=is_global) as bank:
+        found = bank.recall(Query(text=text, min_importance=importance, **asked))
+    if as_json:
+        print_json(_as_json(found))
+        return
+    for hit in found.hits:
+        for line in _lines(hit, found.weights, explain=explain):
+            click.echo(line)
+    if not found.hits:
+        note("nothing found")
+    elif explain:
+        note(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
+    if found.unembedded:
+        waiting = count(found.unembedded, "text")
+        note(f"hint: {waiting} not yet found by meaning, only by words: archivist doctor --reindex")
+
+
+def _lines(hit: Hit, weights: Weights, *, explain: bool) -> Iterator[str]:
+    when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
+    yield f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}"
+    yield f"      {hit.text}"
+    yield from (f"      ({text})" for text in hit.notes)
+    yield from (f"      │ {text}" for text in hit.window)
+    if explain:
+        yield f"      {_explained(hit, weights)}"
+
+
+def _explained(hit: Hit, weights: Weights) -> str:
+    """Return each part of a score in one line."""
+    score, why = hit.why, hit.why.why
+    words, meaning = why.words_weight, 1 - why.words_weight
+    parts = [f"{words:.2f}·words {why.words:.2f}"]
+    if why.cosine is not None:
+        parts.append(f"{meaning:.2f}·meaning {why.meaning:.2f} (cosine {why.cosine:.2f})")
+    if why.neighbours:
+        parts.append(f"neighbours {why.neighbours:.2f}")
+    if why.speaker:
+        parts.append(f"speaker {why.speaker:.2f}")
+    standing = f", {why.standing:g}· for a {hit.kind}" if why.standing != 1 else ""
+    relevance = f"relevance {score.relevance:.2f} [{' + '.join(parts)}{standing}]"
+    if not weights.importance and not weights.recency:
+        return f"= {relevance}"
+    return (
+        f"= {weights.importance:g}·importance {score.importance:.2f}"
+        f" + {weights.recency:g}·recency {score.recency:.2f} + {weights.relevance:g}·{relevance}"
+    )
+
+
+def _as_json(found: Recalled) -> dict[str, object]:
+    return {
+        "hits": [_hit_as_json(hit) for hit in found.hits],
+        "words": list(found.words),
+        "embedder": found.embedder,
+        "unembedded": found.unembedded,
+        "weights": {
+            "importance": found.weights.importance,
+            "recency": found.weights.recency,
+            "relevance": found.weights.relevance,
+        },
+    }
+
+
+def _hit_as_json(hit: Hit) -> dict[str, object]:
+    why = hit.why.why
+    return {
+        "id": hit.name,
+        "uid": hit.id,
+        "kind": hit.kind,
+        "text": hit.text,
+        "score": round(hit.score, 6),
+        "time": _text(hit.time),
+        "notes": list(hit.notes),
+        "window": list(hit.window),
+        "parts": {
+            "importance": round(hit.why.importance, 6),
+            "recency": round(hit.why.recency, 6),
+            "relevance": round(hit.why.relevance, 6),
+            "words": round(why.words, 6),
+            "meaning": round(why.meaning, 6),
+            "words_weight": round(why.words_weight, 6),
+            "cosine": None if why.cosine is None else round(why.cosine, 6),
+            "neighbours": round(why.neighbours, 6),
+            "speaker": round(why.speaker, 6),
+            "standing": why.standing,
+        },
+    }
+
+
+def _text(time: datetime | None) -> str | None:
+    from archivist.clock import to_text
+
+    return to_text(time) if time else None
