@@ -86,7 +86,7 @@ def recall(bank: Bank, query: Query) -> Recalled:
         found = favour(lend(found, placed), placed, question.named)
         decay = Decay(rules.half_life_days, rules.half_life_cycles)
         scored = weigh(found, placed, weights=weights, decay=decay, moment=moment)
-        hits = _hits(reader, query, question, scored, placed, usual)
+        hits = _hits(reader, query, question, scored, placed)
         waiting = reader.unembedded_count(question.embedder) if question.embedder else 0
     return Recalled(tuple(hits), weights, words, question.embedder, waiting)
 
@@ -209,12 +209,13 @@ def _hits(
     question: _Question,
     scored: dict[int, Score],
     placed: dict[int, Placed],
-    usual: Ordinary | None,
 ) -> list[Hit]:
     limit = DEFAULT_LIMIT if query.limit is None else query.limit
     ordered = order.superseded(order.ranked(scored), placed)
     records = _records(reader, placed, ordered[: max(limit, order.COMPARED)])
-    ordered, later = _with_later_words_first(reader, question, ordered, scored, placed, records, usual)
+    said = {place: _said(record) for place, record in records.items()}
+    pairs = order.pairs_to_compare(ordered, placed)
+    ordered, later = order.amended(ordered, scored, said, pairs, question.text)
     hits = []
     for place in ordered[:limit]:
         each = placed[place]
@@ -251,24 +252,6 @@ def _records(reader: Reader, placed: dict[int, Placed], places: Sequence[int]) -
         for kind, ids in wanted.items()
         for record, each in reader.records(kind, list(ids)).items()
     }
-
-
-def _with_later_words_first(
-    reader: Reader,
-    question: _Question,
-    ordered: list[int],
-    scored: dict[int, Score],
-    placed: dict[int, Placed],
-    records: dict[int, object],
-    usual: Ordinary | None,
-) -> tuple[list[int], dict[int, int]]:
-    pairs = order.pairs_to_compare(ordered, placed)
-    if not pairs:
-        return ordered, {}
-    alike = reader.likeness(pairs, question.embedder) if question.embedder else {}
-    spreads = {pair: usual.deviations(alike[pair]) if usual and pair in alike else 0.0 for pair in pairs}
-    said = {place: _said(record) for place, record in records.items()}
-    return order.amended(ordered, scored, said, spreads, question.text)
 
 
 def _said(record: object) -> order.Said:

@@ -17,8 +17,10 @@ from archivist.stores.answers import Words
 from archivist.stores.searchable import split_name
 
 _WORD = re.compile(r"[^\W_]+")
-_COMPOUND = re.compile(r"\w+(?:[-./:\\_]+\w+)+")
-_CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z]\w*")
+# Each begins where a word does, so that a pasted blob costs no more than its length.
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:[-./:\\_]+[^\W_]+)+")
+_CAMEL = re.compile(r"(?<![A-Za-z])[A-Za-z]*[a-z][A-Z]\w*|(?<![A-Za-z])[A-Z]{2,}[a-z]\w*")
+_NAME = re.compile(r"(?<![\w.-])[\w.-]*\w")
 _ENDING = re.compile(r"['\u2019](?:s|t|d|ll|m|re|ve)\b", re.IGNORECASE)
 
 _SHORT = [
@@ -85,7 +87,7 @@ def chosen(asked: Terms, holding: Callable[[str, int], int], budget: int) -> Wor
 
 def possible_names(text: str) -> list[str]:
     """Return the words of a question, and its pairs of words, that could be somebody's name."""
-    words = [word.casefold() for word in re.findall(r"[\w.-]*\w", _ENDING.sub("", text))][: _MAX_WORDS * 2]
+    words = [word.casefold() for word in _NAME.findall(_ENDING.sub("", text))][: _MAX_WORDS * 2]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return [*dict.fromkeys([*words, *pairs])]
 

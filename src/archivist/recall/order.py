@@ -17,23 +17,31 @@ from archivist.stores.answers import Placed
 # Of so many first hits it is asked whether they speak of the same thing.
 COMPARED = 10
 # A later word must be at least this share as relevant as the earlier one above which it is put.
-_LEAST_SHARE = 0.4
-# By so many spreads two texts are nearer than any two: on one subject, and saying the same.
-_SAME_SUBJECT = 2.0
-_SAME_WORDS = 5.5
-_STEM = 5
+_LEAST_SHARE = 0.3
+# An amendment holds at least this share of the question's words that the earlier text holds, or one of them
+# and another common word. Two texts of which so large a share is common say the same thing anew.
+_ASKED_SHARE = 0.5
+_COMMON_WORDS = 2
+_SAME_SHARE = 0.6
+_SHORT = 4
 
 # How people say that something is not as it was.
 _CHANGE = re.compile(
-    r"""\b(?: instead | no\ (?:longer|more) | any\ ?more | from\ now\ on | now | after\ all | actually
-      | correction
-      | changed? | switch(?:ed|ing)? | mov(?:e|ed|ing)\ to | migrat(?:e|ed|ing) | replac(?:e|ed|es|ing)
-      | renam(?:e|ed) | remov(?:e|ed) | dropp?(?:ed)? | deprecated? | lower(?:ed)? | rais(?:e|ed) | increased?
-      | decreased? | reduced? | updated? | revert(?:ed)? | rolled\ back | takes?\ over | (?:is|are)\ out
-      | off\ limits | decided | settled | supersedes? | overrules? | amend(?:s|ed)? | rather\ than | postponed
-      | cancell?ed | (?:went\ )?back\ to | gone | follows? )\b""",
+    r"""\b(?: instead | no\ (?:longer|more) | any\ ?more | from\ (?:now|here|today)\ on | after\ all
+      | correction | changed
+      | switched | moved | migrated | replac(?:ed|es|ing) | renamed | removed | dropped | deprecated
+      | lowered | raised | increased | decreased | reduced | updated | reverted | rolled\ back | takes?\ over
+      | (?:is|are)\ out | off\ limits | supersedes? | overrules? | amend(?:s|ed)? | rather\ than | cancell?ed
+      | went\ back\ to | gone | make\ it | cut | now | took\b.{1,40}\bout )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Who asks what happened wants it as it was; who asks how it is, as it is now.
+_OF_THE_PAST = re.compile(
+    r"\b(?:did|was|were|had|used to|ago|yesterday|first|originally|initially|previously|earlier|before)\b"
+    r"|\bha(?:s|ve)\b(?=.*(?:ed|en|one|ade|ent|ost|ound|ought)\b)(?!.*\b(?:decided|agreed|settled|chosen)\b)",
+    re.IGNORECASE,
+)
+_ENDING = re.compile(r"(?:ies|ied|ing|ed|es|e|s|y)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +71,30 @@ def amended(
     order: Sequence[int],
     scored: Mapping[int, Score],
     said: Mapping[int, Said],
-    likeness: Mapping[tuple[int, int], float],
+    pairs: Sequence[tuple[int, int]],
     question: str,
 ) -> tuple[list[int], dict[int, int]]:
     """Return the order in which a later word that amends an earlier one stands right above it.
 
-    `likeness` says by how many spreads each pair (newer, older) is more alike than any two texts. The second
-    value says for each document that was amended which one did it.
+    The pairs are (newer, older). The second value says for each document that was amended which one did it.
     """
+    if _OF_THE_PAST.search(question):
+        return list(order), {}
     asked = _stems(question)
     stems = {place: _stems(each.text) for place, each in said.items()}
     speak_of_change = {place for place, each in said.items() if _CHANGE.search(each.text)}
     result = list(order)
     replaced: dict[int, int] = {}
-    for (newer, older), alike in likeness.items():
+    for newer, older in pairs:
         common = stems[newer] & stems[older]
+        asked_too = len(common & asked)
         is_amended = newer in speak_of_change and (
-            not common.isdisjoint(asked) or (bool(common) and alike >= _SAME_SUBJECT)
+            asked_too >= max(1.0, _ASKED_SHARE * len(stems[older] & asked))
+            or (asked_too and len(common) >= _COMMON_WORDS)
         )
+        is_said_anew = len(common) >= _SAME_SHARE * len(stems[newer] | stems[older]) and len(common) > 1
         if (
-            (is_amended or alike >= _SAME_WORDS)
+            (is_amended or is_said_anew)
             and said[newer].place == said[older].place
             and scored[newer].relevance >= _LEAST_SHARE * scored[older].relevance
         ):
@@ -103,8 +115,8 @@ def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return the telling words of a text, each cut to its beginning, so that its forms are one."""
-    return frozenset(word[:_STEM] for word in terms(text).words)
+    """Return the telling words of a text without their endings, so that the forms of a word are one."""
+    return frozenset(_ENDING.sub("", word) if len(word) > _SHORT else word for word in terms(text).words)
 
 
 def _put_above(order: list[int], newer: int, older: int) -> None:

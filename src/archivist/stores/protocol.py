@@ -68,10 +68,6 @@ class Reader(Protocol):
         """Return the cosine of each of these documents that has a vector."""
         ...
 
-    def likeness(self, pairs: Sequence[tuple[int, int]], embedder: str) -> dict[tuple[int, int], float]:
-        """Return how alike the vectors of each pair of documents are."""
-        ...
-
     def ordinary_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
         """Return the cosines of a sample of documents: how alike this query is to anything at all."""
         ...

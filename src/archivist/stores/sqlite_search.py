@@ -10,7 +10,7 @@ import apsw
 
 from archivist.stores.answers import Found, Placed, Unembedded, Within, Words, batched
 from archivist.stores.rows import mapping, record_of
-from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots, small_products
+from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots
 
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
@@ -131,15 +131,6 @@ class SqliteSearch:
             return {}
         rows = self._rows_of("vector_rows", known[0], places)
         return dict(zip(rows, small_dots(query, list(rows.values())), strict=True))
-
-    def likeness(self, pairs: Sequence[tuple[int, int]], embedder: str) -> dict[tuple[int, int], float]:
-        """Return how alike the vectors of each pair of documents are."""
-        known = self._embedder(embedder)
-        if known is None:
-            return {}
-        rows = self._rows_of("vector_rows", known[0], list({place for pair in pairs for place in pair}))
-        whole = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
-        return dict(zip(whole, small_products([(rows[a], rows[b]) for a, b in whole]), strict=True))
 
     def ordinary_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
         """Return the cosines of a sample of documents: how alike this query is to anything at all."""

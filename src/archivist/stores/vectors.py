@@ -11,7 +11,6 @@ import struct
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -73,16 +72,6 @@ def small_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     return [
         struct.unpack_from("<f", row)[0] * sum(map(mul, query, memoryview(row)[4:].cast("b"))) for row in rows
     ]
-
-
-def small_products(pairs: Sequence[tuple[bytes, bytes]]) -> list[float]:
-    """Return the product of each pair of rows of small integers."""
-    values = {row: (struct.unpack_from("<f", row)[0], memoryview(row)[4:].cast("b")) for row in chain(*pairs)}
-    found = []
-    for one, other in pairs:
-        (scale, ones), (other_scale, others) = values[one], values[other]
-        found.append(scale * other_scale * sum(map(mul, ones, others)))
-    return found
 
 
 def half_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
