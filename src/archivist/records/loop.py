@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from archivist.records.words import Effect
+from archivist.records.words import Effect, Following
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """The record of having put lessons in front of somebody; `run` is empty when it was a plain query."""
+    """The record of having put lessons in front of somebody; `run` is empty when it was a plain query.
+
+    `withheld` are the lessons that would have been told and were left out, to see whether they help.
+    """
 
     id: str
     time: datetime
@@ -18,17 +21,23 @@ class Brief:
     domain: str = ""
     role: str = ""
     lessons: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     extra: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of one briefed lesson in one run."""
+    """What became of one briefed or withheld lesson in one run.
+
+    `failed` says whether the failure occurred that the lesson is about; None when nobody can know.
+    """
 
     run: str
     lesson: str
     time: datetime
     effect: Effect
+    following: Following = Following.UNKNOWN
+    failed: bool | None = None
     extra: dict[str, object] = field(default_factory=dict)
 
     @property

@@ -117,6 +117,16 @@ class ActorKind(StrEnum):
     ARCHIVIST = "archivist"
 
 
+class Following(StrEnum):
+    """What a run did with a lesson: told and heeded or not, without occasion to, or not told on purpose."""
+
+    FOLLOWED = "followed"
+    IGNORED = "ignored"
+    NOT_APPLICABLE = "not_applicable"
+    WITHHELD = "withheld"
+    UNKNOWN = "unknown"
+
+
 class Effect(StrEnum):
     """Whether a briefed lesson did its work."""
 

@@ -42,7 +42,7 @@ _ANY_SPEAKER = frozenset(
     ]
 )
 _SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
-_CAMEL = re.compile(r"[A-Za-z]+[a-z][A-Z]\w*|[A-Z]{2,}[a-z]\w*")
+_NAME = re.compile(r"[^\W_]{3,80}")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -157,8 +157,17 @@ def _joined(*parts: str) -> str:
 def _words(*parts: str) -> str:
     """Return texts with their camel-case names split beside them, so that either spelling finds them."""
     text = _joined(*parts)
-    names = dict.fromkeys(_CAMEL.findall(text))
+    names = dict.fromkeys(name for name in _NAME.findall(text) if _is_camel(name))
     return _joined(text, " ".join(" ".join(split_name(name)) for name in names)) if names else text
+
+
+def _is_camel(name: str) -> bool:
+    return (
+        not name.isupper()
+        and not name[1:].islower()
+        and not name[1:].isdigit()
+        and any(map(str.isupper, name[1:]))
+    )
 
 
 def _tokens(scoped: dict[str, str], tags: Iterable[str]) -> tuple[str, ...]:

@@ -170,6 +170,15 @@ def _search_everything(db: apsw.Connection) -> None:
     """)
 
 
+def _close_the_loop(db: apsw.Connection) -> None:
+    db.execute("""
+        ALTER TABLE briefs ADD COLUMN withheld TEXT NOT NULL DEFAULT '[]';
+        ALTER TABLE verdicts ADD COLUMN following TEXT NOT NULL DEFAULT 'unknown';
+        ALTER TABLE verdicts ADD COLUMN failed INTEGER;
+        CREATE INDEX episodes_by_finish ON episodes (finished);
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
@@ -177,4 +186,5 @@ MIGRATIONS = (
     Migration("create search", _create_search, refills=True),
     Migration("learn from runs", _learn_from_runs, refills=True),
     Migration("search everything", _search_everything, refills=True),
+    Migration("close the loop", _close_the_loop),
 )
