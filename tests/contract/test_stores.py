@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -31,6 +31,7 @@ from archivist.stores.filters import any_of, at_least, at_most, differs, equals,
 from archivist.stores.protocol import Store
 from archivist.stores.searchable import scope_token
 from archivist.stores.sqlite import SqliteStore
+from archivist.stores.vectors import packed
 from tests.samples import WHEN, finding, lesson, lessons
 
 ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")
@@ -359,3 +360,274 @@ def test_a_captured_file_is_known_by_its_content(store: Store) -> None:
         writer.remember_file("d1", ["r1", "r2"])
     with store.reading() as reader:
         assert (reader.file_runs("d1"), reader.file_runs("d2")) == (["r1", "r2"], None)
+
+
+# The index
+
+
+def _said(run: str, *texts: str, **fields: Any) -> list[Event]:
+    return [
+        Event(run=run, seq=seq, kind=EventKind.MESSAGE, time=WHEN + timedelta(days=seq), text=text, **fields)
+        for seq, text in enumerate(texts)
+    ]
+
+
+def _put_events(store: Store, run: str, events: list[Event]) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.put_events(run, events, "capture")
+
+
+def _place(store: Store, kind: str, record: str) -> int:
+    with store.reading() as reader:
+        place = reader.place_of(kind, record)
+        assert place is not None
+        assert reader.placed([place])[place].record == record
+        return place
+
+
+def _found(store: Store, words: Words, within: Within | None = None) -> list[str]:
+    with store.reading() as reader:
+        hits = reader.search(words, within=within or Within(), limit=99)
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        placed = reader.placed([hit.place for hit in hits])
+        return [placed[hit.place].record for hit in hits]
+
+
+def test_words_phrases_and_beginnings_are_found(store: Store) -> None:
+    _put(
+        store,
+        lesson("a", number=1, summary="The build cache is cold"),
+        lesson("b", number=2, summary="A cache for the build"),
+        lesson("c", number=3, summary="Buildings are tall"),
+    )
+    assert set(_found(store, Words(("cold",)))) == {"a"}
+    assert _found(store, Words(phrases=(("build", "cache"),))) == ["a"]
+    assert set(_found(store, Words(prefixes=("cach",)))) == {"a", "b"}
+    assert _found(store, Words(("tall",), (("build", "cache"),)))[:2] in (["a", "c"], ["c", "a"])
+    with store.reading() as reader:
+        assert len(reader.search(Words(("cache",)), within=Within(), limit=1)) == 1
+        assert reader.search(Words(("cache",)), within=Within(), limit=0) == []
+
+
+def test_words_are_counted_no_further_than_asked(store: Store) -> None:
+    _put(store, *(lesson(f"l{number}", number=number, summary="Null checks") for number in range(1, 6)))
+    with store.reading() as reader:
+        assert [reader.holding("null", at_most=most) for most in (1, 3, 9)] == [1, 3, 5]
+        assert reader.holding("nobody", at_most=9) == 0
+        assert reader.document_count() == 5
+
+
+def test_ranges_and_scopes_hold_for_words_and_vectors(store: Store) -> None:
+    _put_events(store, "r1", _said("r1", *["null"] * 4, role="maker", extra={}))
+    _put_events(
+        store, "r2", [replace(each, extra={"cycle": each.seq}) for each in _said("r2", *["null"] * 4)]
+    )
+    _put(store, lesson("a", number=1, summary="null", importance=0.9))
+    day = timedelta(days=1)
+    maker = (scope_token("role", "maker"),)
+    run = (scope_token("run", "r1"), scope_token("run", "r2"))
+    cases = [
+        (Within(), {"r1#0", "r1#1", "r1#2", "r1#3", "r2#0", "r2#1", "r2#2", "r2#3", "a"}),
+        (Within(since=WHEN + 2 * day), {"r1#2", "r1#3", "r2#2", "r2#3"}),
+        (Within(until=WHEN), {"r1#0", "r2#0", "a"}),
+        (Within(since_cycle=1, until_cycle=2), {"r2#1", "r2#2"}),
+        (Within(min_importance=0.8), {"a"}),
+        (Within((maker,)), {"r1#0", "r1#1", "r1#2", "r1#3"}),
+        (Within((maker, run), since=WHEN + 3 * day), {"r1#3"}),
+        (Within(((scope_token("role", "nobody"),),)), set()),
+    ]
+    _embed_all(store, "e", 3)
+    for within, expected in cases:
+        assert set(_found(store, Words(("null",)), within)) == expected
+        with store.reading() as reader:
+            near = reader.nearest([1.0, 0.0, 0.0], "e", within=within, limit=99)
+            placed = reader.placed([hit.place for hit in near])
+            assert {placed[hit.place].record for hit in near} == expected
+
+
+def test_what_is_hidden_is_found_by_words_only_when_asked_for(store: Store) -> None:
+    _put(
+        store,
+        lesson("a", number=1, summary="null", status=Status.ARCHIVED),
+        lesson("b", number=2, summary="null", status=Status.QUARANTINED),
+        lesson("c", number=3, summary="null", status=Status.SUPERSEDED, superseded_by="d"),
+    )
+    assert _found(store, Words(("null",))) == ["c"]
+    assert set(_found(store, Words(("null",)), Within(with_hidden=True))) == {"a", "b", "c"}
+    with store.reading() as reader:
+        placed = [reader.placed([_place(store, "lesson", name)]) for name in "ac"]
+        hidden, replaced = (next(iter(each.values())) for each in placed)
+        assert (bool(hidden.is_hidden), bool(replaced.is_hidden)) == (True, False)
+        assert replaced.superseded_by == "d"
+
+
+def test_who_speaks_is_known_by_name(store: Store) -> None:
+    _put_events(store, "r1", _said("r1", "hello", role="Anna Lee"))
+    _put_events(store, "r2", _said("r2", "hello", role="user"))
+    with store.reading() as reader:
+        assert reader.speakers(["anna lee", "anna", "user", "ben"]) == {"anna lee"}
+        assert reader.speakers([]) == set()
+
+
+def test_a_stream_is_read_by_its_positions(store: Store) -> None:
+    _put_events(store, "r1", _said("r1", *"abcde"))
+    _put_events(store, "r2", _said("r2", *"abc"))
+    _put(store, lesson("a", number=1))
+    with store.reading() as reader:
+        assert [each.record for each in reader.neighbours("r1", 1, 3)] == ["r1#1", "r1#2", "r1#3"]
+        assert [each.record for each in reader.neighbours("r1", -2, 0)] == ["r1#0"]
+        assert reader.neighbours("", 0, 9) == reader.neighbours("nobody", 0, 9) == []
+        at = reader.at_positions([("r1", 4), ("r2", 0), ("r1", 4), ("r2", 9), ("", 0)])
+        assert sorted(each.record for each in at) == ["r1#4", "r2#0"]
+        assert reader.at_positions([]) == []
+
+
+def test_records_are_fetched_by_kind_and_id_and_unknown_ones_left_out(store: Store) -> None:
+    _put(store, *RECORDS)
+    with store.reading() as reader:
+        assert reader.records("lesson", ["l-1", "nobody"]) == {"l-1": RECORDS[0]}
+        assert reader.records("episode", ["r1"]) == {"r1": RECORDS[1]}
+        assert reader.place_of("lesson", "nobody") is None
+        assert reader.placed([10**6]) == {}
+
+
+# Vectors
+
+
+def _embed_all(store: Store, embedder: str, dimensions: int, **of: Sequence[float]) -> int:
+    """Store a vector of every text that waits: the given one of its record, else the first direction."""
+    with store.reading() as reader:
+        waiting = reader.unembedded(embedder, limit=999)
+        placed = reader.placed([each.place for each in waiting])
+    first = [1.0] + [0.0] * (dimensions - 1)
+    rows = [(each.place, each.revision, packed(of.get(placed[each.place].record, first))) for each in waiting]
+    with store.writing(ACTOR, WHEN) as writer:
+        return writer.put_vectors(embedder, dimensions, rows)
+
+
+def _nearest(store: Store, query: Sequence[float], embedder: str = "e", limit: int = 9) -> list[str]:
+    with store.reading() as reader:
+        hits = reader.nearest(query, embedder, within=Within(), limit=limit)
+        placed = reader.placed([hit.place for hit in hits])
+        places = [hit.place for hit in hits]
+        cosines = reader.cosines(query, embedder, places)
+        assert all(abs(cosines[hit.place] - hit.score) < 0.02 for hit in hits)
+        return [placed[place].record for place in places]
+
+
+def _abc(store: Store) -> None:
+    _put(store, *(lesson(name, number=number, summary=name) for number, name in enumerate("abc", 1)))
+
+
+AXES: dict[str, Sequence[float]] = {"a": (1.0, 0.0, 0.0), "b": (0.8, 0.6, 0.0), "c": (0.0, 0.0, 1.0)}
+
+
+def test_the_nearest_vectors_are_found_with_their_cosines(store: Store) -> None:
+    _abc(store)
+    with store.reading() as reader:
+        assert reader.embedder_in_use() == ""
+        assert reader.nearest([1.0, 0.0, 0.0], "e", within=Within(), limit=9) == []
+        assert reader.unembedded_count("e") == 3
+        assert {each.text for each in reader.unembedded("e", limit=9)} == {"a", "b", "c"}
+        assert len(reader.unembedded("e", limit=2)) == 2
+    assert _embed_all(store, "e", 3, **AXES) == 3
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
+    assert _nearest(store, [0.0, 0.1, 0.99], limit=1) == ["c"]
+    assert _nearest(store, [0.0, 0.0, 0.0]) == []
+    assert _nearest(store, [1.0, 0.0, 0.0], "nobody") == []
+    with store.reading() as reader:
+        assert (reader.embedder_in_use(), reader.unembedded_count("e")) == ("e", 0)
+        assert sorted(round(each, 1) for each in reader.ordinary_cosines([1.0, 0.0, 0.0], "e")) == [
+            0.0,
+            0.8,
+            1.0,
+        ]
+        assert reader.ordinary_cosines([1.0, 0.0, 0.0], "nobody") == []
+        assert reader.cosines([1.0, 0.0, 0.0], "e", [10**6]) == {}
+
+
+def test_edits_and_removals_reach_the_vectors(store: Store) -> None:
+    _abc(store)
+    _embed_all(store, "e", 3, **AXES)
+    _put(store, lesson("a", number=1, summary="other"), verb="edit")
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["b", "c"]
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.remove(Lesson, "b", "erase")
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["c"]
+    with store.reading() as reader:
+        assert [each.text for each in reader.unembedded("e", limit=9)] == ["other"]
+    _embed_all(store, "e", 3, a=(0.0, 1.0, 0.0))
+    assert _nearest(store, [0.0, 1.0, 0.0]) == ["a", "c"]
+
+
+def test_a_vector_of_an_earlier_text_is_refused(store: Store) -> None:
+    _abc(store)
+    with store.reading() as reader:
+        waiting = reader.unembedded("e", limit=9)
+    _put(store, lesson("a", number=1, summary="other"), verb="edit")
+    with store.writing(ACTOR, WHEN) as writer:
+        assert (
+            writer.put_vectors("e", 3, [(w.place, w.revision, packed((1.0, 0.0, 0.0))) for w in waiting]) == 2
+        )
+        assert writer.put_vectors("e", 3, [(10**6, 0, packed((1.0, 0.0, 0.0)))]) == 0
+    with store.reading() as reader:
+        assert [each.text for each in reader.unembedded("e", limit=9)] == ["other"]
+
+
+def test_vectors_of_a_block_that_raises_are_not_there(store: Store) -> None:
+    _abc(store)
+    with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN) as writer:
+        waiting = writer.unembedded("e", limit=1)
+        writer.put_vectors("e", 3, [(w.place, w.revision, packed((1.0, 0.0, 0.0))) for w in waiting])
+        assert len(writer.nearest([1.0, 0.0, 0.0], "e", within=Within(), limit=9)) == 1
+        raise ZeroDivisionError
+    assert _nearest(store, [1.0, 0.0, 0.0]) == []
+    assert _embed_all(store, "e", 3, **AXES) == 3
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
+
+
+def test_an_edit_that_was_undone_by_an_error_leaves_the_vectors_searchable(store: Store) -> None:
+    _abc(store)
+    _embed_all(store, "e", 3, **AXES)
+    with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN) as writer:
+        writer.put(lesson("a", number=1, summary="other"), "edit")
+        assert len(writer.nearest([1.0, 0.0, 0.0], "e", within=Within(), limit=9)) == 2
+        raise ZeroDivisionError
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
+    _put(store, lesson("c", number=3, summary="other"), verb="edit")
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b"]
+
+
+def test_a_second_embedder_is_searched_when_it_is_told_to_be(store: Store) -> None:
+    _abc(store)
+    _embed_all(store, "old", 3, **AXES)
+    with store.reading() as reader:
+        assert reader.unembedded_count("new") == 3
+    _embed_all(store, "new", 2, a=(0.0, 1.0), b=(1.0, 0.0), c=(1.0, 0.0))
+    with store.reading() as reader:
+        assert (reader.embedder_in_use(), reader.unembedded_count("new")) == ("old", 0)
+    assert _nearest(store, [0.0, 0.0, 1.0], "old")[0] == "c"
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.use_embedder("nobody")
+        assert writer.embedder_in_use() == "old"
+        writer.use_embedder("new")
+    with store.reading() as reader:
+        assert reader.embedder_in_use() == "new"
+    assert _nearest(store, [0.0, 0.0, 1.0], "old") == []
+    assert _nearest(store, [0.0, 1.0], "new", limit=1) == ["a"]
+
+
+@pytest.mark.parametrize("is_read_between", [True, False])
+def test_reindexing_forgets_the_vectors_and_new_ones_are_seen(store: Store, is_read_between: bool) -> None:
+    events = [Event(run="r", seq=seq, kind=EventKind.TOOL_CALL, tool="bash", text="ls") for seq in range(9)]
+    _put_events(store, "r", events)
+    _abc(store)
+    _embed_all(store, "e", 3, **AXES)
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
+    store.reindex()
+    if is_read_between:
+        assert _nearest(store, [1.0, 0.0, 0.0]) == []
+    _embed_all(store, "e", 3, **AXES)
+    assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
+    with store.reading() as reader:
+        assert reader.verify().is_whole

@@ -50,7 +50,8 @@ def embed_waiting(bank: Bank, *, limit: int | None = None) -> Iterator[Progress]
             writer.put_vectors(embedder.name, embedder.dimensions, made)
         done += len(texts)
         yield Progress(done, total)
-    if in_use not in ("", embedder.name) and done >= waiting:
+    # Also after a change that was given up: the other's vectors are of no use any more.
+    if in_use and (done or in_use != embedder.name) and done >= waiting:
         with bank.transaction() as writer:
             if not writer.unembedded_count(embedder.name):
                 writer.use_embedder(embedder.name)

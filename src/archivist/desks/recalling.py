@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from archivist.recall import lexical, order
 from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
+from archivist.recall.lexical import Terms
 from archivist.recall.merits import Decay, Moment, Preset, Score, Weights, weigh
 from archivist.recall.neighbourhood import LENT, favour, lend
 from archivist.recall.query import Query, within
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
     from archivist.stores.protocol import Reader
 
 DEFAULT_LIMIT = 10
-_CANDIDATES = 120
+_CANDIDATES = 80
 # So many of the candidates are looked at closely.
-_KEPT = 80
+_KEPT = 60
 # Of so many of the best the neighbours in their streams are looked at.
 _LOOKED_AROUND = 16
 _SHOWN = 400
+# As much of a question is embedded as of a record: a pasted log says by then what it is about.
+_EMBEDDED = 2000
 # So few texts without a vector are embedded while one waits for the answer.
 _FRESH = 48
+_SELDOM = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +88,14 @@ def recall(bank: Bank, query: Query) -> Recalled:
         found = {place: why for place, why in found.items() if _is_seen(placed.get(place), question)}
         found, placed = _with_neighbours(reader, question, found, placed, usual)
         found = favour(lend(found, placed), placed, question.named)
+        # The nearest vectors of a question are always some; what nothing speaks for is no answer.
+        found = {place: why for place, why in found.items() if why.total > 0}
         decay = Decay(rules.half_life_days, rules.half_life_cycles)
         scored = weigh(found, placed, weights=weights, decay=decay, moment=moment)
         hits = _hits(reader, query, question, scored, placed)
-        waiting = reader.unembedded_count(question.embedder) if question.embedder else 0
+        # While another embedder takes over, what it has done already is still found by the old one's vectors.
+        is_settled = bank.embedder is not None and bank.embedder.name == question.embedder
+        waiting = reader.unembedded_count(question.embedder) if is_settled else 0
     return Recalled(tuple(hits), weights, words, question.embedder, waiting)
 
 
@@ -99,7 +107,7 @@ def _understood(bank: Bank, query: Query) -> _Question:
     text = lexical.without(query.text, named) if named else query.text
     # A bank without any vector yet is asked with the embedder that will make them.
     embedder = bank.embedder if not in_use else bank.embedder_named(in_use)
-    vector = embedder.embed_query(text or query.text) if embedder else ()
+    vector = embedder.embed_query((text or query.text)[:_EMBEDDED]) if embedder else ()
     return _Question(
         text or query.text,
         frozenset(named),
@@ -120,7 +128,13 @@ def _candidates(
         return counts[word]
 
     documents = reader.document_count()
-    wanted = lexical.chosen(lexical.terms(question.text), holding, _budget(documents))
+    budget = _budget(documents) // (4 if question.may_be.groups else 1)
+    asked = lexical.terms(question.text)
+    # A name that few texts hold tells something as a word too; one that is called all the time does not.
+    seldom = max(_SELDOM, documents // 50)
+    names = [word for name in sorted(question.named) for word in name.split()]
+    told = tuple(word for word in names if 0 < reader.holding(word, at_most=seldom + 1) <= seldom)
+    wanted = lexical.chosen(Terms((*asked.words, *told), asked.phrases), holding, budget)
     by_words = reader.search(wanted, within=question.may_be, limit=count)
     words = {hit.place: hit.score for hit in by_words}
     looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
@@ -142,8 +156,10 @@ def _fresh(reader: Reader, question: _Question, words: Collection[int]) -> dict[
 
     Those that the words did not find are left out when a filter stands: they may not be what it lets through.
     """
+    if question.embed is None or not any(question.vector):
+        return {}
     waiting = reader.unembedded(question.embedder, limit=_FRESH + 1)
-    if not waiting or len(waiting) > _FRESH or question.embed is None:
+    if len(waiting) > _FRESH:
         return {}
     is_filtered = bool(question.may_be.groups) or question.may_be.has_ranges
     return {
@@ -155,7 +171,7 @@ def _fresh(reader: Reader, question: _Question, words: Collection[int]) -> dict[
 
 def _budget(documents: int) -> int:
     """Return how many documents may be scored by words: all of a small bank, few of a large one."""
-    return max(5_000, documents // 50)
+    return max(4_000, documents // 100)
 
 
 def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:
@@ -214,8 +230,10 @@ def _hits(
     ordered = order.superseded(order.ranked(scored), placed)
     records = _records(reader, placed, ordered[: max(limit, order.COMPARED)])
     said = {place: _said(record) for place, record in records.items()}
-    pairs = order.pairs_to_compare(ordered, placed)
+    # To retire a lesson changes it: what was superseded may be the later one, and amends nothing.
+    pairs = [pair for pair in order.pairs_to_compare(ordered, placed) if not placed[pair[0]].superseded_by]
     ordered, later = order.amended(ordered, scored, said, pairs, question.text)
+    ordered = order.superseded(ordered, placed)
     hits = []
     for place in ordered[:limit]:
         each = placed[place]

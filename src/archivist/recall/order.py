@@ -24,6 +24,8 @@ _ASKED_SHARE = 0.5
 _COMMON_WORDS = 2
 _SAME_SHARE = 0.6
 _SHORT = 4
+# Whether the past is asked for shows at once; what follows is a pasted log.
+_QUESTION = 500
 
 # How people say that something is not as it was.
 _CHANGE = re.compile(
@@ -78,7 +80,7 @@ def amended(
 
     The pairs are (newer, older). The second value says for each document that was amended which one did it.
     """
-    if _OF_THE_PAST.search(question):
+    if _OF_THE_PAST.search(question[:_QUESTION]):
         return list(order), {}
     asked = _stems(question)
     stems = {place: _stems(each.text) for place, each in said.items()}
@@ -106,12 +108,16 @@ def amended(
 def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
     """Return the order in which what was superseded stands below what superseded it."""
     by_record = {(placed[place].kind, placed[place].record): place for place in order}
-    result = list(order)
-    for older in order:
-        newer = by_record.get((placed[older].kind, placed[older].superseded_by))
-        if newer is not None:
-            _put_above(result, newer, older)
-    return result
+    result: dict[int, None] = {}
+    for place in order:
+        # What superseded it, what superseded that, and so on: the last of them first.
+        chain = [place]
+        while (newer := by_record.get((placed[chain[-1]].kind, placed[chain[-1]].superseded_by))) is not None:
+            if newer in chain or newer in result:
+                break
+            chain.append(newer)
+        result.update(dict.fromkeys(reversed(chain)))
+    return list(result)
 
 
 def _stems(text: str) -> frozenset[str]:

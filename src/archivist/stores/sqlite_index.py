@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2s
 from typing import Any
 
 import apsw
@@ -18,17 +19,15 @@ _NONE_YET = 0
 def index(db: apsw.Connection, kind: str, record: Any) -> None:
     """Bring a record's document up to date."""
     made = document(record)
-    row = db.execute(
-        "SELECT id, revision FROM documents WHERE kind = ? AND record = ?", (kind, record.id)
-    ).fetchone()
+    row = db.execute("SELECT id FROM documents WHERE kind = ? AND record = ?", (kind, record.id)).fetchone()
     if made is None:
         if row is not None:
             _remove(db, int(row[0]))
         return
     if row is None:
-        place = _place_document(db, None, 0, kind, record.id, made)
+        place = _place_document(db, None, kind, record.id, made)
     else:
-        place = _place_document(db, int(row[0]), int(row[1]) + 1, kind, record.id, made)
+        place = _place_document(db, int(row[0]), kind, record.id, made)
         db.execute("DELETE FROM search WHERE rowid = ?", (place,))
         _remove_vectors(db, place)
     scope = " ".join((*made.scope, "hidden")) if made.is_hidden else " ".join(made.scope)
@@ -49,7 +48,9 @@ def clear(db: apsw.Connection) -> None:
     """Empty the index; the embedders stay known."""
     db.execute(
         "DELETE FROM search; DELETE FROM documents; DELETE FROM speakers; DELETE FROM vector_rows;"
-        " DELETE FROM vector_halves; DELETE FROM vector_blocks; DELETE FROM vector_changes"
+        " DELETE FROM vector_halves; UPDATE vector_blocks SET bits = zeroblob(length(bits));"
+        # Emptied under later numbers, so that every process that has read them reads them again.
+        " UPDATE vector_changes SET seq = seq + (SELECT max(seq) FROM vector_changes)"
     )
 
 
@@ -83,8 +84,10 @@ def put_vectors(
 
 def use_embedder(db: apsw.Connection, name: str) -> None:
     """Search with one embedder's vectors from now on, and drop all others'."""
-    row = db.execute("SELECT id FROM embedders WHERE name = ?", (name,)).fetchone()
-    if row is None:
+    row = db.execute(
+        "SELECT id, is_used AND (SELECT count(*) FROM embedders) = 1 FROM embedders WHERE name = ?", (name,)
+    ).fetchone()
+    if row is None or row[1]:
         return
     kept = int(row[0])
     db.execute("UPDATE embedders SET is_used = (id = ?)", (kept,))
@@ -105,15 +108,15 @@ def _known_embedder(db: apsw.Connection, name: str, dimensions: int) -> int:
     return db.last_insert_rowid()
 
 
-def _place_document(
-    db: apsw.Connection, place: int | None, revision: int, kind: str, record: str, made: Document
-) -> int:
+def _place_document(db: apsw.Connection, place: int | None, kind: str, record: str, made: Document) -> int:
+    # The revision is the text's own: a place can be taken by another document while a vector is made.
+    revision = int.from_bytes(blake2s(made.spoken.encode(), digest_size=7).digest(), "big")
     db.execute(
         "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             place, kind, record, revision, int(made.time.timestamp()) if made.time else None, made.cycle,
             made.importance, made.speaker, made.thread, made.position, made.superseded_by,
-            int(made.is_hidden), _NONE_YET if made.spoken.strip() else _UNWANTED,
+            int(made.is_hidden), _NONE_YET if made.spoken.strip() and not made.is_hidden else _UNWANTED,
         ),
     )  # fmt: skip
     return place if place is not None else db.last_insert_rowid()

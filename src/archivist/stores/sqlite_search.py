@@ -14,13 +14,15 @@ from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots
 
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
-_SHORTLIST = 640
+_SHORTLIST = 512
 _HALVES = 32
 # Above so many allowed documents it is quicker to scan all and see afterwards which are.
 _ALLOWED = 200_000
 # A sample of vectors tells how alike any two texts of the bank are.
 _SAMPLE = 160
 _HIDDEN = "hidden"
+_COUNTED_WORDS = 20_000
+_COMMON = 1000
 
 
 class VectorCache:
@@ -32,13 +34,24 @@ class VectorCache:
         self.rows = BitRows(0)
         self.sample: list[bytes] = []
         self.allowed: dict[Any, array[int] | None] = {}
+        self.holding: dict[str, tuple[int, int]] = {}
+        self._counted_at = -1
+        self._is_tentative = False
+
+    def forget_counts(self, documents: int) -> None:
+        """Let go of how many documents hold a word when the bank is no longer about as large."""
+        if len(self.holding) > _COUNTED_WORDS or abs(documents - self._counted_at) > self._counted_at // 50:
+            self.holding.clear()
+            self._counted_at = documents
 
     def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
         """Read the blocks that have changed since the last look."""
         row = db.execute("SELECT max(seq) FROM vector_changes").fetchone()
         seq = int(row[0] or 0) if row else 0
-        if embedder != self.embedder:
+        # What was read within a transaction may have been taken back since, and its numbers given again.
+        if embedder != self.embedder or self._is_tentative:
             self.embedder, self.seq, self.rows = embedder, -1, BitRows(dimensions)
+        self._is_tentative = seq != self.seq and db.txn_state("main") == apsw.SQLITE_TXN_WRITE
         if seq == self.seq:
             return
         self.rows.replace(
@@ -63,17 +76,21 @@ class SqliteSearch:
 
     def document_count(self) -> int:
         """Return about how many documents the index holds."""
-        return int(self._first("SELECT max(id) FROM documents") or 0)
+        count = int(self._first("SELECT max(id) FROM documents") or 0)
+        self._cache.forget_counts(count)
+        return count
 
     def holding(self, word: str, *, at_most: int) -> int:
         """Return how many documents hold a word, counting no further than asked."""
-        return int(
-            self._first(
-                "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)",
-                f"text : {_quoted(word)}",
-                at_most,
-            )
-        )
+        known, counted_to = self._cache.holding.get(word, (0, 0))
+        if known < counted_to or at_most <= counted_to:
+            return min(known, at_most)
+        sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
+        found = int(self._first(sql, f"text : {_quoted(word)}", at_most))
+        # What few hold is counted quickly, and of those one more or less matters.
+        if found > _COMMON:
+            self._cache.holding[word] = (found, at_most)
+        return found
 
     def speakers(self, names: Sequence[str]) -> set[str]:
         """Return which of the names are those of somebody who speaks in the bank."""
@@ -111,12 +128,15 @@ class SqliteSearch:
         if known is None or not any(query):
             return []
         self._cache.refresh(self._db, *known)
+        if self._cache.rows.wants_small:
+            self._keep_small(known[0])
         allowed = self._allowed(within)
-        shortlist = max(_SHORTLIST, limit * 2)
-        places = self._cache.rows.nearest(query, shortlist, allowed)
+        shortlist = max(_SHORTLIST if allowed is None else _SHORTLIST // 2, limit * 2)
+        scores = self._cache.rows.scored(query, shortlist, allowed)
+        if scores is None:
+            scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (within.groups or within.has_ranges):
-            places = self._permitted(places, within)
-        scores = self.cosines(query, embedder, places)
+            scores = {place: scores[place] for place in self._permitted(list(scores), within)}
         best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
         for place, score in zip(halves, half_dots(query, list(halves.values())), strict=True):
@@ -233,6 +253,12 @@ class SqliteSearch:
                 found[int(place)] = row
         return found
 
+    def _keep_small(self, embedder: int) -> None:
+        base = embedder << 32
+        sql = "SELECT id & 0xFFFFFFFF, row FROM vector_rows WHERE id BETWEEN ? AND ? ORDER BY id"
+        rows: list[Any] = self._db.execute(sql, (base, base + 0xFFFFFFFF)).fetchall()
+        self._cache.rows.keep_small(rows)
+
     def _allowed(self, within: Within) -> Sequence[int] | None:
         """Return the places that may be found, or None for all, or for too many to name."""
         if not within.groups and not within.has_ranges:
@@ -299,7 +325,8 @@ def _scope(within: Within) -> str:
 
 def _ranges(within: Within) -> tuple[str, list[Any]]:
     tests = {
-        "d.time >= ?": within.since.timestamp() if within.since else None,
+        # Documents know whole seconds.
+        "d.time >= ?": int(within.since.timestamp()) if within.since else None,
         "d.time <= ?": within.until.timestamp() if within.until else None,
         "d.cycle >= ?": within.since_cycle,
         "d.cycle <= ?": within.until_cycle,

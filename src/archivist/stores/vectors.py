@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 BLOCK = 4096
 # From so many rows on numpy's import is worth its time, and below so many a scan is never worth it.
 _WORTH_NUMPY = 250_000
+# Up to so many rows a long-lived process keeps the small integers too: a quarter of a kilobyte each.
+_KEPT_SMALL = 200_000
+# So many of the nearest by their bits are compared again by those.
+_RESCORED = 3072
+_KEPT_FILTERS = 32
+# So many rows at once: what is computed on the way stays in the processor's own memory.
+_AT_ONCE = 1 << 15
 _LANE = 255
 
 
@@ -94,6 +101,8 @@ class BitRows:
         self._scans = 0
         self._planes: Any = None
         self._places: Any = None
+        self._small: Any = None
+        self._parts: dict[int, tuple[Sequence[int], Any, Any]] = {}
 
     @property
     def is_small(self) -> bool:
@@ -104,7 +113,40 @@ class BitRows:
         """Take blocks in that are new or have changed."""
         for number, bits in blocks:
             self._blocks[number] = bits
-            self._planes = None
+            self._planes = self._small = None
+            self._parts.clear()
+
+    @property
+    def wants_small(self) -> bool:
+        """Say whether the small integers should be kept too: in a long-lived process, while they are few."""
+        return not self.is_small and self._small is None and len(self._blocks) * BLOCK <= _KEPT_SMALL
+
+    def keep_small(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Keep the small integers of every place that has bits; given in the order of the places."""
+        import numpy as np
+
+        if not rows:
+            return
+        self._load(np)
+        table = np.frombuffer(b"".join([row for _, row in rows]), np.uint8).reshape(len(rows), -1)
+        kept = table[np.isin(np.asarray([place for place, _ in rows], np.int64), self._places)]
+        # Without exactly one row a place the two would not fit together.
+        self._small = kept if len(kept) == len(self._places) else None
+
+    def scored(
+        self, query: Sequence[float], count: int, allowed: Sequence[int] | None
+    ) -> dict[int, float] | None:
+        """Return the nearest with their cosines where the small integers are kept, else None."""
+        if self._small is None:
+            return None
+        import numpy as np
+
+        near = self._near_by_numpy(np, query, _RESCORED, allowed)
+        rows = self._small[near]
+        scores = rows[:, 4:].view(np.int8).astype(np.float32) @ np.asarray(query, np.float32)
+        scores *= rows[:, :4].copy().view("<f4")[:, 0]
+        best = np.argsort(-scores, kind="stable")[:count]
+        return dict(zip(self._places[near[best]].tolist(), scores[best].tolist(), strict=True))
 
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
         """Return the places of about so many rows that agree best with the query, the best first."""
@@ -114,7 +156,13 @@ class BitRows:
         if self.is_small:
             places, rows = self._chosen(allowed)
             return [places[at] for at in _least(_distances(rows, self.width, query), count)]
-        return self._nearest_by_numpy(query, count, allowed)
+        import numpy as np
+
+        near = self._near_by_numpy(np, query, count * (10 if allowed is None else 4), allowed)
+        bits = np.unpackbits(self._planes[:, near].T.copy().view(np.uint8), axis=1, bitorder="little")
+        scores = bits[:, : len(query)].astype(np.float32) @ np.asarray(query, np.float32)
+        best = np.argsort(-scores, kind="stable")[:count]
+        return list(self._places[near[best]].tolist())
 
     def _chosen(self, allowed: Sequence[int] | None) -> tuple[Sequence[int], bytes]:
         if allowed is None:
@@ -129,32 +177,29 @@ class BitRows:
         )
         return places, rows
 
-    def _nearest_by_numpy(
-        self, query: Sequence[float], count: int, allowed: Sequence[int] | None
-    ) -> list[int]:
-        import numpy as np
-
+    def _near_by_numpy(
+        self, np: Any, query: Sequence[float], count: int, allowed: Sequence[int] | None
+    ) -> Any:
+        """Return which rows, of those that may be found, differ least from the query in their bits."""
         self._load(np)
-        places, planes = self._places, self._planes
-        if allowed is not None:
-            wanted = np.asarray(allowed, np.int64)
-            at = np.searchsorted(places, wanted)
-            at = at[(at < len(places)) & (places[np.minimum(at, len(places) - 1)] == wanted)]
-            places, planes = places[at], planes[:, at]
-        if not len(places):
-            return []
+        at, planes = (None, self._planes) if allowed is None else self._part(np, allowed)
+        if not planes.shape[1]:
+            return np.zeros(0, np.int64)
         wide = np.zeros(self.width * 8, np.float32)
         wide[: len(query)] = query
-        words = np.packbits(wide > 0, bitorder="little").view("<u8")
-        # Few enough differences for a byte, but for vectors that are longer or nearly opposite.
-        total = np.bitwise_count(planes[0] ^ words[0]).astype(np.uint8 if self.width <= 32 else np.uint16)
-        for plane, word in zip(planes[1:], words[1:], strict=True):
-            total += np.bitwise_count(plane ^ word)
-        near = _fewest(np, total, min(len(total), max(count * 10, len(total) // 64)))
-        bits = np.unpackbits(planes[:, near].T.copy().view(np.uint8), axis=1, bitorder="little")
-        scores = bits.astype(np.float32) @ wide
-        best = np.argsort(-scores, kind="stable")[:count]
-        return list(places[near[best]].tolist())
+        totals = _differences(np, planes, np.packbits(wide > 0, bitorder="little").view("<u8"))
+        near = _fewest(np, totals, min(len(totals), max(count, len(totals) // 100)))
+        return near if at is None else at[near]
+
+    def _part(self, np: Any, allowed: Sequence[int]) -> tuple[Any, Any]:
+        """Return the rows of some places; of the last filters they are kept, for the next question's sake."""
+        kept = self._parts.get(id(allowed))
+        if kept is None or kept[0] is not allowed:
+            at = np.flatnonzero(np.isin(self._places, np.asarray(allowed, np.int64), assume_unique=True))
+            if len(self._parts) >= _KEPT_FILTERS:
+                self._parts.clear()
+            kept = self._parts[id(allowed)] = (allowed, at, np.ascontiguousarray(self._planes[:, at]))
+        return kept[1], kept[2]
 
     def _load(self, np: Any) -> None:
         """Lay the rows out word by word, leaving out the places that have none."""
@@ -167,6 +212,27 @@ class BitRows:
         is_there = rows.any(axis=1)
         self._places = places[is_there]
         self._planes = np.ascontiguousarray(rows[is_there].T)
+
+
+def _differences(np: Any, planes: Any, words: Any) -> Any:
+    """Return in how many bits each row differs from the query's words."""
+    rows = planes.shape[1]
+    # Few enough for a byte, but for vectors that are longer or exactly opposite.
+    kind = np.uint8 if len(words) <= 4 else np.uint16
+    totals = np.empty(rows, kind)
+    mixed = np.empty(min(rows, _AT_ONCE), np.uint64)
+    counted = np.empty(len(mixed), np.uint8)
+    for start in range(0, rows, _AT_ONCE):
+        part = totals[start : start + _AT_ONCE]
+        mix, count = mixed[: len(part)], counted[: len(part)]
+        for number, word in enumerate(words):
+            np.bitwise_xor(planes[number, start : start + _AT_ONCE], word, out=mix)
+            np.bitwise_count(mix, out=count)
+            if number:
+                np.add(part, count, out=part)
+            else:
+                part[:] = count
+    return totals
 
 
 def _fewest(np: Any, totals: Any, count: int) -> Any:

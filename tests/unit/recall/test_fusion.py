@@ -1,0 +1,117 @@
+"""Two lists become one: every part between its bounds, better evidence never ranks lower."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
+
+PLACES = st.integers(1, 30)
+SCORES = st.dictionaries(PLACES, st.floats(0.01, 40), max_size=12)
+COSINES = st.dictionaries(PLACES, st.floats(-1, 1), max_size=12)
+USUAL = st.builds(Ordinary, st.floats(-0.2, 0.5), st.floats(0.01, 0.4))
+
+
+@given(SCORES, st.floats(0, 60), COSINES, USUAL)
+def test_whatever_either_list_names_is_there_with_parts_that_add_up(
+    words: dict[int, float], ideal: float, cosines: dict[int, float], usual: Ordinary
+) -> None:
+    found = fuse(words, ideal, cosines, usual)
+    assert set(found) == set(words) | set(cosines)
+    for place, why in found.items():
+        assert why.total == pytest.approx(
+            why.words_weight * why.words + (1 - why.words_weight) * why.meaning, abs=1e-9
+        )
+        assert 0 <= why.words <= 1.5
+        assert 0 <= why.meaning <= 2
+        assert 0 < why.words_weight < 1
+        assert why.cosine == cosines.get(place)
+        assert (why.words > 0) == (place in words)
+
+
+@given(SCORES, st.floats(0, 60), COSINES, USUAL)
+def test_what_holds_more_and_is_nearer_never_stands_below(
+    words: dict[int, float], ideal: float, cosines: dict[int, float], usual: Ordinary
+) -> None:
+    found = fuse(words, ideal, cosines, usual)
+    for one in found:
+        for other in found:
+            if words.get(one, 0) >= words.get(other, 0) and cosines.get(one, -1) >= cosines.get(other, -1):
+                assert found[one].total >= found[other].total - 1e-12
+
+
+@given(SCORES, st.floats(0, 60), COSINES, USUAL, PLACES, st.floats(0, 40))
+def test_more_words_held_never_lowers_a_document_among_the_others(
+    words: dict[int, float],
+    ideal: float,
+    cosines: dict[int, float],
+    usual: Ordinary,
+    place: int,
+    more: float,
+) -> None:
+    without_cosines = dict.fromkeys(cosines, 0.2)
+    before = fuse(words, ideal, without_cosines, usual)
+    after = fuse({**words, place: words.get(place, 0.0) + more + 0.01}, ideal, without_cosines, usual)
+
+    def above(found: dict[int, Relevance]) -> set[int]:
+        own = found[place].total if place in found else 0.0
+        return {other for other in found if other != place and found[other].total > own + 1e-12}
+
+    assert above(after) <= above(before)
+
+
+@given(SCORES, st.floats(0, 60))
+def test_without_vectors_the_words_decide_alone(words: dict[int, float], ideal: float) -> None:
+    found = fuse(words, ideal, {}, None)
+    assert sorted(found, key=lambda place: (-found[place].total, place)) == sorted(
+        words, key=lambda place: (-words[place], place)
+    )
+    assert all((why.words_weight, why.cosine, why.total) == (1.0, None, why.words) for why in found.values())
+
+
+@given(COSINES, USUAL)
+def test_without_words_the_vectors_decide_alone(cosines: dict[int, float], usual: Ordinary) -> None:
+    found = fuse({}, 5.0, cosines, usual)
+    totals = [found[place].total for place in sorted(cosines, key=lambda place: -cosines[place])]
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_nothing_gives_nothing() -> None:
+    assert fuse({}, 0.0, {}, None) == {}
+    assert fuse({}, 0.0, {}, Ordinary(0.1, 0.1)) == {}
+
+
+def test_a_question_of_which_the_best_holds_little_leaves_room_for_meaning() -> None:
+    usual = Ordinary(0.1, 0.1)
+    cosines = {1: 0.1, 2: 0.6}
+    weak = fuse({1: 1.0}, 20.0, cosines, usual)
+    strong = fuse({1: 20.0}, 20.0, cosines, usual)
+    assert weak[2].total > weak[1].total
+    assert strong[1].total > strong[2].total
+
+
+def test_words_that_the_vectors_agree_with_weigh_more() -> None:
+    usual = Ordinary(0.1, 0.1)
+    agreeing = fuse({1: 10.0}, 10.0, {1: 0.6, 2: 0.6}, usual)
+    disagreeing = fuse({1: 10.0}, 10.0, {1: 0.1, 2: 0.6}, usual)
+    assert agreeing[1].words_weight > disagreeing[1].words_weight
+
+
+@given(st.lists(st.floats(-1, 1), max_size=200))
+def test_a_sample_is_believed_the_more_the_larger_it_is(sample: list[float]) -> None:
+    usual = ordinary(sample)
+    assert usual.spread > 0
+    assert -1 <= usual.mean <= 1
+    if sample:
+        many = ordinary(sample * 50)
+        assert abs(many.mean - fmean(sample)) <= abs(usual.mean - fmean(sample)) + 1e-9
+
+
+@given(USUAL, st.floats(-1, 1), st.floats(-1, 1))
+def test_deviations_rise_with_the_cosine(usual: Ordinary, one: float, other: float) -> None:
+    assert usual.deviations(usual.mean) == 0
+    assert (usual.deviations(one) <= usual.deviations(other)) or one > other

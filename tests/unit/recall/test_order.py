@@ -1,0 +1,220 @@
+"""The order of answers: stable, replacements above what they replace, later words above earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.recall.fusion import Relevance
+from archivist.recall.merits import Score
+from archivist.recall.order import COMPARED, Said, amended, pairs_to_compare, ranked, superseded
+from archivist.stores.answers import Placed
+
+
+def _placed(
+    place: int,
+    *,
+    by: int | None = None,
+    time: int | None = 0,
+    kind: str = "lesson",
+    thread: str = "",
+    position: int = 0,
+) -> Placed:
+    replaced_by = "" if by is None else f"id-{by}"
+    return Placed(place, kind, f"id-{place}", time, None, 0.5, "", thread, position, replaced_by, 0)
+
+
+def _score(total: float) -> Score:
+    return Score(total, 0.0, 0.0, total, Relevance(total))
+
+
+def _asked(
+    question: str, *texts: str | Said, scores: Sequence[float] = ()
+) -> tuple[list[int], dict[int, int]]:
+    """Return the order of texts that were said one after the other, the first with the best score."""
+    said = {place: each if isinstance(each, Said) else Said(each) for place, each in enumerate(texts)}
+    scored = {place: _score(scores[place] if scores else 1.0 - place / 10) for place in said}
+    placed = {place: _placed(place, time=place) for place in said}
+    order = ranked(scored)
+    return amended(order, scored, said, pairs_to_compare(order, placed), question)
+
+
+@given(st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=20))
+def test_the_better_score_comes_first_and_ties_are_stable(totals: dict[int, float]) -> None:
+    order = ranked({place: _score(total) for place, total in totals.items()})
+    assert sorted(order) == sorted(totals)
+    for one, other in pairwise(order):
+        assert totals[one] >= totals[other] - 1e-8
+        assert totals[one] != totals[other] or one < other
+    turned = ranked({place: _score(totals[place]) for place in reversed(totals)})
+    assert turned == order
+
+
+def test_dust_in_the_last_digits_does_not_decide() -> None:
+    assert ranked({2: _score(0.1 + 0.2), 1: _score(0.3)}) == [1, 2]
+
+
+@st.composite
+def _replacements(draw: st.DrawFn) -> tuple[list[int], dict[int, int | None]]:
+    """Draw an order and for each place a later made one that replaced it, or none: chains and trees."""
+    count = draw(st.integers(1, 9))
+    by = {
+        place: draw(st.none() | st.just(place + 1) | st.integers(place + 1, count)) if place < count else None
+        for place in range(1, count + 1)
+    }
+    return draw(st.permutations(range(1, count + 1))), by
+
+
+@pytest.mark.req("A4")
+@given(_replacements())
+def test_what_was_superseded_stands_below_its_replacement_in_any_order(
+    drawn: tuple[list[int], dict[int, int | None]],
+) -> None:
+    order, by = drawn
+    result = superseded(order, {place: _placed(place, by=by[place]) for place in order})
+    assert sorted(result) == sorted(order)
+    for older, newer in by.items():
+        assert newer is None or result.index(newer) < result.index(older), (order, by, result)
+
+
+def test_a_chain_of_replacements_ends_with_the_last_on_top() -> None:
+    by = {1: 2, 2: 3, 3: 4}
+    placed = {place: _placed(place, by=by.get(place)) for place in (1, 2, 3, 4)}
+    assert superseded([1, 3, 2, 4], placed) == [4, 3, 2, 1]
+
+
+def test_an_order_without_replacements_stays() -> None:
+    assert superseded([3, 1, 2], {place: _placed(place) for place in (1, 2, 3)}) == [3, 1, 2]
+
+
+@given(st.permutations(range(1, 7)), st.lists(st.integers(1, 6), min_size=6, max_size=6))
+def test_replacements_in_a_circle_neither_hang_nor_lose_anything(order: list[int], by: list[int]) -> None:
+    placed = {place: _placed(place, by=by[place - 1]) for place in order}
+    assert sorted(superseded(order, placed)) == sorted(order)
+
+
+def test_a_replacement_of_another_kind_or_one_that_was_not_found_changes_nothing() -> None:
+    placed = {1: _placed(1, by=2, kind="event"), 2: _placed(2), 3: _placed(3, by=99)}
+    assert superseded([1, 3, 2], placed) == [1, 3, 2]
+
+
+def test_pairs_are_of_one_kind_and_of_known_times_the_newer_first() -> None:
+    placed = {
+        1: _placed(1, time=5),
+        2: _placed(2, time=9),
+        3: _placed(3, time=None),
+        4: _placed(4, time=7, kind="event"),
+        5: _placed(5, time=9),
+    }
+    assert pairs_to_compare([1, 2, 3, 4, 5], placed) == [(2, 1), (5, 1)]
+
+
+def test_within_a_stream_the_position_says_which_is_later() -> None:
+    placed = {
+        1: _placed(1, thread="r", position=8, time=None),
+        2: _placed(2, thread="r", position=3, time=None),
+        3: _placed(3, thread="s", position=1, time=None),
+    }
+    assert pairs_to_compare([2, 1, 3], placed) == [(1, 2)]
+
+
+def test_only_the_first_answers_are_compared() -> None:
+    placed = {place: _placed(place, time=place) for place in range(50)}
+    assert {place for pair in pairs_to_compare(range(50), placed) for place in pair} == set(range(COMPARED))
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        ("which database do we use", "We use MySQL as the database", "We switched the database to Postgres"),
+        ("deploy target", "The deploy target is Heroku", "The deploy target is Fly instead"),
+        ("what is the retry limit", "The retry limit is 5", "We lowered the retry limit to 3"),
+        ("formatter for python", "Use black as formatter for python", "The python formatter is ruff instead"),
+        ("when is the release", "The release is on Monday", "The release moved to Thursday"),
+    ],
+)
+def test_a_later_word_that_speaks_of_change_on_the_subject_stands_above(
+    question: str, earlier: str, later: str
+) -> None:
+    order, replaced = _asked(question, earlier, later)
+    assert (order, replaced) == ([1, 0], {0: 1})
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        ("which database do we use", "We use MySQL as the database", "The logo was changed to blue"),
+        ("deploy target", "The deploy target is Heroku", "The tests moved to another folder"),
+        ("what is the retry limit", "The retry limit is 5", "Ben switched to oat milk instead"),
+        ("which database do we use", "We use MySQL as the database", "MySQL was slow today at lunch"),
+    ],
+)
+def test_an_unrelated_later_word_does_not(question: str, earlier: str, later: str) -> None:
+    assert _asked(question, earlier, later) == ([0, 1], {})
+
+
+def test_an_earlier_word_never_amends_a_later_one() -> None:
+    order, replaced = _asked(
+        "deploy target", "The deploy target changed to Fly", "The deploy target is Heroku"
+    )
+    assert (order, replaced) == ([0, 1], {})
+
+
+def test_who_asks_for_the_past_is_told_the_past() -> None:
+    words = ("The deploy target is Heroku", "The deploy target is Fly instead")
+    assert _asked("what was the deploy target before", *words)[0] == [0, 1]
+    assert _asked("what is the deploy target", *words)[0] == [1, 0]
+
+
+def test_lessons_of_different_places_never_amend_each_other() -> None:
+    words = [Said("The deploy target is Heroku", "shop"), Said("The deploy target is Fly instead", "blog")]
+    assert _asked("deploy target", *words) == ([0, 1], {})
+
+
+def test_a_later_word_that_hardly_answers_stays_below() -> None:
+    words = ("The deploy target is Heroku", "The deploy target is Fly instead")
+    assert _asked("deploy target", *words, scores=(1.0, 0.05)) == ([0, 1], {})
+
+
+@given(st.permutations(range(6)))
+def test_of_many_words_on_one_subject_the_newest_stands_first(times: list[int]) -> None:
+    texts = [f"The deploy target is now number {time}" for time in times]
+    said = {place: Said(text) for place, text in enumerate(texts)}
+    scored = {place: _score(1 - place / 20) for place in said}
+    placed = {place: _placed(place, time=times[place]) for place in said}
+    order = ranked(scored)
+    result, replaced = amended(order, scored, said, pairs_to_compare(order, placed), "deploy target")
+    assert [times[place] for place in result] == [5, 4, 3, 2, 1, 0]
+    assert all(times[newer] > times[older] for older, newer in replaced.items())
+
+
+WORDS = ["deploy", "target", "cache", "limit", "instead", "moved", "heroku"]
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+
+
+@given(st.lists(st.tuples(texts, st.integers(0, 9), st.floats(0.01, 1)), min_size=1, max_size=8), texts)
+def test_nothing_is_lost_and_what_amends_stands_above_what_it_amends(
+    drawn: list[tuple[str, int, float]], question: str
+) -> None:
+    said = {place: Said(text) for place, (text, _, _) in enumerate(drawn)}
+    scored = {place: _score(score) for place, (_, _, score) in enumerate(drawn)}
+    placed = {place: _placed(place, time=time) for place, (_, time, _) in enumerate(drawn)}
+    order = ranked(scored)
+    result, replaced = amended(order, scored, said, pairs_to_compare(order, placed), question)
+    assert sorted(result) == sorted(order)
+    for older, newer in replaced.items():
+        assert drawn[newer][1] > drawn[older][1]
+        assert result.index(newer) < result.index(older)
+
+
+@pytest.mark.parametrize("unit", ["has ", "has\n", "took ", "a", "now "])
+def test_a_pasted_blob_costs_no_more_than_its_length(unit: str) -> None:
+    blob = unit * (20_000 // len(unit))
+    before = process_time()
+    _asked(blob, "The deploy target is Heroku", blob)
+    assert process_time() - before < 1
