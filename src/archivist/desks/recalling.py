@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import mul
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from archivist.recall import lexical, order
 from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
 from archivist.recall.lexical import Terms
-from archivist.recall.merits import Decay, Moment, Preset, Score, Weights, weigh
+from archivist.recall.merits import Decay, Moment, Preset, Score, Weights, preset_of, weigh
 from archivist.recall.neighbourhood import LENT, favour, lend
 from archivist.recall.query import Query, within
 from archivist.records import Episode, Event, Lesson
@@ -77,7 +77,7 @@ class _Question:
 def recall(bank: Bank, query: Query) -> Recalled:
     """Return what answers a query, the best first."""
     rules = bank.config.recall
-    weights = _weights(rules, Preset(query.preset or rules.preset))
+    weights = _weights(rules, preset_of(query.preset or rules.preset))
     question = _understood(bank, query)
     moment = Moment(bank.now().timestamp(), query.until_cycle)
     limit = DEFAULT_LIMIT if query.limit is None else query.limit
@@ -146,26 +146,23 @@ def _candidates(
     cosines = {hit.place: hit.score for hit in near}
     rest = [place for place in words if place not in cosines]
     cosines |= reader.cosines(question.vector, question.embedder, rest)
-    cosines |= _fresh(reader, question, words)
+    cosines |= _fresh(reader, question)
     usual = ordinary(reader.ordinary_cosines(question.vector, question.embedder))
     return shown, fuse(words, ideal, cosines, usual if cosines else None), usual
 
 
-def _fresh(reader: Reader, question: _Question, words: Collection[int]) -> dict[int, float]:
-    """Return the cosines of texts that were written a moment ago and have no vector yet, when they are few.
-
-    Those that the words did not find are left out when a filter stands: they may not be what it lets through.
-    """
+def _fresh(reader: Reader, question: _Question) -> dict[int, float]:
+    """Return the cosines of texts written a moment ago that have no vector yet, when they are few."""
     if question.embed is None or not any(question.vector):
         return {}
     waiting = reader.unembedded(question.embedder, limit=_FRESH + 1)
     if len(waiting) > _FRESH:
         return {}
-    is_filtered = bool(question.may_be.groups) or question.may_be.has_ranges
+    permitted = set(reader.permitted([each.place for each in waiting], question.may_be))
     return {
         each.place: sum(map(mul, question.vector, question.embed(each.text)))
         for each in waiting
-        if not is_filtered or each.place in words
+        if each.place in permitted
     }
 
 

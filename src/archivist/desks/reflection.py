@@ -310,10 +310,11 @@ def _events(reader: Reader, run: str) -> list[Event]:
 
 def _related(reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]) -> tuple[Episode, ...]:
     """Return the runs that were reflected on before, the latest ones, this one left out."""
-    rows = reader.select_fields(Episode, ("id", "finished"), differs("id", episode.id))
-    latest = sorted(rows, key=lambda row: (row[1] or "", row[0]))[-limit:]
+    rows = reader.select_fields(
+        Episode, ("id",), differs("id", episode.id), order=("-finished", "-id"), limit=limit
+    )
     found = []
-    for run, _ in latest:
+    for (run,) in reversed(rows):
         if run not in memo:
             each = reader.get(Episode, run)
             if each is None:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # Where an episode keeps what reflection noted of it.
 NOTES = "reflection"
+# So many fixes most like a finding are compared with it.
+_FIXES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +184,23 @@ def find_regressions(bank: Bank, run: str) -> list[Regression]:
     """Return what earlier runs had fixed and this one's reviewers found again."""
     with bank.reading() as reader:
         find(reader, run)
-        fixes = reader.select(Event, equals("kind", EventKind.FIX), order=("-time",))
-        return regressions(fixes, _findings(reader, run), run=run, overlap=_overlap(bank))
+        findings = _findings(reader, run)
+        return regressions(_fixes_like(reader, findings), findings, run=run, overlap=_overlap(bank))
+
+
+def _fixes_like(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
+    """Return the fixes that share words with the findings, the newest first."""
+    from archivist.recall.keywords import keywords
+    from archivist.stores.answers import Within, Words
+    from archivist.stores.searchable import scope_token
+
+    fixes = Within(groups=((scope_token("event", EventKind.FIX),),))
+    found: dict[str, Event] = {}
+    for finding in findings:
+        words = Words(tuple(sorted(keywords(finding.description))))
+        places = [hit.place for hit in reader.search(words, within=fixes, limit=_FIXES)]
+        found |= reader.records("event", [each.record for each in reader.placed(places).values()])
+    return sorted(found.values(), key=lambda event: (event.time is not None, event.time), reverse=True)
 
 
 def listed(bank: Bank, project: str, task: str, limit: int | None) -> list[Episode]:

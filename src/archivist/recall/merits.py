@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from archivist.errors import InputError
 from archivist.recall.fusion import Relevance
 from archivist.stores.answers import Placed
 
@@ -19,6 +20,14 @@ class Preset(StrEnum):
     ARCHIVIST = "archivist"
     GENERATIVE = "generative"
     RELEVANCE = "relevance"
+
+
+def preset_of(name: str) -> Preset:
+    """Return the preset of a name."""
+    try:
+        return Preset(name)
+    except ValueError:
+        raise InputError(f"preset {name!r} is not one of {', '.join(Preset)}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,7 @@ def amended(
     asked = _stems(question)
     stems = {place: _stems(each.text) for place, each in said.items()}
     speak_of_change = {place for place, each in said.items() if _CHANGE.search(each.text)}
-    result = list(order)
-    replaced: dict[int, int] = {}
+    amendments = []
     for newer, older in pairs:
         common = stems[newer] & stems[older]
         asked_too = len(common & asked)
@@ -100,9 +99,9 @@ def amended(
             and said[newer].place == said[older].place
             and scored[newer].relevance >= _LEAST_SHARE * scored[older].relevance
         ):
-            replaced.setdefault(older, newer)
-            _put_above(result, newer, older)
-    return result, replaced
+            amendments.append((newer, older))
+    replaced = {older: newer for newer, older in reversed(amendments)}
+    return _settled(order, amendments), replaced
 
 
 def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
@@ -125,10 +124,22 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word) if len(word) > _SHORT else word for word in terms(text).words)
 
 
-def _put_above(order: list[int], newer: int, older: int) -> None:
-    if order.index(newer) > order.index(older):
-        order.remove(newer)
-        order.insert(order.index(older), newer)
+def _settled(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the order in which the first of each pair stands above the second, moved no further than needed.
+
+    One move may undo another; what is newer than all comes to rest first, so that the rounds end.
+    """
+    result = list(order)
+    for _ in result:
+        is_settled = True
+        for newer, older in pairs:
+            if result.index(newer) > result.index(older):
+                result.remove(newer)
+                result.insert(result.index(older), newer)
+                is_settled = False
+        if is_settled:
+            break
+    return result
 
 
 def _later(one: Placed, other: Placed) -> bool | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from archivist.errors import InputError
 from archivist.records import Category, LessonType, Scope, Status
 from archivist.stores.answers import Within
 from archivist.stores.searchable import scope_token
@@ -53,6 +54,11 @@ class Query:
 
 def within(query: Query) -> Within:
     """Return what a query lets be found, in the index's words."""
+    unknown = [kind for kind in query.kinds if kind not in KINDS]
+    if unknown:
+        raise InputError(f"kind {unknown[0]!r} is not one of {', '.join(KINDS)}")
+    if not 0 <= query.min_importance <= 1:
+        raise InputError(f"importance: {query.min_importance:g} is not between 0 and 1")
     groups = [_any("kind", query.kinds), _any("status", query.statuses), _any("tag", query.tags)]
     groups += [(scope_token(field, str(value)),) for field in _SCOPED if (value := getattr(query, field))]
     return Within(

@@ -63,10 +63,15 @@ class SqliteReader(SqliteSearch):
         return [how.to_record(row) for row in rows]
 
     def select_fields(
-        self, record: type[Any], fields: Sequence[str], *conditions: Condition
+        self,
+        record: type[Any],
+        fields: Sequence[str],
+        *conditions: Condition,
+        order: Sequence[str] = (),
+        limit: int | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return only some fields, as the table holds them."""
-        return list(self._rows(record, fields, conditions, (), None))
+        return list(self._rows(record, fields, conditions, order, limit))
 
     def count(self, record: type[Any], *conditions: Condition) -> int:
         """Return how many records there are for which all conditions hold."""

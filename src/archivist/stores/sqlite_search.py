@@ -136,7 +136,7 @@ class SqliteSearch:
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (within.groups or within.has_ranges):
-            scores = {place: scores[place] for place in self._permitted(list(scores), within)}
+            scores = {place: scores[place] for place in self.permitted(list(scores), within)}
         best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
         for place, score in zip(halves, half_dots(query, list(halves.values())), strict=True):
@@ -283,10 +283,11 @@ class SqliteSearch:
         found = array("q", [place for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))])
         return None if len(found) > _ALLOWED else array("q", sorted(found))
 
-    def _permitted(self, places: Sequence[int], within: Within) -> list[int]:
+    def permitted(self, places: Sequence[int], within: Within) -> list[int]:
+        """Return those of the places that may be found."""
         scope = _scope(within)
         ranges, values = _ranges(within)
-        conditions = [ranges] if ranges else []
+        conditions = [ranges] if ranges else ["1"]
         if scope:
             conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
             values.append(f"scope : ({scope})")

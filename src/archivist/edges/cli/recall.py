@@ -33,7 +33,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--until", type=click.DateTime(), help="Only up to this time.")
 @click.option("--since-cycle", type=int, metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=int, metavar="N", help="Only up to this cycle.")
-@click.option("--importance", type=click.FloatRange(0, 1), default=0.0, help="Only from this importance on.")
+@click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
 @click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh; recall.preset by default.")
 @click.option(
     "--window", type=click.IntRange(0, 20), default=0, help="Show so many neighbours in the stream."
@@ -96,7 +96,7 @@ def _explained(hit: Hit, weights: Weights) -> str:
         parts.append(f"neighbours {why.neighbours:.2f}")
     if why.speaker:
         parts.append(f"speaker {why.speaker:.2f}")
-    standing = f", {why.standing:g}· for a {hit.kind}" if why.standing != 1 else ""
+    standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""
     relevance = f"relevance {score.relevance:.2f} [{' + '.join(parts)}{standing}]"
     if not weights.importance and not weights.recency:
         return f"= {relevance}"
