@@ -3,6 +3,7 @@
     python -m bench.retrieval --onnx FOLDER --cache DIR --write
 
 recall@k       share of a question's gold memories among the first k, averaged over questions
+hit@10         share of questions with at least one gold memory among the first ten
 MRR            1 ÷ rank of the first gold memory, 0 beyond the first 20
 ±              half the width of the 95 % interval, bootstrapped over questions
 to best other  difference in recall@10 to the best system that is not ours, its interval by paired bootstrap
@@ -35,7 +36,7 @@ from archivist.recall.embedders.static import StaticEmbedder
 
 RESULTS = Path(__file__).parent / "results"
 CUTS = (1, 5, 10, 20)
-COLUMNS = (*(f"recall@{cut}" for cut in CUTS), "MRR")
+COLUMNS = (*(f"recall@{cut}" for cut in CUTS), "hit@10", "MRR")
 JUDGED = COLUMNS.index("recall@10")
 ROUNDS = 2000
 SEED = 20260403
@@ -143,11 +144,11 @@ def measure(system: System, questions: QuestionSet) -> Measured:
 
 
 def figures(question: Question, found: Sequence[str]) -> list[float]:
-    """Return the recall at every cut, and the reciprocal rank, of one answer."""
+    """Return the recall at every cut, whether ten hold any, and the reciprocal rank, of one answer."""
     gold = set(question.gold)
     recalls = [len(gold & set(found[:cut])) / len(gold) for cut in CUTS]
     first = next((rank for rank, name in enumerate(found[: CUTS[-1]], start=1) if name in gold), None)
-    return [*recalls, 1 / first if first else 0.0]
+    return [*recalls, float(first is not None and first <= 10), 1 / first if first else 0.0]
 
 
 def is_amended_first(question: Question, found: Sequence[str]) -> bool:

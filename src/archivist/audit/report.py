@@ -1,27 +1,63 @@
-"""Sum verdicts up: per lesson, overall, and over time."""
+"""Sum verdicts up: per lesson, overall and over time, and say what to do about a lesson."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from archivist.records import Effect, Verdict
+from archivist.audit.beta import Beta, posterior
+from archivist.audit.lift import HOLDOUT_SHARE, NO_LIFT, Arms, Lift, Word, lift, pooled
+from archivist.records import Effect, Following, Verdict
+
+RUNS_PER_PERIOD = 20
+_LEAST_MONTHS = 3
+_LEAST_JUDGED = 8
+_EVEN = 0.5
+_OFTEN = 3
+# When so many runs did without a lesson and it can hardly have prevented anything, it is not worth telling.
+_LEAST_WITHHELD = 30
+_LEAST_USE = 0.15
+_HARDLY = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How one lesson, or all of them, did."""
+    """How one lesson, one month, or all of them did.
+
+    `told` counts the runs it was put before, of which it was `followed`, `ignored` or not applicable in so
+    many. `failed_though` counts those that followed it and failed nonetheless, `failed_heedless` those that
+    ignored it and failed. `periods` are its own months, or every 20 runs when there are few months.
+    """
 
     lesson: str
     summary: str
     helpful: int
     ineffective: int
+    told: int = 0
+    followed: int = 0
+    ignored: int = 0
+    not_applicable: int = 0
+    failed_though: int = 0
+    failed_heedless: int = 0
+    lift: Lift = NO_LIFT
+    periods: tuple[Line, ...] = ()
+
+    @property
+    def judged(self) -> int:
+        """Return how many verdicts say whether it helped."""
+        return self.helpful + self.ineffective
 
     @property
     def share(self) -> float | None:
         """Return the helpful share, or None before the first verdict."""
-        judged = self.helpful + self.ineffective
-        return self.helpful / judged if judged else None
+        return self.helpful / self.judged if self.judged else None
+
+    @property
+    def posterior(self) -> Beta:
+        """Return what to believe of the helpful share."""
+        return posterior(self.helpful, self.ineffective)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +69,141 @@ class Report:
     total: Line
 
 
-def report(verdicts: Iterable[Verdict], summaries: Mapping[str, tuple[str, str]]) -> Report:
-    """Count verdicts; `summaries` gives each lesson's short id and words."""
-    judged = [verdict for verdict in verdicts if verdict.effect in (Effect.HELPFUL, Effect.INEFFECTIVE)]
-    by_lesson: dict[str, list[Verdict]] = {}
-    by_month: dict[str, list[Verdict]] = {}
-    for verdict in judged:
-        by_lesson.setdefault(verdict.lesson, []).append(verdict)
-        by_month.setdefault(f"{verdict.time:%Y-%m}", []).append(verdict)
-    lessons = [_line(*summaries.get(lesson, (lesson, "")), group) for lesson, group in by_lesson.items()]
-    lessons.sort(key=lambda line: (line.share or 0.0, -line.ineffective, line.lesson))
-    months = [_line(month, "", group) for month, group in sorted(by_month.items())]
-    return Report(tuple(lessons), tuple(months), _line("all", "", judged))
+class Step(StrEnum):
+    """What to do about a lesson."""
+
+    RETIRE = "retire"
+    REWORD = "reword"
+    KEEP = "keep"
 
 
-def _line(name: str, summary: str, verdicts: list[Verdict]) -> Line:
-    helpful = sum(verdict.effect is Effect.HELPFUL for verdict in verdicts)
-    return Line(name, summary, helpful, len(verdicts) - helpful)
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the verdicts suggest for one lesson, and why."""
+
+    lesson: str
+    step: Step
+    reason: str
+
+
+def report(
+    verdicts: Iterable[Verdict],
+    summaries: Mapping[str, tuple[str, str]],
+    share: float = HOLDOUT_SHARE,
+) -> Report:
+    """Count verdicts; `summaries` gives each lesson's short id and words, `share` is what is held out."""
+    found = sorted(verdicts, key=lambda verdict: (verdict.time, verdict.run, verdict.lesson))
+    lessons = [
+        _line(*summaries.get(lesson, (lesson, "")), group, share)
+        for lesson, group in _grouped(found, lambda verdict: verdict.lesson).items()
+    ]
+    months = [
+        _line(month, "", group, share, is_whole=False) for month, group in _grouped(found, _month).items()
+    ]
+    return Report(tuple(sorted(lessons, key=_worst)), tuple(months), _line("all", "", found, share))
+
+
+def proposals(report: Report) -> tuple[Proposal, ...]:
+    """Say of each lesson whether to retire it, to reword it or to keep it, worst first."""
+    found = [_proposal(line) for line in report.lessons]
+    order = list(Step)
+    return tuple(sorted(found, key=lambda proposal: order.index(proposal.step)))
+
+
+def _worst(line: Line) -> tuple[bool, bool, float, str]:
+    return line.lift.word is not Word.HARMS, not line.judged, line.posterior.mean, line.lesson
+
+
+def _grouped(verdicts: Iterable[Verdict], name: Callable[[Verdict], str]) -> dict[str, list[Verdict]]:
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(name(verdict), []).append(verdict)
+    return groups
+
+
+def _month(verdict: Verdict) -> str:
+    return f"{verdict.time:%Y-%m}"
+
+
+def _line(
+    name: str, summary: str, verdicts: Sequence[Verdict], share: float, *, is_whole: bool = True
+) -> Line:
+    effects = Counter(verdict.effect for verdict in verdicts)
+    heeded = Counter(verdict.following for verdict in verdicts)
+    failed = Counter(verdict.following for verdict in verdicts if verdict.failed)
+    return Line(
+        lesson=name,
+        summary=summary,
+        helpful=effects[Effect.HELPFUL],
+        ineffective=effects[Effect.INEFFECTIVE],
+        told=len(verdicts) - heeded[Following.WITHHELD],
+        followed=heeded[Following.FOLLOWED],
+        ignored=heeded[Following.IGNORED],
+        not_applicable=heeded[Following.NOT_APPLICABLE],
+        failed_though=failed[Following.FOLLOWED],
+        failed_heedless=failed[Following.IGNORED],
+        lift=_lift(verdicts, share),
+        periods=_periods(verdicts, share) if is_whole else (),
+    )
+
+
+def _lift(verdicts: Sequence[Verdict], share: float) -> Lift:
+    """Compare told with withheld runs, lesson by lesson when there are several."""
+    by_lesson: dict[str, tuple[list[bool], list[bool]]] = {}
+    for verdict in verdicts:
+        if verdict.failed is not None:
+            told, withheld = by_lesson.setdefault(verdict.lesson, ([], []))
+            (withheld if verdict.following is Following.WITHHELD else told).append(verdict.failed)
+    if len(by_lesson) == 1:
+        return lift(*next(iter(by_lesson.values())), share)
+    strata = [
+        Arms(len(told), sum(told), len(withheld), sum(withheld)) for told, withheld in by_lesson.values()
+    ]
+    return pooled(strata, len({verdict.run for verdict in verdicts}), share)
+
+
+def _periods(verdicts: Sequence[Verdict], share: float) -> tuple[Line, ...]:
+    """Return the course over time: per month, or per so many runs while there are few months."""
+    groups = _grouped(verdicts, _month)
+    if len(groups) < _LEAST_MONTHS:
+        runs = list(dict.fromkeys(verdict.run for verdict in verdicts))
+        place = {run: at // RUNS_PER_PERIOD for at, run in enumerate(runs)}
+        ends = [min((at + 1) * RUNS_PER_PERIOD, len(runs)) for at in range(len(runs))]
+        groups = _grouped(
+            verdicts, lambda verdict: f"{place[verdict.run] * RUNS_PER_PERIOD + 1}-{ends[place[verdict.run]]}"
+        )
+    return tuple(_line(name, "", group, share, is_whole=False) for name, group in groups.items())
+
+
+def _chance_of_use(arms: Arms) -> float:
+    """Return the chance that being told prevents a worthwhile share of the failures."""
+    told = posterior(int(arms.told_failed), int(arms.told - arms.told_failed))
+    without = posterior(int(arms.withheld_failed), int(arms.withheld - arms.withheld_failed))
+    size, rest = without.a + without.b, without.mean * (1 - _LEAST_USE)
+    return Beta(rest * size, (1 - rest) * size).chance_above(told)
+
+
+def _proposal(line: Line) -> Proposal:
+    return Proposal(line.lesson, *_step(line))
+
+
+def _step(line: Line) -> tuple[Step, str]:
+    """Return what to do about a lesson and why; what the hold-out shows outweighs what verdicts suggest."""
+    low, high = line.posterior.interval
+    is_judged, helps = line.judged >= _LEAST_JUDGED, line.lift.word is Word.HELPS
+    helped = f"helped {line.helpful} of {line.judged} times"
+    if line.lift.word is Word.HARMS and min(line.lift.arms.told, line.lift.arms.withheld) >= _LEAST_JUDGED:
+        return Step.RETIRE, "runs that were told failed more often than those that were not"
+    if is_judged and high < _EVEN and not helps:
+        return Step.RETIRE, f"{helped}, surely less than half"
+    if line.lift.arms.withheld >= _LEAST_WITHHELD and _chance_of_use(line.lift.arms) < _HARDLY:
+        return Step.RETIRE, f"withheld from {line.lift.arms.withheld:g} runs by lot, which did no worse"
+    if line.failed_though >= _OFTEN and line.failed_though >= _EVEN * line.followed:
+        failed = f"{line.failed_though} of {line.followed} that followed it failed nonetheless"
+        return Step.REWORD, f"{failed}: mend the remedy"
+    if line.failed_heedless >= _OFTEN and line.ignored > line.followed:
+        failed = f"{line.ignored} of {line.told} ignored it, {line.failed_heedless} of them failed"
+        return Step.REWORD, f"{failed}: say it plainer"
+    if helps:
+        return Step.KEEP, "runs that were told failed less often than those that were not"
+    return Step.KEEP, helped if is_judged and low > _EVEN else "too few runs to tell"

@@ -1,13 +1,16 @@
-"""Judge briefed lessons, and fixes, by what the run's reviewers found."""
+"""Judge briefed lessons, and fixes, by what the run met and what its reviewers found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
+from archivist.audit.advice import failure_family
+from archivist.audit.following import followings
 from archivist.recall.keywords import Overlap, keywords, matches
-from archivist.records import Effect, Event, EventKind, Finding, Lesson, Verdict
+from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +24,85 @@ class Evidence:
     failures: Set[str] | None
 
 
+class Method(StrEnum):
+    """How it was decided whether a lesson's failure occurred."""
+
+    SIGNATURE = "signature"
+    KEYWORDS = "keywords"
+    NONE = "none"
+
+
 def judge(
-    lessons: Iterable[Lesson], evidence: Evidence, *, run: str, now: datetime, overlap: Overlap
+    lessons: Iterable[Lesson],
+    evidence: Evidence,
+    *,
+    run: str,
+    now: datetime,
+    overlap: Overlap,
+    withheld: Iterable[Lesson] = (),
+    events: Sequence[Event] = (),
 ) -> list[Verdict]:
-    """Return a verdict on each briefed lesson: ineffective when the run met it again, else helpful.
+    """Return a verdict on each lesson that a run was told, then on each that was withheld from it.
 
-    A lesson that was learnt from logs is met when its failure is, any other when a finding repeats its
-    words. Without the evidence that a lesson needs the verdict is unknown.
+    Whether the failure occurred is decided by its signature where the lesson has one and the run was read
+    for failures, else by the documented rule: it did when a finding repeats the lesson's words. A lesson
+    whose failure occurred was ineffective. When it did not occur,
+
+    - a told lesson judged by findings was helpful, as documented;
+    - one judged by signature was helpful when it was followed, `ignored` when there was occasion to and the
+      run did without it, and unknown when the run never came near: a failure that had no occasion was not
+      prevented, and counting it as help would let a lesson about nothing rise to the top;
+    - where nobody can tell whether it was followed, the documented rule holds and it was helpful.
+
+    A withheld lesson has no effect to judge; whether its failure occurred is what told ones are held against.
     """
+    told = {lesson.id: lesson for lesson in lessons}
+    kept = {lesson.id: lesson for lesson in withheld if lesson.id not in told}
     found = [keywords(finding.description) for finding in evidence.findings or ()]
-    return [
-        Verdict(run=run, lesson=lesson.id, time=now, effect=_effect(lesson, evidence, found, overlap))
-        for lesson in lessons
-    ]
+    outcomes = {
+        lesson.id: _outcome(lesson, evidence, found, overlap) for lesson in (*told.values(), *kept.values())
+    }
+    seen = followings(told.values(), events, {each: failed for each, (_, failed) in outcomes.items()})
+    verdicts = []
+    for lesson_id, (method, failed) in outcomes.items():
+        heeded = seen.get(lesson_id, Following.WITHHELD)
+        verdicts.append(
+            Verdict(
+                run=run,
+                lesson=lesson_id,
+                time=now,
+                effect=_effect(method, heeded, failed=failed),
+                following=heeded,
+                failed=failed,
+                extra={"method": method.value},
+            )
+        )
+    return verdicts
 
 
-def _effect(lesson: Lesson, evidence: Evidence, found: Sequence[frozenset[str]], overlap: Overlap) -> Effect:
-    if lesson.signature and evidence.failures is not None:
-        return Effect.INEFFECTIVE if lesson.signature in evidence.failures else Effect.HELPFUL
+def _outcome(
+    lesson: Lesson, evidence: Evidence, found: Sequence[frozenset[str]], overlap: Overlap
+) -> tuple[Method, bool | None]:
+    """Return how it was decided whether a lesson's failure occurred, and whether it did."""
+    if lesson.signature and evidence.failures is not None and failure_family(lesson):
+        return Method.SIGNATURE, lesson.signature in evidence.failures
     if evidence.findings is None:
-        return Effect.UNKNOWN
+        return Method.NONE, None
     words = keywords(lesson.summary)
     tags = frozenset(word for tag in lesson.tags for word in keywords(tag))
-    is_repeated = any(matches(finding, words, tags, overlap) for finding in found)
-    return Effect.INEFFECTIVE if is_repeated else Effect.HELPFUL
+    return Method.KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
+
+
+def _effect(method: Method, heeded: Following, *, failed: bool | None) -> Effect:
+    if failed is None or heeded is Following.WITHHELD:
+        return Effect.UNKNOWN
+    if failed:
+        return Effect.INEFFECTIVE
+    if method is Method.SIGNATURE and heeded is Following.IGNORED:
+        return Effect.IGNORED
+    if method is Method.SIGNATURE and heeded is Following.NOT_APPLICABLE:
+        return Effect.UNKNOWN
+    return Effect.HELPFUL
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,66 @@
 """Rank what a run on a project should be told: how often and how lately the project met it comes first.
 
-    score = frequency · ½^(runs since / half-life) + importance / 2 + ¼ when the remedy is known
+    chance  = frequency · ½^(runs since / half-life)
+    trust   = (helpful + 1) ÷ (helpful + ineffective + 2), the mean of a Beta posterior: ½ before any verdict;
+              where the hold-out has withheld it often enough, the chance that being told prevents its failure
+    merit   = (chance + importance / 2 + ¼ when the remedy is known) · (½ + trust)
 
-Likeness to the task's words only settles ties: it says little about which failures a run will meet.
+Likeness to the task's words only settles ties: it says little about which failures a run will meet. What is
+hardly likely any more is not told at all, and of lessons that say the same no more than two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import erf, sqrt
 
 from archivist.brief.selection import Chosen, says_remedy
 from archivist.config import BriefRules
-from archivist.records import Lesson, Status
+from archivist.records import Lesson, Status, Tally
 
 HALF_LIFE_RUNS = 20
 REMEDY_BONUS = 0.25
 CHARACTERS_PER_TOKEN = 4
+# Below this chance a lesson is not worth its tokens: one sighting, seventy runs ago.
+LEAST_CHANCE = 0.09
 # What a line has besides the lesson's own words: its number and its marks.
 _LINE_CHARACTERS = 28
+# Two lessons of which so large a share of the words is common say the same.
+_ALIKE = 0.6
+# From so many runs of either kind on, told and withheld are compared.
+_COMPARED_RUNS = 5
+_MOST_ALIKE = 2
 
 
-def score(lesson: Lesson, runs_since: int) -> float:
+@dataclass(frozen=True, slots=True)
+class Merit:
+    """How much a lesson deserves to be told, and each part of it."""
+
+    total: float
+    chance: float
+    trust: float
+
+
+def merit(lesson: Lesson, runs_since: int, tally: Tally | None = None) -> Merit:
     """Return how much a lesson deserves to be told."""
-    lately: float = 0.5 ** (runs_since / HALF_LIFE_RUNS)
+    trust = trust_in(tally or Tally())
+    chance = lesson.frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
     remedy = REMEDY_BONUS if lesson.rule or lesson.remedies else 0.0
-    return lesson.frequency * lately + lesson.importance / 2 + remedy
+    return Merit((chance + lesson.importance / 2 + remedy) * (0.5 + trust), chance, trust)
+
+
+def trust_in(tally: Tally) -> float:
+    """Return from 0 to 1 how far a lesson proved helpful; a half when nothing is known."""
+    if min(tally.told, tally.withheld) < _COMPARED_RUNS:
+        return (tally.helpful + 1) / (tally.helpful + tally.ineffective + 2)
+    means, variance = [], 0.0
+    for failed, runs in ((tally.told_failed, tally.told), (tally.withheld_failed, tally.withheld)):
+        mean = (failed + 1) / (runs + 2)
+        means.append(mean)
+        variance += mean * (1 - mean) / (runs + 3)
+    # Both posteriors are near enough to normal from five runs on.
+    return (1 + erf((means[1] - means[0]) / sqrt(2 * variance))) / 2
 
 
 def rank(
@@ -33,31 +69,40 @@ def rank(
     runs_since: Mapping[str, int],
     likeness: Mapping[str, float],
     rules: BriefRules,
+    tallies: Mapping[str, Tally] | None = None,
+    tokens: Callable[[str], int] | None = None,
 ) -> list[Chosen]:
     """Return the lessons to tell, best first, within the number and the budget that the rules allow.
 
-    Lessons met in one run only come after all others, and no more of them than the rules allow.
+    Lessons met in one run only come after all others, and no more of them than the rules allow. `tokens`
+    counts a text's tokens; without it four characters are one.
     """
+    merits = {
+        each.lesson.id: merit(
+            each.lesson, runs_since.get(each.lesson.id, 0), (tallies or {}).get(each.lesson.id)
+        )
+        for each in offered
+    }
 
     def key(each: Chosen) -> tuple[bool, float, float, int]:
         lesson = each.lesson
-        merit = score(lesson, runs_since.get(lesson.id, 0))
         return (
             lesson.status is Status.CANDIDATE,
-            -round(merit, 3),
+            -round(merits[lesson.id].total, 3),
             -likeness.get(lesson.id, 0.0),
             lesson.number,
         )
 
     told: list[Chosen] = []
-    room = rules.budget_tokens * CHARACTERS_PER_TOKEN
+    room: float = rules.budget_tokens
     candidates_left = rules.max_candidates
-    for each in sorted(offered, key=key):
-        if len(told) >= rules.max_lessons:
+    likely = [each for each in offered if merits[each.lesson.id].chance >= LEAST_CHANCE]
+    for each in sorted(likely, key=key):
+        if len(told) >= rules.max_task_lessons:
             break
         is_candidate = each.lesson.status is Status.CANDIDATE
-        cost = characters(each.lesson)
-        if cost > room or (is_candidate and not candidates_left):
+        cost = cost_in_tokens(each.lesson, tokens)
+        if cost > room or (is_candidate and not candidates_left) or _is_said(each.lesson, told):
             continue
         told.append(each)
         room -= cost
@@ -65,7 +110,23 @@ def rank(
     return told
 
 
-def characters(lesson: Lesson) -> int:
+def cost_in_tokens(lesson: Lesson, tokens: Callable[[str], int] | None = None) -> float:
     """Return how much room a lesson takes in a brief."""
-    rule = 0 if says_remedy(lesson) else len(lesson.rule)
-    return len(lesson.summary) + rule + _LINE_CHARACTERS
+    text = lesson.summary if says_remedy(lesson) else f"{lesson.summary} {lesson.rule}"
+    characters = len(text) + _LINE_CHARACTERS
+    return characters / CHARACTERS_PER_TOKEN if tokens is None else tokens(text) + _LINE_CHARACTERS // 4
+
+
+def _is_said(lesson: Lesson, told: Sequence[Chosen]) -> bool:
+    """Say whether enough of what is told already says the same."""
+    return sum(_say_the_same(lesson, each.lesson) for each in told) >= _MOST_ALIKE
+
+
+def _say_the_same(one: Lesson, other: Lesson) -> bool:
+    """Say whether two lessons ask for the same, or are worded alike; mined ones share many words anyway."""
+    from archivist.recall.keywords import keywords
+
+    if one.signature and other.signature:
+        return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)
+    words, others = keywords(one.summary), keywords(other.summary)
+    return len(words & others) >= _ALIKE * len(words | others)

@@ -15,6 +15,7 @@ class BriefFormat(StrEnum):
 
     MARKDOWN = "markdown"
     KNOWN_ISSUES = "known-issues"
+    YAML = "yaml"
 
 
 def render(chosen: Sequence[Chosen], form: BriefFormat) -> str:
@@ -27,6 +28,8 @@ def render(chosen: Sequence[Chosen], form: BriefFormat) -> str:
         case BriefFormat.MARKDOWN:
             numbered = (f"{place}. {_guideline(each)}" for place, each in enumerate(chosen, 1))
             lines = ["### Project Lessons", "", *numbered]
+        case BriefFormat.YAML:
+            lines = ["lessons:", *(line for each in chosen for line in _entry(each))]
         case _:
             assert_never(form)
     return "\n".join(lines) + "\n"
@@ -48,6 +51,26 @@ def _guideline(each: Chosen) -> str:
         text = f"{text.rstrip('.')}. {one_line(lesson.rule)}"
     seen = "seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"
     return f"{text} ({seen}, global)" if each.is_global else f"{text} ({seen})"
+
+
+def _entry(each: Chosen) -> list[str]:
+    """Return a lesson as an entry of a YAML list; every JSON string is a YAML one."""
+    import json
+
+    lesson = each.lesson
+    fields: dict[str, object] = {
+        "id": lesson.short_id,
+        "summary": one_line(lesson.summary),
+        "rule": one_line(lesson.rule),
+        "category": lesson.category.value,
+        "seen": lesson.frequency,
+        "last_seen": f"{lesson.last_seen:%Y-%m-%d}" if lesson.last_seen else "",
+        "tags": list(lesson.tags),
+    }
+    if each.is_global:
+        fields["scope"] = "global"
+    given = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value]
+    return [f"- {given[0]}", *(f"  {line}" for line in given[1:])]
 
 
 def one_line(text: str) -> str:

@@ -21,11 +21,16 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A brief: its text, the lessons in it, and the record's id when it was recorded."""
+    """A brief: its text, the lessons in it, and the record's id when it was recorded.
+
+    `withheld` would have been told but for the hold-out; `stale` names what is gone, with the reason.
+    """
 
     text: str
     chosen: tuple[Chosen, ...]
     brief_id: str = ""
+    withheld: tuple[Chosen, ...] = ()
+    stale: tuple[tuple[str, str], ...] = ()
 
 
 def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> bool:

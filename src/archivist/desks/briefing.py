@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from archivist.brief.holdout import is_withheld
 from archivist.brief.rendering import BriefFormat, render
 from archivist.brief.selection import GENERAL, Chosen, Told, choose
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
 from archivist.stores.answers import Within, Words
-from archivist.stores.filters import Condition, any_of, at_least, equals, one_of
+from archivist.stores.filters import Condition, any_of, at_least, equals, has, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.stores.protocol import Reader
 
 _HITS = 50
+# So many of the latest runs are asked what they did about an error.
+_LATEST_RUNS = 500
+_ERROR_WORDS = 2000
+_LEAST_LIKE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,18 @@ class Audience:
     role: str = ""
     provider: str = ""
     tool: str = ""
+    tags: tuple[str, ...] = ()
 
     def conditions(self) -> list[Condition]:
-        """Return the conditions that keep what is for this role, provider and tool, and for no other."""
+        """Return the conditions that keep what is for this role, provider and tool, and for no other.
+
+        Of what has tags only that is kept which has one of those asked for.
+        """
         wanted = {"role": self.role, "provider": self.provider, "tool": self.tool}
-        return [one_of(field, (word, "")) for field, word in wanted.items() if word]
+        kept: list[Condition] = [one_of(field, (word, "")) for field, word in wanted.items() if word]
+        if self.tags:
+            kept.append(any_of(*((has("tags", tag),) for tag in self.tags), (equals("tags", "[]"),)))
+        return kept
 
 
 def tell(
@@ -43,9 +56,9 @@ def tell(
     offered = [Chosen(lesson) for lesson in _offers(bank, audience, rules)]
     if beside is not None:
         offered += [Chosen(lesson, is_global=True) for lesson in _offers(beside, audience, rules)]
-    chosen = tuple(choose(offered, domain=audience.domain, role=audience.role, rules=rules))
-    brief_id = _record(bank, chosen, audience, run, beside) if run else ""
-    return Told(render(chosen, form), chosen, brief_id)
+    live, stale = _live(bank, offered)
+    chosen = choose(live, domain=audience.domain, role=audience.role, rules=rules)
+    return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
 
 
 def tell_for_task(
@@ -58,26 +71,91 @@ def tell_for_task(
     rules: BriefRules,
     form: BriefFormat,
     beside: Bank | None,
+    tokens: Callable[[str], int] | None = None,
 ) -> Told:
-    """Say what a run on a task should know: what its project met, how often and how lately."""
+    """Say what a run on a task should know: what its project met, how often, how lately, and what helped."""
     from archivist.brief.ranking import rank
     from archivist.recall.keywords import keywords
 
     words = sorted(keywords(task))
     with bank.reading() as reader:
         project = repo or _project_of(reader, words)
-        offered, since = _met(reader, project, audience)
+        lessons, since = _met(reader, project, audience)
         hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS)
         placed = reader.placed([hit.place for hit in hits])
-    chosen_from = [Chosen(lesson) for lesson in offered]
+        tallies = reader.tallies([lesson.id for lesson in lessons])
+    offered = [Chosen(lesson) for lesson in lessons]
     if beside is not None:
         with beside.reading() as reader:
             theirs, _ = _met(reader, "", audience)
-        chosen_from += [Chosen(lesson, is_global=True) for lesson in theirs]
+            tallies |= reader.tallies([lesson.id for lesson in theirs])
+        offered += [Chosen(lesson, is_global=True) for lesson in theirs]
     likeness = {placed[hit.place].record: hit.score for hit in hits}
-    chosen = tuple(rank(chosen_from, runs_since=since, likeness=likeness, rules=rules))
-    brief_id = _record(bank, chosen, audience, run, beside) if run else ""
-    return Told(render(chosen, form), chosen, brief_id)
+    live, stale = _live(bank, offered)
+    chosen = rank(live, runs_since=since, likeness=likeness, rules=rules, tallies=tallies, tokens=tokens)
+    return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
+
+
+def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
+    """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
+    from archivist.brief.healing import recovery, told
+    from archivist.desks.runs import NOTES
+    from archivist.records import Episode
+    from archivist.reflect.failures import detect, family
+
+    failure = detect(tool or "bash", command, None, True, error)
+    if failure is not None:
+        project = repo or bank.only_project()
+        key = f"{project}|{family(failure)}"
+        with bank.reading() as reader:
+            lessons = reader.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)))
+            notes = [
+                episode.extra.get(NOTES)
+                for episode in reader.select(Episode, order=("-finished",), limit=_LATEST_RUNS)
+            ]
+        found = recovery(key, [note for note in notes if isinstance(note, dict)], lessons)
+        if found is not None:
+            return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
+    return _like_the_error(bank, failure.line if failure else error)
+
+
+def _like_the_error(bank: Bank, error: str) -> Told:
+    """Return the lessons whose words are most like an error's, when they are like it at all."""
+    from archivist.recall.query import LIVE, Query
+
+    found = bank.recall(Query(text=error[-_ERROR_WORDS:], kinds=("lesson",), statuses=LIVE, limit=2))
+    names = [hit.id for hit in found.hits if hit.why.why.words >= _LEAST_LIKE]
+    chosen = [Chosen(bank.get(name)) for name in names]
+    return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
+
+
+def _live(bank: Bank, offered: list[Chosen]) -> tuple[list[Chosen], tuple[tuple[str, str], ...]]:
+    """Leave out what names something that is gone from the working tree."""
+    from archivist.desks.liveness import stale
+
+    gone = stale(bank.path.parent, [each.lesson for each in offered if not each.is_global])
+    if not gone:
+        return offered, ()
+    names = tuple((each.lesson.short_id, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)
+    return [each for each in offered if each.lesson.id not in gone], names
+
+
+def _told(
+    bank: Bank,
+    chosen: Sequence[Chosen],
+    stale: tuple[tuple[str, str], ...],
+    audience: Audience,
+    *,
+    run: str,
+    rules: BriefRules,
+    form: BriefFormat,
+    beside: Bank | None,
+) -> Told:
+    """Draw the hold-out's lots, render what is left and, with a run, record both."""
+    withheld = tuple(each for each in chosen if is_withheld(run, each.lesson.id, rules.holdout))
+    told = tuple(each for each in chosen if each not in withheld)
+    brief_id = _record(bank, told, withheld, audience, run, beside) if run else ""
+    return Told(render(told, form), told, brief_id, withheld, stale)
 
 
 def fenced(told: Told) -> Told:
@@ -156,16 +234,23 @@ def _select(bank: Bank, audience: Audience, rules: BriefRules, *more: Condition)
         return reader.select(Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons)
 
 
-def _record(bank: Bank, chosen: tuple[Chosen, ...], audience: Audience, run: str, beside: Bank | None) -> str:
+def _record(
+    bank: Bank,
+    told: tuple[Chosen, ...],
+    withheld: tuple[Chosen, ...],
+    audience: Audience,
+    run: str,
+    beside: Bank | None,
+) -> str:
     from archivist.records import Brief
 
     now = bank.now()
     record = Brief(id=bank.new_id(now), time=now, run=run, domain=audience.domain, role=audience.role)
-    mine = tuple(each.lesson.id for each in chosen if not each.is_global)
-    theirs = tuple(each.lesson.id for each in chosen if each.is_global)
-    with bank.transaction() as writer:
-        writer.put(replace(record, lessons=mine), "brief")
-    if beside is not None and theirs:
-        with beside.transaction() as writer:
-            writer.put(replace(record, lessons=theirs), "brief")
+    for each, is_global in ((bank, False), (beside, True)):
+        mine = tuple(one.lesson.id for one in told if one.is_global is is_global)
+        kept = tuple(one.lesson.id for one in withheld if one.is_global is is_global)
+        if each is None or (is_global and not mine and not kept):
+            continue
+        with each.transaction() as writer:
+            writer.put(replace(record, lessons=mine, withheld=kept), "brief")
     return record.id

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.errors import InputError
+from archivist.errors import BankReadOnlyError, InputError
 from archivist.jsonl import write_lines
+from archivist.records.plain import canonical
 from archivist.stores import files, share
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.stores.protocol import Reader
+
+# Where the bank notes which files it wrote.
+_WRITTEN = "written_files"
 
 
 def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:
     """Write the bank as JSON lines; return how many lines each file has."""
     with bank.reading() as reader:
         lines = files.export_lines(reader, shape)
-    return {name: write_lines(folder / name, values) for name, values in lines.items()}
+    written = {name: write_lines(folder / name, values) for name, values in lines.items()}
+    remember_written(bank, [folder / name for name in lines])
+    return written
 
 
 def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
@@ -47,4 +56,35 @@ def share_with(bank: Bank, folder: Path) -> share.Shared:
     with bank.reading() as reader:
         ours = share.own_lines(reader, pool, promote_at_runs=promote_at_runs)
     written = share.write(folder, replica, ours)
+    remember_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
     return share.Shared(changed=changed, written=written, problems=pool.problems)
+
+
+def remember_written(bank: Bank, paths: Iterable[Path]) -> None:
+    """Note which files hold memory that this bank wrote, and their digests: erasure reaches them.
+
+    A bank that can only be read notes nothing; what it cannot erase here it need not know here.
+    """
+    digests = {str(path.resolve()): file_digest(path) for path in paths}
+    try:
+        with bank.transaction() as writer:
+            noted = canonical({**written_files(writer), **digests})
+            if noted != writer.setting(_WRITTEN):
+                writer.set_setting(_WRITTEN, noted)
+    except BankReadOnlyError:
+        return
+
+
+def written_files(reader: Reader) -> dict[str, str]:
+    """Return the files that this bank wrote, with the digest each was left with."""
+    noted: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+    return noted
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    with path.open("rb") as stream:
+        digest = sha256()
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

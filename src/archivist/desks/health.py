@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from archivist.recall.query import Query
+
 if TYPE_CHECKING:
     from archivist.bank import Bank
 
@@ -20,7 +22,7 @@ class Check:
 
 def checks(bank: Bank) -> list[Check]:
     """Return every check of a bank."""
-    return [_ledger(bank), _vectors(bank), _reflection(bank)]
+    return [_ledger(bank), _vectors(bank), _reflection(bank), _liveness(bank), _growth(bank), _advice(bank)]
 
 
 def _ledger(bank: Bank) -> Check:
@@ -52,3 +54,37 @@ def _reflection(bank: Bank) -> Check:
         wait = "1 run waits" if len(waiting) == 1 else f"{len(waiting)} runs wait"
         return Check("reflection", False, f"{wait}: archivist reflect")
     return Check("reflection", True, "no run waits")
+
+
+def _liveness(bank: Bank) -> Check:
+    """Name the lessons that name what is gone from the working tree."""
+    from archivist.desks.liveness import stale
+    from archivist.records import Lesson, Status
+    from archivist.stores.filters import one_of
+
+    with bank.reading() as reader:
+        lessons = reader.select(
+            Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",)
+        )
+    gone = stale(bank.path.parent, lessons)
+    if not gone:
+        return Check("liveness", True, "no lesson names anything that is gone")
+    named = [f"{lesson.short_id}: {gone[lesson.id]}" for lesson in lessons if lesson.id in gone]
+    return Check("liveness", False, "; ".join(named) + ": archivist lessons edit or forget")
+
+
+def _growth(bank: Bank) -> Check:
+    from archivist.desks.forgetting import growth
+
+    warnings = growth(bank)
+    return Check("size", not warnings, "; ".join(warnings) or "nothing to prune")
+
+
+def _advice(bank: Bank) -> Check:
+    """Say which lessons the verdicts suggest to reword or retire."""
+    from archivist.audit.report import Step, proposals
+
+    asked = [each for each in proposals(bank.audit_report()) if each.step is not Step.KEEP]
+    live = {lesson.short_id for lesson in bank.query(Query(limit=None))}
+    told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
+    return Check("audit", not told, "; ".join(told) or "no lesson needs other words")

@@ -27,13 +27,15 @@ _CANDIDATES = 80
 # So many of the candidates are looked at closely.
 _KEPT = 60
 # Of so many of the best the neighbours in their streams are looked at.
-_LOOKED_AROUND = 16
+_LOOKED_AROUND = 12
 _SHOWN = 400
 # As much of a question is embedded as of a record: a pasted log says by then what it is about.
 _EMBEDDED = 2000
 # So few texts without a vector are embedded while one waits for the answer.
 _FRESH = 48
 _SELDOM = 10
+# A text that shares no word with the question must be nearer to it than most are.
+_LEAST_MEANING = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ def recall(bank: Bank, query: Query) -> Recalled:
         found, placed = _with_neighbours(reader, question, found, placed, usual)
         found = favour(lend(found, placed), placed, question.named)
         # The nearest vectors of a question are always some; what nothing speaks for is no answer.
-        found = {place: why for place, why in found.items() if why.total > 0}
+        found = {place: why for place, why in found.items() if _speaks_for(why)}
         decay = Decay(rules.half_life_days, rules.half_life_cycles)
         scored = weigh(found, placed, weights=weights, decay=decay, moment=moment)
         hits = _hits(reader, query, question, scored, placed)
@@ -174,6 +176,11 @@ def _budget(documents: int) -> int:
 def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:
     best = sorted(found, key=lambda place: (-found[place].total, place))[:count]
     return {place: found[place] for place in best}
+
+
+def _speaks_for(why: Relevance) -> bool:
+    """Say whether anything but chance speaks for a document."""
+    return why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
 
 
 def _is_seen(placed: Placed | None, question: _Question) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from archivist.age.decay import decayed
-from archivist.audit.report import Report, report
+from archivist.audit.lift import HOLDOUT_SHARE as HOLDOUT
+from archivist.audit.report import Report, Step, proposals, report
 from archivist.audit.verdicts import Evidence, Regression, regressions
 from archivist.audit.verdicts import judge as judge_lessons
 from archivist.brief.selection import GENERAL
@@ -17,12 +18,15 @@ from archivist.errors import InputError, NotFoundError
 from archivist.recall.keywords import Overlap
 from archivist.records import (
     Brief,
+    Effect,
     Episode,
     EpisodeStatus,
     Event,
     EventKind,
     Finding,
+    Following,
     Lesson,
+    LessonType,
     Status,
     Verdict,
 )
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 NOTES = "reflection"
 # So many fixes most like a finding are compared with it.
 _FIXES = 50
+# So many of a run's events are searched for signs that a lesson was followed.
+_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +173,19 @@ def audit(bank: Bank, run: str, beside: Bank | None) -> list[Verdict]:
                 f"run {run!r} has no events yet", hint="archivist extract EVENTS.jsonl takes them in"
             )
         evidence = _evidence(writer, run)
-        verdicts = _judge(bank, writer, run, evidence)
+        events = writer.select(Event, equals("run", run), order=("seq",), limit=_EVENTS)
+        verdicts = _judge(bank, writer, run, evidence, events)
     if beside is not None:
         with beside.transaction() as writer:
-            verdicts += _judge(beside, writer, run, evidence)
+            verdicts += _judge(beside, writer, run, evidence, events)
     return verdicts
 
 
 def audit_report(bank: Bank) -> Report:
     """Sum up how the briefed lessons did."""
     with bank.reading() as reader:
-        return report(reader.select(Verdict, order=("time",)), bank.lesson_names())
+        share = bank.config.brief.holdout or HOLDOUT
+        return report(reader.select(Verdict, order=("time",)), bank.lesson_names(), share)
 
 
 def find_regressions(bank: Bank, run: str) -> list[Regression]:
@@ -261,18 +269,68 @@ def _evidence(reader: Reader, run: str) -> Evidence:
     )
 
 
-def _judge(bank: Bank, writer: Writer, run: str, evidence: Evidence) -> list[Verdict]:
-    """Write one bank's verdicts on what a run was told, given what is known of it."""
+def _judge(
+    bank: Bank, writer: Writer, run: str, evidence: Evidence, events: Sequence[Event]
+) -> list[Verdict]:
+    """Write one bank's verdicts on what a run was told and not told, given what is known of it."""
     briefs = writer.select(Brief, equals("run", run), order=("time", "id"))
-    ids = list(dict.fromkeys(lesson for brief in briefs for lesson in brief.lessons))
-    lessons = [lesson for lesson_id in ids if (lesson := writer.get(Lesson, lesson_id))]
-    verdicts = judge_lessons(lessons, evidence, run=run, now=bank.now(), overlap=_overlap(bank))
+    told, withheld = (
+        _lessons(writer, [lesson for brief in briefs for lesson in getattr(brief, field)])
+        for field in ("lessons", "withheld")
+    )
+    verdicts = judge_lessons(
+        told,
+        evidence,
+        run=run,
+        now=bank.now(),
+        overlap=_overlap(bank),
+        withheld=withheld,
+        events=events,
+    )
     settled = []
     for verdict in verdicts:
         known = writer.get(Verdict, verdict.id)
-        if known is not None and known.effect is verdict.effect:
+        if known is not None and replace(known, time=verdict.time) == verdict:
             settled.append(known)
             continue
         writer.put(verdict, "judge")
         settled.append(verdict)
+        if verdict.following is Following.FOLLOWED and verdict.effect is Effect.HELPFUL:
+            _keep_awake(bank, writer, verdict.lesson)
+        if verdict.effect is Effect.INEFFECTIVE or verdict.following is Following.WITHHELD:
+            _retire_if_useless(bank, writer, verdict.lesson)
     return settled
+
+
+def _lessons(reader: Reader, ids: Sequence[str]) -> list[Lesson]:
+    found = reader.records("lesson", list(dict.fromkeys(ids)))
+    return [found[lesson_id] for lesson_id in dict.fromkeys(ids) if lesson_id in found]
+
+
+def _keep_awake(bank: Bank, writer: Writer, lesson_id: str) -> None:
+    """Let a lesson that was followed and helped not fade for want of the failure that it prevents."""
+    lesson, count = writer.get(Lesson, lesson_id), writer.run_count()
+    # Half-way to fading is early enough, and most runs then write nothing.
+    if lesson is not None and 2 * lesson.runs_since(count) >= bank.config.decay.unseen_runs:
+        writer.put(replace(lesson, unseen_from=count, updated=bank.now()), "heed")
+
+
+def _retire_if_useless(bank: Bank, writer: Writer, lesson_id: str) -> None:
+    """Archive a lesson of which verdicts say that it does not help; people judge what they confirmed."""
+    lesson = writer.get(Lesson, lesson_id)
+    if (
+        lesson is None
+        or not lesson.status.is_live
+        or lesson.confirmed
+        or lesson.type is LessonType.PREFERENCE
+    ):
+        return
+    found = report(
+        writer.select(Verdict, equals("lesson", lesson_id)), {}, bank.config.brief.holdout or HOLDOUT
+    )
+    (proposal,) = proposals(found)
+    if proposal.step is Step.RETIRE:
+        now = bank.now()
+        reasons = {**lesson.extra, "retired": proposal.reason}
+        retired = replace(lesson, status=Status.ARCHIVED, extra=reasons, updated=now, edited=now)
+        writer.put(retired, "retire")

@@ -106,6 +106,8 @@ def amended(
 
 def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
     """Return the order in which what was superseded stands below what superseded it."""
+    if not any(placed[place].superseded_by for place in order):
+        return list(order)
     by_record = {(placed[place].kind, placed[place].record): place for place in order}
     result: dict[int, None] = {}
     for place in order:

@@ -104,10 +104,18 @@ def checked(lesson: Lesson) -> Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What the briefs and verdicts say of one lesson; derived, never canonical."""
+    """What the briefs and verdicts say of one lesson; derived, never canonical.
+
+    `told` and `withheld` count the runs of which it is known whether the lesson's failure occurred, when they
+    were told it and when it was withheld from them.
+    """
 
     used: int = 0
     last_used: datetime | None = None
     helpful: int = 0
     ineffective: int = 0
     ignored: int = 0
+    told: int = 0
+    told_failed: int = 0
+    withheld: int = 0
+    withheld_failed: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -11,6 +11,8 @@ from archivist.stores.answers import Found, Placed, Unembedded, Waiting, Within,
 from archivist.stores.filters import Condition
 
 if TYPE_CHECKING:
+    from archivist.age.receipt import Sought
+    from archivist.age.retention import Sizes
     from archivist.records import Actor, Event, Tally
     from archivist.stores.ledger import Change, Verification
 
@@ -31,7 +33,12 @@ class Reader(Protocol):
         ...
 
     def select_fields(
-        self, record: type[Any], fields: Sequence[str], *conditions: Condition
+        self,
+        record: type[Any],
+        fields: Sequence[str],
+        *conditions: Condition,
+        order: Sequence[str] = (),
+        limit: int | None = None,
     ) -> list[tuple[Any, ...]]:
         """Return only some fields, raw: for scans that need not build whole records."""
         ...
@@ -62,6 +69,10 @@ class Reader(Protocol):
 
     def nearest(self, query: Sequence[float], embedder: str, *, within: Within, limit: int) -> list[Found]:
         """Return the documents whose vectors are nearest, with the cosine."""
+        ...
+
+    def permitted(self, places: Sequence[int], within: Within) -> list[int]:
+        """Return those of the places that may be found."""
         ...
 
     def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
@@ -187,6 +198,74 @@ class Writer(Reader, Protocol):
         ...
 
 
+class Eraser(Writer, Protocol):
+    """A transaction that can also take away what a bank otherwise keeps forever."""
+
+    def mentioning(self, what: Sought) -> dict[str, list[str]]:
+        """Return the ids of the records that hold a text, by kind."""
+        ...
+
+    def still_said(self, texts: Iterable[str]) -> set[str]:
+        """Return which of these texts some record still holds."""
+        ...
+
+    def mentioned_beside(self, what: Sought) -> dict[str, int]:
+        """Count the rows that hold a text outside of the records, by table."""
+        ...
+
+    def payloads_saying(self, what: Sought) -> list[int]:
+        """Return the ledger entries whose payloads hold a text."""
+        ...
+
+    def payloads_of(self, kind: str, record: str) -> list[int]:
+        """Return the ledger entries that have a payload, of one record."""
+        ...
+
+    def erase_payloads(self, entries: Sequence[int]) -> int:
+        """Take payloads away; their entries stay in the chain and show as erased."""
+        ...
+
+    def remove_events(self, run: str, verb: str, *, only: Iterable[str] = (), but: Iterable[str] = ()) -> int:
+        """Remove a run's events, or only some, or all but some, under one ledger entry."""
+        ...
+
+    def forget_run(self, run: str) -> None:
+        """Take a run out of the queue and off the files that held it; those files are not read again."""
+        ...
+
+    def forget_tally(self, lesson: str) -> None:
+        """Drop what was counted for a lesson that is gone."""
+        ...
+
+    def erase_beside(self, what: Sought) -> dict[str, int]:
+        """Take a text out of what is kept beside the records; return the rows changed by table."""
+        ...
+
+    def drop_lone_speakers(self) -> None:
+        """Forget the speakers of whom no document is left."""
+        ...
+
+    def indexed(self, kind: str, ids: Sequence[str]) -> list[int]:
+        """Return the places in the index of these records."""
+        ...
+
+    def vector_count(self, places: Sequence[int]) -> int:
+        """Count the vectors of these places, of whatever embedder."""
+        ...
+
+    def tombstones(self) -> int:
+        """Count the marks of deleted documents whose words the text index still holds."""
+        ...
+
+    def enter_receipt(self, name: str, content: Mapping[str, object]) -> None:
+        """Enter in the ledger that and how something was erased."""
+        ...
+
+    def was_erased(self, name: str) -> bool:
+        """Say whether a receipt names this record."""
+        ...
+
+
 class Store(Protocol):
     """A bank's place. Opened once, used from one process, safe beside others."""
 
@@ -196,6 +275,26 @@ class Store(Protocol):
 
     def writing(self, actor: Actor, now: datetime) -> AbstractContextManager[Writer]:
         """Open a transaction in the actor's name; it is undone when the block raises."""
+        ...
+
+    def erasing(self, actor: Actor, now: datetime) -> AbstractContextManager[Eraser]:
+        """Open a transaction that can also take away for good."""
+        ...
+
+    def scrub(self) -> bool:
+        """Leave no trace of what was deleted; False while another process stands in the way."""
+        ...
+
+    def raw_counts(self, needles: Sequence[bytes]) -> dict[str, int]:
+        """Count needles in the raw bytes of each file of the store."""
+        ...
+
+    def sizes(self) -> Sizes:
+        """Return how large the bank is, and how much the records of each kind say."""
+        ...
+
+    def run_sizes(self, besides: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Return the number and size of each run's events, besides those named."""
         ...
 
     def reindex(self) -> None:

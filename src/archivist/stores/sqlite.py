@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,8 @@ from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.stores.sqlite_search import VectorCache
 
 if TYPE_CHECKING:
+    from archivist.age.retention import Sizes
+    from archivist.stores.sqlite_erase import SqliteEraser
     from archivist.stores.sqlite_writer import SqliteWriter
 
 BUSY_TIMEOUT_S = 30.0
@@ -113,6 +115,42 @@ class SqliteStore:
                 raise
             finally:
                 self._writer = None
+
+    @contextmanager
+    def erasing(self, actor: Actor, now: datetime) -> Iterator[SqliteEraser]:
+        """Open a transaction that can also take away for good."""
+        from archivist.stores.sqlite_erase import SqliteEraser
+
+        with self.writing(actor, now):
+            yield SqliteEraser(self._db, self._cache, actor, now)
+
+    def scrub(self) -> bool:
+        """Leave no trace of what was deleted; False while another process stands in the way."""
+        from archivist.stores import sqlite_erase
+
+        with self._lock, _errors(self.path, self._busy_timeout_s):
+            return sqlite_erase.scrub(self._db)
+
+    def raw_counts(self, needles: Sequence[bytes]) -> dict[str, int]:
+        """Count needles in the raw bytes of the file and its log."""
+        from archivist.stores import sqlite_erase
+
+        with self._lock, _errors(self.path, self._busy_timeout_s):
+            return sqlite_erase.raw_counts(self._db, self.path, needles)
+
+    def sizes(self) -> Sizes:
+        """Return how large the bank is, and how much the records of each kind say."""
+        from archivist.stores import sqlite_erase
+
+        with self.reading():
+            return sqlite_erase.sizes(self._db)
+
+    def run_sizes(self, besides: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Return the number and size of each run's events, besides those named."""
+        from archivist.stores import sqlite_erase
+
+        with self.reading():
+            return sqlite_erase.run_sizes(self._db, besides)
 
     def reindex(self) -> None:
         """Build the text index and the tallies again from the records."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
@@ -86,18 +86,23 @@ class SqliteReader(SqliteSearch):
         found: dict[str, Tally] = {}
         for batch in batched(lesson_ids, _BATCH):
             marks = ", ".join("?" * len(batch))
-            rows = self._db.execute(
-                "SELECT lesson, used, last_used, helpful, ineffective, ignored FROM tallies"
-                f" WHERE lesson IN ({marks})",
+            rows: Iterable[Any] = self._db.execute(
+                "SELECT lesson, used, last_used, helpful, ineffective, ignored, told, told_failed, withheld,"
+                f" withheld_failed FROM tallies WHERE lesson IN ({marks})",
                 tuple(batch),
             )
-            for lesson, used, last_used, helpful, ineffective, ignored in rows:
-                found[str(lesson)] = Tally(
+            for lesson, used, last_used, helpful, ineffective, ignored, *arms in rows:
+                told, told_failed, withheld, withheld_failed = arms
+                found[lesson] = Tally(
                     used=used,
                     last_used=from_text(last_used) if last_used else None,
                     helpful=helpful,
                     ineffective=ineffective,
                     ignored=ignored,
+                    told=told,
+                    told_failed=told_failed,
+                    withheld=withheld,
+                    withheld_failed=withheld_failed,
                 )
         return found
 

@@ -175,6 +175,10 @@ def _close_the_loop(db: apsw.Connection) -> None:
         ALTER TABLE briefs ADD COLUMN withheld TEXT NOT NULL DEFAULT '[]';
         ALTER TABLE verdicts ADD COLUMN following TEXT NOT NULL DEFAULT 'unknown';
         ALTER TABLE verdicts ADD COLUMN failed INTEGER;
+        ALTER TABLE tallies ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE tallies ADD COLUMN told_failed INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE tallies ADD COLUMN withheld INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE tallies ADD COLUMN withheld_failed INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX episodes_by_finish ON episodes (finished);
     """)
 

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from archivist.clock import to_text
-from archivist.records import Actor, Brief, Effect, Episode, Event, Lesson, Verdict
+from archivist.records import Actor, Brief, Effect, Episode, Event, Following, Lesson, Verdict
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.ledger import GENESIS, seal
 from archivist.stores.rows import Mapping, kind_of, mapping
@@ -192,10 +192,19 @@ def _count(db: apsw.Connection, before: object, after: object) -> None:
                     " last_used = max(coalesce(last_used, ''), excluded.last_used)",
                     (lesson, step, to_text(record.time)),
                 )
-        elif isinstance(record, Verdict) and record.effect in _COUNTED:
-            column = _COUNTED[record.effect]
-            db.execute(
-                f"INSERT INTO tallies (lesson, {column}) VALUES (?, ?) ON CONFLICT (lesson) DO UPDATE"
-                f" SET {column} = {column} + excluded.{column}",
-                (record.lesson, step),
-            )
+        elif isinstance(record, Verdict):
+            for column in _counted(record):
+                db.execute(
+                    f"INSERT INTO tallies (lesson, {column}) VALUES (?, ?) ON CONFLICT (lesson) DO UPDATE"
+                    f" SET {column} = {column} + excluded.{column}",
+                    (record.lesson, step),
+                )
+
+
+def _counted(verdict: Verdict) -> list[str]:
+    """Return the columns in which a verdict counts."""
+    columns = [_COUNTED[verdict.effect]] if verdict.effect in _COUNTED else []
+    if verdict.failed is not None:
+        arm = "withheld" if verdict.following is Following.WITHHELD else "told"
+        columns += [arm, f"{arm}_failed"] if verdict.failed else [arm]
+    return columns

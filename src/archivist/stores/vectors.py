@@ -25,7 +25,7 @@ _WORTH_NUMPY = 250_000
 # Up to so many rows a long-lived process keeps the small integers too: a quarter of a kilobyte each.
 _KEPT_SMALL = 200_000
 # So many of the nearest by their bits are compared again by those.
-_RESCORED = 3072
+_RESCORED = 2048
 _KEPT_FILTERS = 32
 # So many rows at once: what is computed on the way stays in the processor's own memory.
 _AT_ONCE = 1 << 15
@@ -239,7 +239,7 @@ def _fewest(np: Any, totals: Any, count: int) -> Any:
     """Return the positions of about the smallest totals, without sorting them all."""
     if len(totals) <= count * 2:
         return np.argsort(totals, kind="stable")[:count]
-    sample = np.sort(totals[:: max(1, len(totals) // 16384)])
+    sample = np.sort(totals[:: max(1, len(totals) // 4096)])
     limit = int(sample[min(len(sample) - 1, len(sample) * count // len(totals))])
     found = np.flatnonzero(totals <= limit)
     while len(found) < count:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 from tests.samples import lesson
 
-from archivist.brief.ranking import characters, rank, score
+from archivist.brief.ranking import cost_in_tokens, merit, rank
 from archivist.brief.rendering import BriefFormat, render
 from archivist.brief.selection import Chosen
 from archivist.config import BriefRules
-from archivist.records import Lesson, Status
+from archivist.records import Lesson, Status, Tally
 
 
 def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Lesson:
     runs = tuple(f"r{place}" for place in range(frequency))
     status = Status.ACTIVE if frequency > 1 else Status.CANDIDATE
+    fields.setdefault("summary", f"{name}-one {name}-two {name}-three".replace("-", 3 * name[0]))
     return lesson(name, runs=runs, status=status, number=number, **fields)
 
 
@@ -27,12 +28,14 @@ def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object
 def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
     assert _rank(_known("a", 2), _known("b", 5)) == ["b", "a"]
     assert _rank(_known("a", 3), _known("b", 3), since={"a": 40}) == ["b", "a"]
-    assert score(_known("a", 4), 0) > score(_known("a", 4), 10) > score(_known("a", 4), 100)
+    chances = [merit(_known("a", 4), since).total for since in (0, 10, 100)]
+    assert chances == sorted(chances, reverse=True)
+    assert len(set(chances)) == 3
 
 
 def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
     once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
-    assert _rank(once, often, since={"often": 500}) == ["often", "once"]
+    assert _rank(once, often, since={"often": 80}) == ["often", "once"]
     assert _rank(once, often, max_candidates=0) == ["often"]
 
 
@@ -43,11 +46,36 @@ def test_no_more_candidates_are_told_than_the_rules_allow() -> None:
 
 
 def test_the_budget_and_the_number_are_kept() -> None:
-    many = [_known(str(place), 3, number=place, summary="x" * 100) for place in range(1, 30)]
-    assert len(_rank(*many)) == 10
+    many = [_known(str(place), 3, number=place, summary=f"{place}".zfill(100)) for place in range(1, 30)]
+    assert len(_rank(*many)) == 5
+    assert len(_rank(*many, max_task_lessons=9)) == 9
     told = _rank(*many, budget_tokens=100)
-    assert sum(characters(many[int(name) - 1]) for name in told) <= 400
     assert told
+    assert sum(cost_in_tokens(many[int(name) - 1]) for name in told) <= 100
+
+
+def test_a_tokenizer_of_the_user_counts() -> None:
+    many = [Chosen(_known(str(place), 3, number=place)) for place in range(1, 9)]
+    rules = BriefRules(budget_tokens=40)
+    told = rank(many, runs_since={}, likeness={}, rules=rules, tokens=lambda text: 2 * len(text.split()))
+    assert len(told) == 3
+
+
+def test_what_proved_helpful_comes_first_and_what_did_not_help_last() -> None:
+    lessons = [Chosen(_known(name, 3, number=place)) for place, name in enumerate(("a", "b", "c"), 1)]
+    tallies = {"a": Tally(helpful=0, ineffective=6), "c": Tally(helpful=6, ineffective=0)}
+    told = rank(lessons, runs_since={}, likeness={}, rules=BriefRules(), tallies=tallies)
+    assert [each.lesson.id for each in told] == ["c", "b", "a"]
+
+
+def test_nothing_is_told_when_nothing_is_likely_any_more() -> None:
+    assert _rank(_known("a", 2), since={"a": 100}) == []
+    assert _rank(_known("a", 2), since={"a": 60}) == ["a"]
+
+
+def test_of_lessons_that_say_the_same_no_more_than_two_are_told() -> None:
+    same = [_known(str(place), 4, number=place, summary="Pin the numpy version") for place in range(1, 6)]
+    assert _rank(*same, _known("other", 2, number=9)) == ["1", "2", "other"]
 
 
 def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
@@ -57,9 +85,9 @@ def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ({"rule": "IF a THEN b"}, "1. Check the null. IF a THEN b (seen 2x)"),
+        ({"summary": "Check the null", "rule": "IF a THEN b"}, "1. Check the null. IF a THEN b (seen 2x)"),
         ({"summary": "Use `b`", "rule": "IF a THEN `b`", "signature": "k"}, "1. Use `b` (seen 2x)"),
-        ({}, "1. Check the null (seen 2x)"),
+        ({"summary": "Check the null"}, "1. Check the null (seen 2x)"),
     ],
 )
 def test_a_rule_is_told_unless_the_summary_says_it(fields: dict[str, object], line: str) -> None:

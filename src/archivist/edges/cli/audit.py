@@ -11,7 +11,20 @@ from archivist.edges.cli.output import global_option, json_option, note, print_j
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
-    from archivist.audit.report import Line
+    from collections.abc import Sequence
+
+    from archivist.audit.lift import Lift
+    from archivist.audit.report import Line, Proposal, Report
+    from archivist.records import Verdict
+
+_LEGEND = (
+    "Helped: told, and its failure did not come; Failed: it came all the same;"
+    " Likely share: of helped, with its 95 % bounds."
+)
+_LEGEND_HELD_OUT = (
+    " Withheld: runs not told, by lot; Prevents: failures fewer a run when told, with 95 % bounds;"
+    " More runs: until it is an even bet that this shows."
+)
 
 
 @click.group()
@@ -31,47 +44,48 @@ def check(session: Session, run: str, as_json: bool) -> None:
         names = bank.lesson_names()
         if beside is not None:
             names = {**beside.lesson_names(), **names}
-    rows = [(names.get(each.lesson, (each.lesson, ""))[0], each.effect.value) for each in verdicts]
+    named = [(*names.get(each.lesson, (each.lesson, "")), each) for each in verdicts]
     if as_json:
-        print_json({"run": run, "verdicts": [{"lesson": name, "effect": effect} for name, effect in rows]})
-        return
-    if not rows:
+        print_json({"run": run, "verdicts": [_verdict(name, each) for name, _, each in named]})
+    elif not named:
         note(f"run {run!r} was told nothing")
-        return
-    print_table(
-        ("ID", "Effect", "Description"),
-        [
-            (name, effect, names.get(each.lesson, ("", ""))[1])
-            for (name, effect), each in zip(rows, verdicts, strict=True)
-        ],
-    )
+    else:
+        print_table(
+            ("ID", "Effect", "Followed", "Description"),
+            [(name, each.effect.value, _spoken(each), words) for name, words, each in named],
+        )
 
 
 @audit.command()
+@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw the course over time.")
+@click.option("--lesson", "name", metavar="ID", help="Of this lesson only.")
 @global_option
 @json_option
 @click.pass_obj
-def report(session: Session, is_global: bool, as_json: bool) -> None:
-    """Sum up the verdicts per lesson, worst first, per month, and in all."""
+def report(session: Session, svg: str | None, name: str | None, is_global: bool, as_json: bool) -> None:
+    """Sum up whether lessons helped: per lesson, worst first, per month, and in all.
+
+    Where lessons are withheld from some runs (hold-out), failures with and without are compared.
+    """
+    from archivist.audit.report import proposals
+
     with session.bank(is_global=is_global) as bank:
         found = bank.audit_report()
+        lesson = bank.get(name).short_id if name else ""
+    lines = [line for line in found.lessons if lesson in (line.lesson, "")]
+    steps = [each for each in proposals(found) if lesson in (each.lesson, "")]
+    if svg and lines:
+        _draw(svg, lines[0] if lesson else found.total)
     if as_json:
-        print_json(
-            {
-                "lessons": [_line(line) for line in found.lessons],
-                "months": [_line(line) for line in found.months],
-                "total": _line(found.total),
-            }
-        )
-        return
-    if found.total.share is None:
+        _print_report(found, lines, steps, is_whole=not lesson)
+    elif not lines:
         note("no verdicts yet: archivist audit check RUN makes them")
-        return
-    rows = [
-        (line.lesson, line.helpful, line.ineffective, f"{line.share:.0%}", line.summary)
-        for line in (*found.lessons, *found.months, found.total)
-    ]
-    print_table(("ID", "Helpful", "Ineffective", "Share", "Description"), rows)
+    else:
+        rest = () if lesson else (*found.months, found.total)
+        _print_lines([*lines, *rest], {each.lesson: each.step.value for each in steps})
+        for each in steps:
+            if lesson or each.step.value != "keep":
+                note(f"{each.step.value} {each.lesson}: {each.reason}")
 
 
 @audit.command()
@@ -98,5 +112,100 @@ def regressions(session: Session, run: str, as_json: bool) -> int:
     return 1 if rows else 0
 
 
+def _spoken(verdict: Verdict) -> str:
+    return verdict.following.value.replace("_", " ")
+
+
+def _verdict(name: str, verdict: Verdict) -> dict[str, str]:
+    known = verdict.following.value
+    return {
+        "lesson": name,
+        "effect": verdict.effect.value,
+        **({"following": known} if known != "unknown" else {}),
+    }
+
+
+def _draw(path: str, line: Line) -> None:
+    from pathlib import Path
+
+    from archivist.audit.chart import chart
+
+    title = "Did the lessons help?" if line.lesson == "all" else f"Did {line.lesson} help?"
+    Path(path).write_text(chart(line, title), encoding="utf-8")
+    note(f"wrote {path}")
+
+
+def _print_report(found: Report, lines: Sequence[Line], steps: Sequence[Proposal], *, is_whole: bool) -> None:
+    told: dict[str, Any] = {
+        "lessons": [_line(line) for line in lines],
+        "proposals": [asdict(each) for each in steps],
+    }
+    if is_whole:
+        told |= {"months": [_line(line) for line in found.months], "total": _line(found.total)}
+    print_json(told)
+
+
+def _print_lines(lines: Sequence[Line], steps: dict[str, str]) -> None:
+    is_held_out = any(line.lift.arms.withheld for line in lines)
+    headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
+    headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
+    print_table(
+        (*headings, "Proposal", "Description"),
+        [
+            (
+                *(line.lesson, line.told, line.followed, line.ignored, line.not_applicable),
+                *(line.helpful, line.ineffective),
+                _believed(line),
+                *(_compared(line.lift) if is_held_out else ()),
+                steps.get(line.lesson, ""),
+                line.summary,
+            )
+            for line in lines
+        ],
+    )
+    note(_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""))
+
+
+def _believed(line: Line) -> str:
+    if not line.judged:
+        return "-"
+    low, high = line.posterior.interval
+    return f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})"
+
+
+def _compared(lift: Lift) -> tuple[str, ...]:
+    """Return the cells that compare told with withheld runs."""
+    arms = lift.arms
+    rates = "/".join("-" if rate is None else f"{rate:.0%}" for rate in (arms.rate_told, arms.rate_withheld))
+    if lift.difference is None or lift.interval is None:
+        return str(arms.withheld), rates, "-", "-"
+    low, high = lift.interval
+    prevents = f"{lift.difference:+.0%} ({low:+.0%} to {high:+.0%}) {lift.word.value}"
+    needed = "-" if lift.runs_needed is None else str(lift.runs_needed)
+    return str(arms.withheld), rates, prevents, needed
+
+
 def _line(line: Line) -> dict[str, Any]:
-    return {**asdict(line), "share": line.share}
+    counts = ("lesson", "summary", "helpful", "ineffective", "share", "told", "followed", "ignored")
+    low, high = line.posterior.interval
+    return {
+        **{name: getattr(line, name) for name in counts},
+        "not_applicable": line.not_applicable,
+        "posterior": {"mean": line.posterior.mean, "low": low, "high": high},
+        "lift": _lift(line.lift),
+        **({"periods": [_line(each) for each in line.periods]} if line.periods else {}),
+    }
+
+
+def _lift(lift: Lift) -> dict[str, Any]:
+    low, high = lift.interval or (None, None)
+    return {
+        **asdict(lift.arms),
+        "rate_told": lift.arms.rate_told,
+        "rate_withheld": lift.arms.rate_withheld,
+        "difference": lift.difference,
+        "low": low,
+        "high": high,
+        "verdict": lift.word.value,
+        "runs_needed": lift.runs_needed,
+    }

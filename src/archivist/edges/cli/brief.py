@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from archivist.edges.cli.output import json_option, print_json
+from archivist.edges.cli.output import count, json_option, note, print_json
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.brief.presets import BriefPreset
     from archivist.brief.selection import Told
 
 format_option = click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "known-issues", "json"]),
+    type=click.Choice(["markdown", "known-issues", "yaml", "json"]),
     help="The form of the text; markdown with a task, else known-issues.",
 )
 
@@ -33,9 +34,23 @@ fence_option = click.option(
 @click.option("--repo", metavar="NAME", default="", help="The repository; told from the task when missing.")
 @click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
 @click.option("--tool", metavar="T", default="", help="Also what is known of this tool, of no other.")
+@click.option(
+    "--tag", "tags", metavar="TAG", multiple=True, help="Also what has this tag, of no other; repeatable."
+)
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--run", metavar="ID", default="", help="Record that this run was told.")
+@click.option(
+    "--for",
+    "preset",
+    type=click.Choice(["orchestrator", "subagent", "reviewer", "healer"]),
+    help="Who is told: a subagent is told half as much, a healer what worked against --error.",
+)
+@click.option(
+    "--error", type=click.File(encoding="utf-8", errors="replace"), help="A healer's error; - for stdin."
+)
+@click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
+@click.option("--explain", is_flag=True, help="Say why each lesson is told, and what was left out.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N lessons.")
 @click.option(
     "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="At most so many tokens, with a task."
@@ -46,40 +61,76 @@ fence_option = click.option(
 @click.pass_obj
 def brief(
     session: Session,
+    /,
     task: str,
     repo: str,
-    provider: str,
-    tool: str,
-    domain: str,
-    role: str,
+    tags: tuple[str, ...],
     run: str,
+    preset: str | None,
+    error: TextIO | None,
+    command: str,
+    explain: bool,
     limit: int | None,
     budget: int | None,
     form: str | None,
     fence: bool | None,
     as_json: bool,
+    **audience: Any,
 ) -> None:
-    """Print what a new run should know, the most frequent first. No bank or no lesson: prints nothing."""
+    """Print what a new run should know, the likeliest first. No bank or nothing likely: prints nothing."""
+    if (preset == "healer") != (error is not None):
+        raise click.UsageError("--for healer and --error FILE go together")
     bank, beside = session.bank_if_any(), session.global_bank()
     lead = bank or beside
     if lead is None:
         print_told(None, None, as_json or form == "json")
         return
+    if error is not None:
+        told = lead.heal(error.read(), tool=audience["tool"], command=command, repo=repo)
+        print_told(lead, told, as_json or form == "json")
+        return
+    is_about_task = bool(task or repo) or preset == "subagent"
     told = lead.brief(
-        domain=domain,
-        role=role,
+        **audience,
         task=task,
         repo=repo,
-        provider=provider,
-        tool=tool,
+        tags=tags,
         run=run if bank else "",
+        preset=_preset(preset),
         max_lessons=limit,
         budget_tokens=budget,
-        form=text_form(form, is_about_task=bool(task or repo)),
-        is_fenced=bool(task or repo) if fence is None else fence,
+        form=text_form(form, is_about_task=is_about_task),
+        is_fenced=is_about_task if fence is None else fence,
         beside=beside if bank else None,
     )
     print_told(lead, told, as_json or form == "json")
+    if explain:
+        _explain(lead, told)
+
+
+def _preset(name: str | None) -> BriefPreset | None:
+    from archivist.brief.presets import BriefPreset
+
+    return BriefPreset(name) if name else None
+
+
+def _explain(bank: Bank, told: Told) -> None:
+    """Say on stderr why each lesson is told, and what was left out."""
+    from archivist.brief.ranking import trust_in
+    from archivist.records import Tally
+
+    with bank.reading() as reader:
+        tallies = reader.tallies([each.lesson.id for each in told.chosen])
+    for each in told.chosen:
+        lesson, tally = each.lesson, tallies.get(each.lesson.id)
+        helpful, ineffective = (tally.helpful, tally.ineffective) if tally else (0, 0)
+        trust = trust_in(tally or Tally())
+        judged = f"helped in {helpful} of {helpful + ineffective} judged runs" if tally else "not judged yet"
+        note(f"{lesson.short_id}: met in {count(lesson.frequency, 'run')}, {judged}: trust {trust:.2f}")
+    for each in told.withheld:
+        note(f"{each.lesson.short_id}: withheld by lot, to measure what it does")
+    for name, reason in told.stale:
+        note(f"{name}: stale, {reason}")
 
 
 def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
@@ -100,5 +151,12 @@ def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: obje
     views = bank.views([each.lesson for each in chosen]) if bank else []
     marked = [{**view, "is_global": each.is_global} for view, each in zip(views, chosen, strict=True)]
     print_json(
-        {**more, "text": told.text if told else "", "lessons": marked, "brief": told.brief_id if told else ""}
+        {
+            **more,
+            "text": told.text if told else "",
+            "lessons": marked,
+            "brief": told.brief_id if told else "",
+            "withheld": [each.lesson.short_id for each in told.withheld] if told else [],
+            "stale": dict(told.stale) if told else {},
+        }
     )

@@ -68,7 +68,11 @@ def lessons() -> None:
 @_facets
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
 @click.option("--status", type=word_choice(Status), help="Only this status.")
-@click.option("--matching", metavar="TEXT", help="Only those with these words, best first.")
+@click.option(
+    "--matching",
+    metavar="TEXT",
+    help="Only those that match these words, in words or in meaning, best first.",
+)
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
 @global_option
 @json_option

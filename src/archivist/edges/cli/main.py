@@ -50,8 +50,11 @@ COMMANDS = {
     "export": ("files:export", "Write the bank as JSON lines."),
     "import": ("files:import_", "Take JSON lines in."),
     "share": ("files:share", "Bring the bank and a folder kept in git together."),
+    "erase": ("forgetting:erase", "Erase records or a text everywhere, with a receipt."),
+    "prune": ("forgetting:prune", "Let old runs go that no lesson cites."),
     "undo": ("banks:undo", "Take the last change of a record back."),
     "verify": ("banks:verify", "Check the ledger and every record against it."),
+    "config": ("config:config", "Show the settings and where each came from; set and unset them."),
     "doctor": ("doctor:doctor", "Check the bank, and build its index anew."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
@@ -93,11 +96,16 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
 @click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
+@click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="A setting, for this call only.")
 @click.version_option(__version__, prog_name="archivist")
 @click.pass_context
-def cli(ctx: click.Context, bank: str | None, actor: str | None) -> None:
+def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
     """A memory that lets coding agents learn from their own runs."""
-    ctx.obj = Session(bank or "", actor or "")
+    if flags:
+        from archivist.config import check_flags
+
+        check_flags(flags)
+    ctx.obj = Session(bank or "", actor or "", flags)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the commands of one call share: the bank, the global bank, and who acts."""
+"""What the commands of one call share: the bank, the global bank, the settings, and who acts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from archivist.errors import NoBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.config import Effective
     from archivist.records import Actor
 
 
@@ -19,6 +20,7 @@ class Session:
 
     bank_path: str
     actor_text: str
+    flags: tuple[str, ...] = ()
 
     def place(self) -> Path | None:
         """Return where the project's bank is: as named, or the nearest upwards; None without one."""
@@ -31,15 +33,14 @@ class Session:
 
     def bank(self, *, is_global: bool = False) -> Bank:
         """Open the project's bank, or the global one, which is made when it is first needed."""
-        from archivist.bank import Bank
         from archivist.places import home_folder
 
         if is_global:
-            return Bank.open(home_folder(), actor=self.actor())
+            return self._open(home_folder(), create=True)
         place = self.place()
         if place is None:
             raise NoBankError(self.bank_path or str(Path.cwd()))
-        return Bank.open(place, create=False, actor=self.actor())
+        return self._open(place, create=False)
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None when there is none."""
@@ -50,6 +51,19 @@ class Session:
         from archivist.places import bank_file, home_folder
 
         return self.bank(is_global=True) if bank_file(home_folder()).is_file() else None
+
+    def effective(self, place: Path | None) -> Effective:
+        """Return the settings that count for the bank at a place, or for no project's, with the flags."""
+        from archivist.config import load_effective
+        from archivist.places import bank_file
+
+        return load_effective(bank_file(place).parent if place else None, flags=self.flags)
+
+    def _open(self, place: Path, *, create: bool) -> Bank:
+        from archivist.bank import Bank
+
+        config = self.effective(place).config if self.flags else None
+        return Bank.open(place, create=create, actor=self.actor(), config=config)
 
     def actor(self) -> Actor:
         """Return who acts: as named, else the user of this machine."""

@@ -1,0 +1,234 @@
+"""Erase with a receipt: the spellings in which a text is sought, how it leaves a record, what was done."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+from archivist.clock import to_short_text
+from archivist.errors import InputError
+
+ERASED = "[erased]"
+# A shorter text stands everywhere, in times and in the names of columns.
+MIN_CHARACTERS = 4
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Texts to erase, in every spelling in which rows and files hold them."""
+
+    spellings: tuple[str, ...]
+    pattern: re.Pattern[str]
+    needles: tuple[bytes, ...]
+    words: frozenset[str] = frozenset()
+
+    def is_in(self, text: str) -> bool:
+        """Say whether a text holds one, whatever the case."""
+        lowered = text.lower()
+        return any(spelling in lowered for spelling in self.spellings)
+
+    def without(self, text: str) -> str:
+        """Return a text with a mark in the place of each."""
+        return self.pattern.sub(ERASED, text)
+
+
+def sought(*texts: str) -> Sought:
+    """Return texts as they are looked for: as given and as JSON escapes them, up to twice over."""
+    for text in texts:
+        if len(text.strip()) < MIN_CHARACTERS:
+            raise InputError(
+                f"{text!r} is too short to erase", hint=f"give at least {MIN_CHARACTERS} characters"
+            )
+    said: set[str] = set()
+    for text in texts:
+        for cased in {text, text.lower(), text.upper(), text.capitalize()}:
+            said |= _spellings(cased)
+    lowered = {spelling.lower() for spelling in said}
+    # The longest first, so that the escaping goes with what it escapes.
+    parts = sorted(map(re.escape, said), key=lambda part: (-len(part), part))
+    pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+    # Bytes are lowered as ASCII only; each spelling in capitals is a needle of its own.
+    needles = {spelling.encode("utf-8", "surrogatepass").lower() for spelling in said}
+    words = frozenset(_WORD.findall(" ".join(texts).lower()))
+    return Sought(tuple(_shortest(lowered)), pattern, tuple(_shortest(needles)), words)
+
+
+def redacted(value: Any, what: Sought) -> Any:
+    """Return a record, or a value inside one, with the text replaced. Words, numbers and times stay."""
+    if isinstance(value, StrEnum):
+        return value
+    if isinstance(value, str):
+        return what.without(value)
+    if isinstance(value, tuple):
+        return tuple(redacted(item, what) for item in value)
+    if isinstance(value, Mapping):
+        return redacted_json(value, what)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{each.name: redacted(getattr(value, each.name), what) for each in fields(value)}
+        )
+    return value
+
+
+def tags_left(tags: Iterable[str], said: str, what: Sought) -> list[str]:
+    """Return the tags of what is said now without those that were made of the erased text's words."""
+    made = what.words - set(_WORD.findall(said.lower()))
+    return [tag for tag in tags if tag.lower() not in made and tag != ERASED]
+
+
+def redacted_json(value: Any, what: Sought) -> Any:
+    """Return a JSON value with the text replaced, in keys and in numbers too."""
+    if isinstance(value, str):
+        return what.without(value)
+    if isinstance(value, list | tuple):
+        return [redacted_json(item, what) for item in value]
+    if isinstance(value, Mapping):
+        return {what.without(key): redacted_json(item, what) for key, item in value.items()}
+    if isinstance(value, int | float) and not isinstance(value, bool) and what.is_in(repr(value)):
+        return ERASED
+    return value
+
+
+def occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
+    """Count how often needles occur in raw bytes, whatever the case of ASCII letters."""
+    longest = max(map(len, needles), default=0)
+    count, tail = 0, b""
+    for chunk in chunks:
+        lowered = tail + chunk.lower()
+        # What ends inside the tail was counted with the chunk before.
+        count += sum(
+            lowered.count(needle) - tail.count(needle) for needle in needles if len(needle) <= len(lowered)
+        )
+        tail = lowered[-(longest - 1) :] if longest > 1 else b""
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place that was looked at: what went, what is left, and how that is known.
+
+    `left` is None where nobody could look.
+    """
+
+    name: str
+    removed: int = 0
+    left: int | None = 0
+    check: str = ""
+    note: str = ""
+
+    @property
+    def is_clean(self) -> bool:
+        """Say whether it was looked at and nothing is left."""
+        return self.left == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What an erasure did, place by place.
+
+    The digest stands for the text. Its salt is on the receipt and never in the bank: who holds the receipt
+    can show which text it was for, who holds the bank cannot find the text by guessing.
+    """
+
+    id: str
+    time: datetime
+    asked: tuple[str, ...] = ()
+    digest: str = ""
+    salt: str = ""
+    places: tuple[Place, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def removed(self) -> int:
+        """Return how many things went."""
+        return sum(place.removed for place in self.places)
+
+    @property
+    def is_clean(self) -> bool:
+        """Say whether every place was checked and holds nothing any more."""
+        return all(place.is_clean for place in self.places)
+
+
+def text_digest(salt: str, text: str) -> str:
+    """Return the digest that stands for a text on its receipt."""
+    return sha256(f"{salt}\x1f{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def receipt_view(receipt: Receipt) -> dict[str, object]:
+    """Return a receipt as plain values."""
+    return {
+        "id": receipt.id,
+        "time": to_short_text(receipt.time),
+        "asked": list(receipt.asked),
+        "digest": receipt.digest,
+        "salt": receipt.salt,
+        "removed": receipt.removed,
+        "is_clean": receipt.is_clean,
+        "places": [
+            {
+                "place": place.name,
+                "removed": place.removed,
+                "left": place.left,
+                "check": place.check,
+                "note": place.note,
+            }
+            for place in receipt.places
+        ],
+        "notes": list(receipt.notes),
+    }
+
+
+def receipt_entry(receipt: Receipt, what: Sought) -> dict[str, object]:
+    """Return what the ledger keeps of a receipt: neither the text nor the salt."""
+    kept = {key: value for key, value in receipt_view(receipt).items() if key not in ("salt", "notes")}
+    cleaned: dict[str, object] = redacted_json(kept, what) if receipt.digest else kept
+    return cleaned
+
+
+def receipt_lines(receipt: Receipt) -> Iterator[str]:
+    """Yield a receipt as lines for people."""
+    yield f"receipt {receipt.id}  {to_short_text(receipt.time)}"
+    if receipt.digest:
+        yield f"  sha256 {receipt.digest}  salt {receipt.salt}"
+    if not receipt.removed and receipt.is_clean:
+        yield "nothing was there"
+    width = max((len(place.name) for place in receipt.places), default=0)
+    for place in receipt.places:
+        note = f"; {place.note}" if place.note else ""
+        yield f"{_mark(place)}  {place.name:<{width}}  {place.removed} erased, {_left(place)}{note}"
+    yield from (f"note: {note}" for note in receipt.notes)
+
+
+def _mark(place: Place) -> str:
+    return "ok  " if place.is_clean else "look"
+
+
+def _left(place: Place) -> str:
+    if place.left is None:
+        return f"not checked ({place.check})"
+    return f"{place.left} left ({place.check})"
+
+
+def _spellings(text: str) -> set[str]:
+    once = {text, _escaped(text, True), _escaped(text, False)}
+    return once | {_escaped(each, is_ascii) for each in once for is_ascii in (True, False)}
+
+
+def _escaped(text: str, is_ascii: bool) -> str:
+    return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+
+
+def _shortest(values: Iterable[Any]) -> list[Any]:
+    """Leave out what holds another: where it is, the other is too."""
+    kept: list[Any] = []
+    for value in sorted(values, key=lambda each: (len(each), each)):
+        if not any(short in value for short in kept):
+            kept.append(value)
+    return kept

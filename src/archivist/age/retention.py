@@ -1,0 +1,135 @@
+"""Decide which runs are old enough to go, and when a bank has grown so that somebody should know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+_MB = 1_000_000
+# A share below which pruning is not worth a word.
+_WORTH_FREEING = 0.05
+
+
+class Kept(StrEnum):
+    """Why a run stays."""
+
+    YOUNG = "young"
+    UNDATED = "without a date"
+    WAITING = "waiting for reflection"
+    CITED = "cited by a lesson"
+    LAST = "counts the runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What of a run decides whether it goes; `uncited` are its events that no lesson cites."""
+
+    id: str
+    finished: datetime | None = None
+    started: datetime | None = None
+    uncited: int = 0
+    uncited_bytes: int = 0
+
+    @property
+    def moment(self) -> datetime | None:
+        """Return when the run ended, or else began."""
+        return self.finished or self.started
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What must stay: cited runs and events, runs that wait, and the run that holds the highest count."""
+
+    runs: frozenset[str] = frozenset()
+    events: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+    last: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What of a run goes: all of it, or only the events that nobody cites."""
+
+    run: str
+    events: int
+    bytes: int
+    cited: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether the run's record goes too."""
+        return not self.cited
+
+
+def needed(
+    evidence: Iterable[tuple[Iterable[str], Iterable[str]]], waiting: Iterable[str], last: str
+) -> Needed:
+    """Gather what must stay from the runs and events that each lesson cites."""
+    runs: set[str] = set()
+    events: dict[str, set[str]] = {}
+    for cited_runs, cited_events in evidence:
+        runs.update(cited_runs)
+        for event in cited_events:
+            events.setdefault(event.rpartition("#")[0], set()).add(event)
+    return Needed(
+        frozenset(runs), {run: frozenset(ids) for run, ids in events.items()}, frozenset(waiting), last
+    )
+
+
+def decide(run: Run, needs: Needed, before: datetime) -> Kept | Going:
+    """Say what of a run goes, or why it stays.
+
+    Where a lesson cites single events of a run, those and the run's record are its evidence and the other
+    events go; a run that is cited as a whole stays as a whole. The run that holds the highest count of runs
+    stays because lessons count from it.
+    """
+    if run.moment is None:
+        return Kept.UNDATED
+    if run.moment >= before:
+        return Kept.YOUNG
+    if run.id in needs.waiting:
+        return Kept.WAITING
+    cited = needs.events.get(run.id, frozenset())
+    if cited:
+        return Going(run.id, run.uncited, run.uncited_bytes, cited) if run.uncited else Kept.CITED
+    if run.id in needs.runs:
+        return Kept.CITED
+    if run.id == needs.last:
+        return Kept.LAST
+    return Going(run.id, run.uncited, run.uncited_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a bank is, how much of that is free, and how much the records of each kind say."""
+
+    total: int
+    free: int
+    kinds: Mapping[str, int]
+
+    def share(self, size: int) -> float:
+        """Return which part of all that is said this much is; the index grows in step with it."""
+        return size / max(1, sum(self.kinds.values()))
+
+    def freed(self, size: int) -> int:
+        """Return about how much smaller the bank is without so many bytes of records."""
+        return int(self.share(size) * (self.total - self.free))
+
+
+def growth_warnings(sizes: Sizes, prunable: int, *, warn_at_mb: int, days: int) -> list[str]:
+    """Say what makes a bank large and what helps, once it is larger than it should be."""
+    if sizes.total < warn_at_mb * _MB:
+        return []
+    kind, size = max(sizes.kinds.items(), key=lambda item: item[1], default=("records", 0))
+    said = f"{kind} are {round(100 * sizes.share(size))} % of {in_mb(sizes.total)}"
+    freed = sizes.freed(prunable) + sizes.free
+    if freed < sizes.total * _WORTH_FREEING:
+        return [f"{said}, and nothing of weight is older than {days} days: a smaller --days prunes more"]
+    return [f"{said}: archivist prune --days {days} --yes frees about {in_mb(freed)}"]
+
+
+def in_mb(size: int) -> str:
+    """Write a size as people do."""
+    return f"{size / _MB:.0f} MB" if size >= 10 * _MB else f"{size / _MB:.1f} MB"

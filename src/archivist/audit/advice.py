@@ -1,0 +1,234 @@
+"""Read a lesson: what it asks for, what it warns of, and what it is about, as far as calls can show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from archivist.audit.deeds import Deed, asked, split_word, told_apart
+from archivist.records import Lesson
+from archivist.reflect import programs
+from archivist.reflect.failures import is_shell
+from archivist.reflect.kinds import FailureKind
+
+_RULE = re.compile(r"\bIF\b(?P<occasion>.*?)\bTHEN\b(?P<deed>.*)", re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_CHANGE = re.compile(r"\bchang(?:e|ing) `([^`\n]+)` to `([^`\n]+)`")
+_REFUSED_BEFORE = re.compile(
+    r"(?:\bnot|\binstead of|\brather than|\bnever|\bdon't|\bavoid|\bno longer|\bwithout)"
+    r"(?: (?:use|run|call|add|using|running|calling|set))?(?: the)? ?$",
+    re.IGNORECASE,
+)
+_REFUSED_AFTER = re.compile(
+    r" (?:fails|keeps failing|does not|is not|asks|timed out|is missing|was killed|refuses)\b"
+)
+_LEFT_OUT = re.compile(r"\b(?:leave out|drop|omit|remove) ?$", re.IGNORECASE)
+_REACTING = re.compile(r"\bfails\b|\brefuses\b|\btimed out\b", re.IGNORECASE)
+_PATH = re.compile(
+    r"[\w.@~+-]*(?:/[\w.@+-]+)+/?"
+    r"|[\w.-]+\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|toml|ya?ml|cfg|ini|txt|md|rst|sh|rs|go|java|kt|c|h|cc|cpp"
+    r"|hpp|cs|rb|php|sql|html|css|lock|env|gradle|xml|ipynb)"
+)
+_FLAGS = re.compile(r"-{1,2}\w|[A-Z_]+=\S*$")
+_SHELL_MARK = re.compile(r"(?:^|\s)-{1,2}\w|&&|\||(?:^|\s)[A-Z_]+=|<\w+>")
+_FUNCTION_WORDS = frozenset([
+    "the", "a", "an", "it", "its", "or", "and", "then", "again", "first", "before", "after", "of", "to", "in",
+    "with", "for", "that", "this", "when", "is", "are", "be", "sure", "your", "you", "them", "each", "every",
+    "only", "from", "by", "as", "at", "on",
+])  # fmt: skip
+_PROGRAMS = (
+    programs.SUBCOMMANDED
+    | programs.LOOKS
+    | programs.LINTERS
+    | frozenset(programs.WRAPPERS)
+    | frozenset(programs.RUNNERS)
+    | frozenset(programs.SCRIPTED)
+    | frozenset(name for name in programs.TEST_RUNNERS if " " not in name)
+)
+# Names of programs that begin sentences too.
+_VERBS = frozenset([
+    "edit", "open", "find", "test", "time", "sort", "make", "type", "date", "file", "view", "info", "help",
+    "read", "head", "task",
+])  # fmt: skip
+# Whoever runs these runs the language whose failure a lesson is about.
+KIN = {
+    "python": ("python", "pytest", "unittest", "tox", "nox"),
+    "node": ("node", "npm", "npx", "yarn", "pnpm", "bun", "jest", "vitest", "tsx", "ts-node"),
+}
+_SHORTEST_WORD = 3
+# Signatures that name no failure: a wish, a habit, a run that was dear.
+_NO_FAILURE = ("wish:", "verification:", "flaky:", "thrashing:", "outlier:")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One way of heeding a lesson: all of these deeds done, or a path named, or one text put for another."""
+
+    deeds: tuple[Deed, ...] = ()
+    text: str = ""
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a lesson says that can be checked.
+
+    Any of `wanted` is heeding it, any of `unwanted` is not. It is about `purposes`, the programs with
+    their subcommands, and `words`, files and names; `tags` serve when it names neither. `is_reaction` says
+    that the advice is for when the failure has come.
+    """
+
+    wanted: tuple[Remedy, ...] = ()
+    unwanted: tuple[Deed, ...] = ()
+    purposes: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    is_reaction: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    text: str
+    is_refused: bool
+    is_flawed: bool
+
+
+def read(lesson: Lesson) -> Advice:
+    """Return what a lesson says that can be checked."""
+    rule = _RULE.search(lesson.rule)
+    occasion, deed = (rule["occasion"], rule["deed"]) if rule else ("", lesson.rule)
+    advised, said, about = list(_pieces(deed)), list(_pieces(lesson.summary)), list(_pieces(occasion))
+    refused = [piece.text for piece in (*advised, *said) if piece.is_refused]
+    replaced = [piece.text for piece in (*about, *said) if piece.is_flawed or piece in about]
+    unwanted = _commands(refused)
+    occasions = _commands(replaced)
+    wanted = (
+        _of_texts(lesson.remedies)
+        or _of_pieces(advised, with_paths=True)
+        or _of_pieces(said, with_paths=False)
+    )
+    wanted = _bound((*wanted, *_of_flags(advised)), tuple(dict.fromkeys(each.purpose for each in occasions)))
+    variants = {each.purpose for remedy in wanted for each in remedy.deeds}
+    unwanted += tuple(each for each in occasions if each.purpose in variants and each not in unwanted)
+    named = {piece.text for piece in (*advised, *said, *about)}
+    return Advice(
+        wanted=tuple(
+            replace(remedy, deeds=tuple(told_apart(each, unwanted) for each in remedy.deeds))
+            for remedy in wanted
+        ),
+        unwanted=unwanted,
+        purposes=_purposes(lesson, (*unwanted, *occasions), wanted),
+        words=frozenset(word for text in (*named, *lesson.remedies) if (word := _name(text))),
+        tags=frozenset(tag.lower() for tag in lesson.tags if len(tag) >= _SHORTEST_WORD),
+        is_reaction=bool(_REACTING.search(occasion)),
+    )
+
+
+def failure_family(lesson: Lesson) -> str:
+    """Return the failure that a lesson's signature names, whatever the project; empty when it names none."""
+    family = lesson.signature.split("|", 1)[-1]
+    # A provider that struggles with a purpose is told by attempts, not by one failure.
+    is_quirk = bool(lesson.provider) and family.startswith("provider:")
+    return "" if is_quirk or family.startswith(_NO_FAILURE) else family
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Yield what stands in backticks, and whether the words around speak against it."""
+    for found in _CODE.finditer(text):
+        before, after = text[max(0, found.start() - 40) : found.start()], text[found.end() :]
+        piece, is_left_out = found[1].strip(), bool(_LEFT_OUT.search(before))
+        # Words to be left out of a command are no command themselves; what holds them is named beside.
+        if not (is_left_out and (" " in piece or piece.startswith("-"))):
+            is_refused = is_left_out or bool(_REFUSED_BEFORE.search(before))
+            yield _Piece(piece, is_refused, bool(_REFUSED_AFTER.match(after)))
+
+
+def _commands(texts: list[str]) -> tuple[Deed, ...]:
+    found = (deed for text in texts if _is_command(text, is_code=True) for deed in asked(text))
+    return tuple(dict.fromkeys(found))
+
+
+def _of_texts(remedies: tuple[str, ...]) -> tuple[Remedy, ...]:
+    """Read remedies as they are recorded: a command, a path, a change, or words with code in them."""
+    found: list[Remedy] = []
+    for text in remedies:
+        changed = _CHANGE.search(text)
+        if changed:
+            found.append(Remedy(text=changed[2], instead=changed[1]))
+        elif "`" in text:
+            found += _of_pieces(list(_pieces(text)), with_paths=True)
+        elif _PATH.fullmatch(text):
+            found.append(Remedy(text=text))
+        elif _is_command(text, is_code=False) and (deeds := asked(text)):
+            found.append(Remedy(deeds))
+    return tuple(found)
+
+
+def _of_pieces(pieces: list[_Piece], *, with_paths: bool) -> tuple[Remedy, ...]:
+    found: list[Remedy] = []
+    for piece in pieces:
+        if piece.is_refused or piece.is_flawed:
+            continue
+        if with_paths and _PATH.fullmatch(piece.text):
+            found.append(Remedy(text=piece.text))
+        elif _is_command(piece.text, is_code=True) and (deeds := asked(piece.text)):
+            found.append(Remedy(deeds))
+    return tuple(found) or _of_flags(pieces)
+
+
+def _of_flags(pieces: list[_Piece]) -> tuple[Remedy, ...]:
+    """Return the flags and settings that pieces ask for, of whatever command."""
+    return tuple(
+        Remedy((Deed("", words=words, size=len(words)),))
+        for piece in pieces
+        if not piece.is_refused
+        and _FLAGS.match(piece.text)
+        and (words := frozenset(part for word in piece.text.split() for part in split_word(word)))
+    )
+
+
+def _bound(wanted: tuple[Remedy, ...], purposes: tuple[str, ...]) -> tuple[Remedy, ...]:
+    """Return remedies of which bare flags are those of the commands that a lesson is about, where it says."""
+    found: dict[Remedy, None] = {}
+    for remedy in wanted:
+        is_open = any(not deed.purpose for deed in remedy.deeds)
+        for purpose in purposes if is_open and purposes else ("",):
+            deeds = tuple(replace(deed, purpose=deed.purpose or purpose) for deed in remedy.deeds)
+            found[replace(remedy, deeds=deeds)] = None
+    return tuple(found)
+
+
+def _is_command(text: str, *, is_code: bool) -> bool:
+    """Say whether a text is a command; what is not set off as code must not read like a sentence."""
+    words = text.split()
+    if not words or "\n" in text or words[0].startswith("-") or _PATH.fullmatch(text):
+        return False
+    first = re.sub(r"[\d.]+$", "", words[0].rsplit("/", 1)[-1])
+    is_program = first in _PROGRAMS or bool(re.match(r"[A-Z_]+=", words[0]))
+    if is_code:
+        return is_program or (len(words) > 1 and bool(_SHELL_MARK.search(text)))
+    if _FUNCTION_WORDS.intersection(words) or (first in _VERBS and not _SHELL_MARK.search(text)):
+        return first == "make" and len(words) == 2
+    return is_program or bool(_SHELL_MARK.search(text))
+
+
+def _purposes(lesson: Lesson, occasions: tuple[Deed, ...], wanted: tuple[Remedy, ...]) -> frozenset[str]:
+    """Return the programs that a lesson is about: those it speaks against, else all that it names."""
+    if occasions:
+        return frozenset(each.purpose for each in occasions)
+    found = {each.purpose for remedy in wanted for each in remedy.deeds}
+    kind, _, rest = failure_family(lesson).partition(":")
+    # A file is looked for by any program.
+    if kind != FailureKind.MISSING_FILE:
+        found |= {"" if is_shell(lesson.tool) else lesson.tool, rest.split(":")[0]}
+    return frozenset(found - programs.SHELLS - {""})
+
+
+def _name(text: str) -> str:
+    """Return a file or name that a lesson speaks of, or nothing when the text is a command."""
+    text = text.strip()
+    if _PATH.fullmatch(text):
+        return text.removeprefix("./").rstrip("/")
+    is_name = re.fullmatch(r"[\w.@/-]+(?:\(\))?", text) and not text.startswith("-")
+    return text if is_name and len(text) >= _SHORTEST_WORD and text not in _PROGRAMS else ""

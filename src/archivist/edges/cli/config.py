@@ -1,0 +1,199 @@
+"""The command about settings: what counts and where it came from, and how to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import assert_never
+
+import click
+
+from archivist.config import Config, Effective, change_file, check_key, flat, from_text, to_toml
+from archivist.edges.cli.output import count, json_option, note, print_json, print_table
+from archivist.edges.cli.session import Session
+from archivist.errors import NoBankError
+
+global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
+
+# One line a setting, with which its row in the reference begins; a test compares the two.
+MEANINGS = {
+    "lessons.finding_overlap": "share of a finding's keywords that a lesson must hold to be met again",
+    "lessons.lesson_overlap": "share of the lesson's keywords that the finding must hold",
+    "lessons.candidate_severity": "least severity of a finding that makes a new candidate",
+    "lessons.promote_at_runs": "distinct runs that make a candidate active",
+    "brief.max_lessons": "most known issues of a domain",
+    "brief.always_at_frequency": "frequency from which a lesson is told whatever the domain and role",
+    "brief.max_task_lessons": "most lessons in a brief about a task",
+    "brief.budget_tokens": "most tokens of a brief about a task, at four characters a token",
+    "brief.max_candidates": "most lessons seen once in a brief about a task, after all others; 0 for none",
+    "brief.holdout": "share of runs from which each lesson is withheld by lot",
+    "decay.unseen_runs": "runs without a sighting that take one frequency",
+    "decay.preferences_fade": "whether preferences fade like other lessons",
+    "reflect.enabled": "whether runs are reflected on at all",
+    "reflect.on_session_success": "reflect on runs that succeeded",
+    "reflect.on_session_failure": "reflect on runs that failed",
+    "reflect.on_healer_invocation": "reflect on healer runs",
+    "reflect.max_memories_per_run": "most new lessons of one run; 0 for none",
+    "reflect.min_importance_to_persist": "least importance that is kept, from 0 to 1",
+    "reflect.pattern_at_runs": "runs with the same failure that make it a pattern",
+    "reflect.related_runs": "earlier runs that reflection compares with",
+    "reflect.lease_s": "seconds that a reflection holds its run before another may take it",
+    "reflect.write_progress": 'keep a "Lessons learned" section in progress.md',
+    "recall.embedder": "what makes vectors: static (bundled), none, onnx:FOLDER or endpoint:URL",
+    "recall.endpoint_model": "the endpoint's model",
+    "recall.endpoint_key_variable": "environment variable that holds the endpoint's key",
+    "recall.preset": "how recall weighs: relevance, archivist or generative",
+    "recall.archivist_importance": "weight of importance in the preset archivist",
+    "recall.archivist_recency": "weight of recency in the preset archivist",
+    "recall.archivist_relevance": "weight of relevance in the preset archivist",
+    "recall.generative_importance": "weight of importance in the preset generative",
+    "recall.generative_recency": "weight of recency in the preset generative",
+    "recall.generative_relevance": "weight of relevance in the preset generative",
+    "recall.half_life_days": "days after which recency has halved",
+    "recall.half_life_cycles": "the same in cycles, where memories and the question have any",
+    "retention.episodes_days": "age in days from which prune lets runs go that no lesson cites",
+    "retention.warn_at_mb": "size from which doctor says what makes the bank large",
+    "store.busy_timeout_s": "seconds to wait for another process",
+}
+
+
+class _ShowingGroup(click.Group):
+    """A group that shows when the first word is none of its commands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `show` before words that are for it."""
+        is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["show", *args])
+
+
+@click.group(cls=_ShowingGroup)
+def config() -> None:
+    """Show the settings and where each came from; set and unset them.
+
+    Without a command: `show`. A flag `--set KEY=VALUE` before the command wins over the environment
+    (ARCHIVIST_SECTION__KEY), that over the project's config.toml, and that over the global bank's.
+    """
+
+
+@config.command()
+@click.argument("key", metavar="[KEY]", default="")
+@click.option("--all", "is_all", is_flag=True, help="Also what is at its default, with its meaning, as TOML.")
+@json_option
+@click.pass_obj
+def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
+    """Print the settings that are not at their default, or one: its value alone on stdout."""
+    effective = session.effective(session.place())
+    values = flat(effective.config)
+    if key:
+        _show_one(effective, check_key(key, where="config"), as_json)
+        return
+    chosen = list(values) if is_all else list(effective.origins)
+    if as_json:
+        print_json({"settings": [_view(effective, each) for each in sorted(chosen, key=list(values).index)]})
+    elif is_all:
+        click.echo("\n".join(_toml_lines(effective)))
+    else:
+        rows = [(each, to_toml(value), _shown(effective, each)) for each, value in values.items()]
+        if chosen:
+            print_table(("Key", "Value", "From"), [row for row in rows if row[0] in effective.origins])
+        note(f"{count(len(values) - len(chosen), 'setting')} at the default; --all shows every one")
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value")
+@global_file_option
+@json_option
+@click.pass_obj
+def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool) -> None:
+    """Write KEY = VALUE into the project's config.toml, or the global one; comments and order stay."""
+    path = _file(session, is_global)
+    meant = from_text(check_key(key, where="config set"), value, where="config set")
+    is_changed = change_file(path, key, meant)
+    if as_json:
+        print_json({"key": key, "value": meant, "file": str(path), "changed": is_changed})
+    else:
+        click.echo(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
+    origin = session.effective(session.place()).origin(key)
+    if origin.layer != "default" and Path(origin.name) != path:
+        note(f"hint: {origin.name} wins over it here")
+
+
+@config.command()
+@click.argument("key")
+@global_file_option
+@json_option
+@click.pass_obj
+def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
+    """Take KEY out of the project's config.toml, or the global one; also one that no setting has."""
+    path = _file(session, is_global)
+    is_changed = change_file(path, key)
+    if not is_changed:
+        check_key(key, where="config unset")
+    if as_json:
+        print_json({"key": key, "file": str(path), "changed": is_changed})
+    else:
+        click.echo(f"Took {key} out of {path}" if is_changed else f"{key} is not set in {path}")
+
+
+def _file(session: Session, is_global: bool) -> Path:
+    from archivist.places import CONFIG_NAME, bank_file, home_folder
+
+    if is_global:
+        return home_folder() / CONFIG_NAME
+    place = session.place()
+    if place is None:
+        raise NoBankError(session.bank_path or str(Path.cwd()))
+    return bank_file(place).parent / CONFIG_NAME
+
+
+def _show_one(effective: Effective, key: str, as_json: bool) -> None:
+    if as_json:
+        print_json(_view(effective, key))
+        return
+    value = flat(effective.config)[key]
+    click.echo(value if isinstance(value, str) else to_toml(value))
+    note(f"from {_shown(effective, key)}: {MEANINGS.get(key, '')}")
+
+
+def _view(effective: Effective, key: str) -> dict[str, object]:
+    origin = effective.origin(key)
+    return {
+        "key": key,
+        "value": flat(effective.config)[key],
+        "default": flat(Config())[key],
+        "layer": origin.layer,
+        "from": origin.name,
+        "meaning": MEANINGS.get(key, ""),
+    }
+
+
+def _toml_lines(effective: Effective) -> Iterator[str]:
+    """Yield every setting as the lines of a configuration file, each with its meaning and its origin."""
+    defaults = flat(Config())
+    section = ""
+    for key, value in flat(effective.config).items():
+        home, _, name = key.partition(".")
+        if home != section:
+            doc = type(getattr(effective.config, home)).__doc__ or ""
+            yield from ([""] if section else [])
+            yield f"[{home}]  # {doc.strip().splitlines()[0]}"
+            section = home
+        is_set = key in effective.origins
+        came = f" · from {_shown(effective, key)}, default {to_toml(defaults[key])}" if is_set else ""
+        entry = f"{name} = {to_toml(value)}"
+        yield f"{entry:<34}  # {MEANINGS.get(key, '')}{came}"
+
+
+def _shown(effective: Effective, key: str) -> str:
+    origin = effective.origin(key)
+    match origin.layer:
+        case "default":
+            return "the default"
+        case "global" | "project":
+            place = Path(origin.name)
+            return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
+        case "environment" | "flag":
+            return origin.name
+        case _:
+            assert_never(origin.layer)

@@ -1,0 +1,82 @@
+"""Verdicts on told and withheld lessons, by signature and by words."""
+
+from __future__ import annotations
+
+import pytest
+from tests.samples import WHEN, finding, lesson
+
+from archivist.audit.verdicts import Evidence, judge
+from archivist.recall.keywords import Overlap
+from archivist.records import Effect, Event, EventKind, Following, Lesson, Verdict
+
+MISSING = "billing|missing_module:python"
+INSTALL = lesson("i", summary="`pytz` is not installed", remedies=("pip install pytz",), signature=MISSING)
+NULLS = lesson("n", summary="Missing null checks in API response handlers")
+
+
+def _judge(
+    told: list[Lesson], evidence: Evidence, *commands: str, withheld: tuple[Lesson, ...] = ()
+) -> list[Verdict]:
+    events = [
+        Event(run="r", seq=seq, kind=EventKind.TOOL_CALL, tool="bash", text=each)
+        for seq, each in enumerate(commands)
+    ]
+    return judge(told, evidence, run="r", now=WHEN, overlap=Overlap(), withheld=withheld, events=events)
+
+
+@pytest.mark.req("F9", "N2")
+@pytest.mark.parametrize(
+    ("commands", "failures", "effect", "following"),
+    [
+        (["pip install pytz", "pytest"], set(), Effect.HELPFUL, Following.FOLLOWED),
+        (["pip install pytz", "pytest"], {MISSING}, Effect.INEFFECTIVE, Following.FOLLOWED),
+        (["pytest"], {MISSING}, Effect.INEFFECTIVE, Following.IGNORED),
+        (["pytest"], set(), Effect.IGNORED, Following.IGNORED),
+        (["git log"], set(), Effect.UNKNOWN, Following.NOT_APPLICABLE),
+        ([], set(), Effect.HELPFUL, Following.UNKNOWN),
+        ([], {MISSING}, Effect.INEFFECTIVE, Following.UNKNOWN),
+    ],
+)
+def test_a_lesson_with_a_signature_helped_when_it_was_followed_and_nothing_failed(
+    commands: list[str], failures: set[str], effect: Effect, following: Following
+) -> None:
+    (verdict,) = _judge([INSTALL], Evidence(None, failures), *commands)
+    assert (verdict.effect, verdict.following) == (effect, following)
+    assert verdict.failed is bool(failures)
+    assert verdict.extra == {"method": "signature"}
+
+
+@pytest.mark.req("F9")
+def test_the_documented_rule_judges_by_the_words_of_findings() -> None:
+    again = Evidence((finding("Null checks missing in response handlers"),), None)
+    (met,) = _judge([NULLS], again)
+    (gone,) = _judge([NULLS], Evidence((finding("Something else entirely"),), frozenset()), "ls")
+    assert (met.effect, met.failed, met.extra) == (Effect.INEFFECTIVE, True, {"method": "keywords"})
+    assert (gone.effect, gone.failed, gone.extra) == (Effect.HELPFUL, False, {"method": "keywords"})
+
+
+def test_without_evidence_nothing_is_known() -> None:
+    (verdict,) = _judge([NULLS], Evidence(None, frozenset()), "ls")
+    assert (verdict.effect, verdict.failed, verdict.extra) == (Effect.UNKNOWN, None, {"method": "none"})
+
+
+@pytest.mark.parametrize("signature", ["billing|wish:use-tabs", "billing|verification:make check"])
+def test_a_signature_that_names_no_failure_cannot_be_found_absent(signature: str) -> None:
+    wish = lesson("w", summary="The user's wish: use tabs", signature=signature)
+    (verdict,) = _judge([wish], Evidence(None, frozenset()), "ls")
+    assert (verdict.effect, verdict.extra) == (Effect.UNKNOWN, {"method": "none"})
+
+
+@pytest.mark.req("N2")
+def test_a_withheld_lesson_notes_whether_its_failure_came() -> None:
+    evidence = Evidence((finding("Null checks missing in response handlers"),), {MISSING})
+    found = _judge([], evidence, "pip install pytz", withheld=(INSTALL, NULLS))
+    assert [(each.effect, each.following, each.failed) for each in found] == [
+        (Effect.UNKNOWN, Following.WITHHELD, True),
+        (Effect.UNKNOWN, Following.WITHHELD, True),
+    ]
+
+
+def test_what_one_brief_told_and_another_withheld_was_told() -> None:
+    (verdict,) = _judge([INSTALL], Evidence(None, set()), "pip install pytz", withheld=(INSTALL,))
+    assert verdict.following is Following.FOLLOWED
