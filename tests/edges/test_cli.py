@@ -699,18 +699,23 @@ def test_a_question_of_a_hundred_thousand_characters_is_answered(bank_cli: Comma
         assert (ran.code, "Traceback" in ran.err) == (0, False)
 
 
-def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command) -> None:
+def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command, project: Path) -> None:
     assert bank_cli("doctor").code == 0
     bank_cli("lessons", "add", "Use tabs in the Makefile")
+    assert bank_cli("doctor").code == 0
+    assert "hint" not in bank_cli("recall", "tabs").err
+    with Bank.open(project) as bank:
+        for number in range(60):
+            bank.add(f"Lesson number {number}")
     ran = bank_cli("doctor")
     assert (ran.code, ran.err) == (1, "")
     assert re.search(
-        r"^look  vectors     1 text waits for static\S*: archivist doctor --reindex$", ran.out, re.MULTILINE
+        r"^look  vectors     61 texts wait for static\S*: archivist doctor --reindex$", ran.out, re.MULTILINE
     )
     assert "ok    ledger" in ran.out
-    assert "hint: 1 text not yet found by meaning" in bank_cli("recall", "tabs").err
+    assert "hint: 61 texts not yet found by meaning" in bank_cli("recall", "tabs").err
     mended = bank_cli("doctor", "--reindex")
-    assert (mended.code, mended.out.count("ok  "), "look" in mended.out) == (0, 3, False)
+    assert (mended.code, mended.out.count("ok  "), "look" in mended.out) == (0, 6, False)
     assert _json(bank_cli("doctor", "--json")) == {
         "checks": [
             {"name": name, "ok": True, "text": text}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from archivist.desks.recalling import FRESH
 from archivist.recall.query import Query
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def _vectors(bank: Bank) -> Check:
         return Check("vectors", True, "none are wanted: recall.embedder is none")
     with bank.reading() as reader:
         in_use, waiting = reader.embedder_in_use(), reader.unembedded_count(embedder.name)
+    if 0 < waiting <= FRESH and in_use in ("", embedder.name):
+        return Check("vectors", True, f"{waiting} of {embedder.name} are made with the next reflection")
     if waiting:
         meanwhile = f"; meanwhile {in_use} is used" if in_use not in ("", embedder.name) else ""
         wait = "1 text waits" if waiting == 1 else f"{waiting} texts wait"

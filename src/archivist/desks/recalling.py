@@ -15,6 +15,7 @@ from archivist.recall.merits import Decay, Moment, Preset, Score, Weights, prese
 from archivist.recall.neighbourhood import LENT, favour, lend
 from archivist.recall.query import Query, within
 from archivist.records import Episode, Event, Lesson
+from archivist.stores.searchable import SPEECH
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -32,7 +33,7 @@ _SHOWN = 400
 # As much of a question is embedded as of a record: a pasted log says by then what it is about.
 _EMBEDDED = 2000
 # So few texts without a vector are embedded while one waits for the answer.
-_FRESH = 48
+FRESH = 48
 _SELDOM = 10
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
@@ -98,7 +99,9 @@ def recall(bank: Bank, query: Query) -> Recalled:
         # While another embedder takes over, what it has done already is still found by the old one's vectors.
         is_settled = bank.embedder is not None and bank.embedder.name == question.embedder
         waiting = reader.unembedded_count(question.embedder) if is_settled else 0
-    return Recalled(tuple(hits), weights, words, question.embedder, waiting)
+    # The few that were written a moment ago were looked at all the same.
+    missed = waiting if waiting > FRESH else 0
+    return Recalled(tuple(hits), weights, words, question.embedder, missed)
 
 
 def _understood(bank: Bank, query: Query) -> _Question:
@@ -157,8 +160,8 @@ def _fresh(reader: Reader, question: _Question) -> dict[int, float]:
     """Return the cosines of texts written a moment ago that have no vector yet, when they are few."""
     if question.embed is None or not any(question.vector):
         return {}
-    waiting = reader.unembedded(question.embedder, limit=_FRESH + 1)
-    if len(waiting) > _FRESH:
+    waiting = reader.unembedded(question.embedder, limit=FRESH + 1)
+    if len(waiting) > FRESH:
         return {}
     permitted = set(reader.permitted([each.place for each in waiting], question.may_be))
     return {
@@ -277,8 +280,11 @@ def _records(reader: Reader, placed: dict[int, Placed], places: Sequence[int]) -
 
 
 def _said(record: object) -> order.Said:
+    """Return what a record says; a call says nothing, so that nothing amends it and it amends nothing."""
     if isinstance(record, Lesson):
         return order.Said(_text(record), record.repo)
+    if isinstance(record, Event) and record.kind not in SPEECH:
+        return order.Said(_text(record), record.id)
     return order.Said(_text(record))
 
 
@@ -304,7 +310,9 @@ def _name(record: object) -> str:
 def _text(record: object) -> str:
     match record:
         case Lesson():
-            return f"{record.summary}: {record.rule}" if record.rule else record.summary
+            # What was mined says its rule in the summary.
+            is_said = not record.rule or record.signature
+            return record.summary if is_said else f"{record.summary}: {record.rule}"
         case Episode():
             return _short(f"{record.status.value}: {record.summary or record.task}")
         case Event():

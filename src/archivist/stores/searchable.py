@@ -41,7 +41,7 @@ _ANY_SPEAKER = frozenset(
         "bot",
     ]
 )
-_SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
+SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
 _NAME = re.compile(r"[^\W_]{3,80}")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -139,7 +139,7 @@ def _(event: Event) -> Document | None:
     scoped = {"kind": "event", "role": who, "tool": event.tool, "run": event.run, "event": event.kind.value}
     return Document(
         text=_words(text, event.target if event.target not in event.text else ""),
-        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind in _SPEECH else "",
+        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind in SPEECH else "",
         scope=_tokens(scoped, ()),
         speaker="" if who.casefold() in _ANY_SPEAKER else who.casefold(),
         time=event.time,
