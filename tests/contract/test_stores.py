@@ -29,8 +29,8 @@ from archivist.records import (
 from archivist.stores.answers import Within, Words
 from archivist.stores.filters import any_of, at_least, at_most, differs, equals, has, one_of
 from archivist.stores.protocol import Store
-from archivist.stores.searchable import scope_token
 from archivist.stores.sqlite import SqliteStore
+from archivist.stores.tokens import scope_token
 from archivist.stores.vectors import packed
 from tests.samples import WHEN, finding, lesson, lessons
 

@@ -187,7 +187,7 @@ def _project_of(reader: Reader, words: list[str]) -> str:
 
 
 def _only(kind: str) -> Within:
-    from archivist.stores.searchable import scope_token
+    from archivist.stores.tokens import scope_token
 
     return Within(groups=((scope_token("kind", kind),),))
 

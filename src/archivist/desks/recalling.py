@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.recall import lexical, order
 from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
@@ -14,8 +13,7 @@ from archivist.recall.lexical import Terms
 from archivist.recall.merits import Decay, Moment, Preset, Score, Weights, preset_of, weigh
 from archivist.recall.neighbourhood import LENT, favour, lend
 from archivist.recall.query import Query, within
-from archivist.records import Episode, Event, Lesson
-from archivist.stores.searchable import SPEECH
+from archivist.recall.telling import name_of, said_by, text_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -29,7 +27,6 @@ _CANDIDATES = 80
 _KEPT = 60
 # Of so many of the best the neighbours in their streams are looked at.
 _LOOKED_AROUND = 12
-_SHOWN = 400
 # As much of a question is embedded as of a record: a pasted log says by then what it is about.
 _EMBEDDED = 2000
 # So few texts without a vector are embedded while one waits for the answer.
@@ -39,8 +36,7 @@ _SELDOM = 10
 _LEAST_MEANING = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(NamedTuple):
     """One thing that was found. `notes` say why it stands where it stands, `window` what is around it."""
 
     kind: str
@@ -54,8 +50,7 @@ class Hit:
     window: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(NamedTuple):
     """What was found, what was looked for, and how many memories could not be searched by meaning yet."""
 
     hits: tuple[Hit, ...]
@@ -65,8 +60,7 @@ class Recalled:
     unembedded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """A query with what the bank knows of its words."""
 
     text: str
@@ -236,7 +230,7 @@ def _hits(
     limit = DEFAULT_LIMIT if query.limit is None else query.limit
     ordered = order.superseded(order.ranked(scored), placed)
     records = _records(reader, placed, ordered[: max(limit, order.COMPARED)])
-    said = {place: _said(record) for place, record in records.items()}
+    said = {place: said_by(placed[place].kind, record) for place, record in records.items()}
     # To retire a lesson changes it: what was superseded may be the later one, and amends nothing.
     pairs = [pair for pair in order.pairs_to_compare(ordered, placed) if not placed[pair[0]].superseded_by]
     ordered, later = order.amended(ordered, scored, said, pairs, question.text)
@@ -248,15 +242,15 @@ def _hits(
         notes = []
         if each.superseded_by:
             by = reader.records(each.kind, [each.superseded_by]).get(each.superseded_by)
-            notes.append(f"superseded by {_name(by) if by else each.superseded_by}")
+            notes.append(f"superseded by {name_of(each.kind, by) if by else each.superseded_by}")
         elif place in later:
-            notes.append(f"{_name(records[later[place]])} speaks of this later")
+            notes.append(f"{name_of(each.kind, records[later[place]])} speaks of this later")
         hits.append(
             Hit(
                 kind=each.kind,
                 id=each.record,
-                name=_name(record),
-                text=_text(record),
+                name=name_of(each.kind, record),
+                text=text_of(each.kind, record),
                 score=scored[place].total,
                 time=datetime.fromtimestamp(each.time, UTC) if each.time is not None else None,
                 why=scored[place],
@@ -279,52 +273,14 @@ def _records(reader: Reader, placed: dict[int, Placed], places: Sequence[int]) -
     }
 
 
-def _said(record: object) -> order.Said:
-    """Return what a record says; a call says nothing, so that nothing amends it and it amends nothing."""
-    if isinstance(record, Lesson):
-        return order.Said(_text(record), record.repo)
-    if isinstance(record, Event) and record.kind not in SPEECH:
-        return order.Said(_text(record), record.id)
-    return order.Said(_text(record))
-
-
 def _window(reader: Reader, placed: Placed, reach: int) -> tuple[str, ...]:
     around = reader.neighbours(placed.thread, placed.position - reach, placed.position + reach)
     records = reader.records(placed.kind, [each.record for each in around])
     return tuple(
-        f"{'>' if each.record == placed.record else ' '} {_text(records[each.record])}"
+        f"{'>' if each.record == placed.record else ' '} {text_of(placed.kind, records[each.record])}"
         for each in around
         if each.record in records
     )
-
-
-def _name(record: object) -> str:
-    match record:
-        case Lesson():
-            return record.short_id
-        case Episode() | Event():
-            return record.id
-    return ""
-
-
-def _text(record: object) -> str:
-    match record:
-        case Lesson():
-            # What was mined says its rule in the summary.
-            is_said = not record.rule or record.signature
-            return record.summary if is_said else f"{record.summary}: {record.rule}"
-        case Episode():
-            return _short(f"{record.status.value}: {record.summary or record.task}")
-        case Event():
-            who = record.role or record.agent or record.tool
-            said = record.text or " ".join(each.description for each in record.findings) or record.output
-            return _short(f"{who}: {said}" if who else said)
-    return ""
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def _weights(rules: RecallRules, preset: Preset) -> Weights:

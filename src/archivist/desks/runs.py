@@ -200,7 +200,7 @@ def _fixes_like(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
     """Return the fixes that share words with the findings, the newest first."""
     from archivist.recall.keywords import keywords
     from archivist.stores.answers import Within, Words
-    from archivist.stores.searchable import scope_token
+    from archivist.stores.tokens import scope_token
 
     fixes = Within(groups=((scope_token("event", EventKind.FIX),),))
     found: dict[str, Event] = {}

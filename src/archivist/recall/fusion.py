@@ -9,7 +9,6 @@ much of the question the best document holds, and by whether the vectors agree w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
@@ -22,8 +21,7 @@ _LOOKED_AT = 5
 _PRIOR = (0.1, 0.12, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class Ordinary:
+class Ordinary(NamedTuple):
     """How near any document is to a query: mean and spread of the cosine."""
 
     mean: float

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from archivist.recall.keywords import STOP_WORDS
 from archivist.stores.answers import Words
-from archivist.stores.searchable import split_name
+from archivist.stores.tokens import split_name
 
 _WORD = re.compile(r"[^\W_]+")
 # Each begins where a word does, so that a pasted blob costs no more than its length.
@@ -38,8 +38,7 @@ _MAX_PHRASES = 8
 _LEAST_PREFIX = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """What a question asks for: its telling words and its names of several parts."""
 
     words: tuple[str, ...]

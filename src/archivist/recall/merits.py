@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -30,8 +29,7 @@ def preset_of(name: str) -> Preset:
         raise InputError(f"preset {name!r} is not one of {', '.join(Preset)}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """What each part counts for."""
 
     importance: float
@@ -39,16 +37,14 @@ class Weights:
     relevance: float
 
 
-@dataclass(frozen=True, slots=True)
-class Decay:
+class Decay(NamedTuple):
     """After how many days, or cycles where there are any, recency has halved."""
 
     half_life_days: float
     half_life_cycles: float
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """When is asked, in seconds since the epoch: recency counts from here."""
 
     now: float

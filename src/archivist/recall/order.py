@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
-from archivist.recall.lexical import terms
+from archivist.recall.lexical import SILENT
 from archivist.recall.merits import Score
 from archivist.stores.answers import Placed
 
@@ -43,11 +43,11 @@ _OF_THE_PAST = re.compile(
     r"|\bha(?:s|ve)\b(?=.*(?:ed|en|one|ade|ent|ost|ound|ought)\b)(?!.*\b(?:decided|agreed|settled|chosen)\b)",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[^\W_]{2,}")
 _ENDING = re.compile(r"(?:ies|ied|ing|ed|es|e|s|y)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What a document says and where: only words of one place can amend each other."""
 
     text: str
@@ -123,7 +123,8 @@ def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
 
 def _stems(text: str) -> frozenset[str]:
     """Return the telling words of a text without their endings, so that the forms of a word are one."""
-    return frozenset(_ENDING.sub("", word) if len(word) > _SHORT else word for word in terms(text).words)
+    words = [word for word in _WORD.findall(text.lower()) if word not in SILENT]
+    return frozenset(_ENDING.sub("", word) if len(word) > _SHORT else word for word in words)
 
 
 def _settled(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:

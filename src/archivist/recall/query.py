@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from archivist.errors import InputError
 from archivist.records import Category, LessonType, Scope, Status
 from archivist.stores.answers import Within
-from archivist.stores.searchable import scope_token
+from archivist.stores.tokens import scope_token
 
 if TYPE_CHECKING:
     from archivist.recall.merits import Preset

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import singledispatch
-from hashlib import blake2s
 
 from archivist.records import Episode, Event, EventKind, Lesson, Status
+from archivist.stores.tokens import scope_token, split_name
 
 # Where nobody said how important something is.
 EPISODE_IMPORTANCE = 0.4
@@ -41,9 +41,8 @@ _ANY_SPEAKER = frozenset(
         "bot",
     ]
 )
-SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
+_SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
 _NAME = re.compile(r"[^\W_]{3,80}")
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +60,6 @@ class Document:
     importance: float = 0.0
     thread: str = ""
     position: int = 0
-
-
-def scope_token(field: str, value: str) -> str:
-    """Return the token that stands for a field's value inside the index, whatever characters it has."""
-    return f"{field}{blake2s(value.casefold().encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
-
-
-def split_name(name: str) -> list[str]:
-    """Return the parts of a `CamelCase` name in lower case; the index cuts the other styles by itself."""
-    return [part.lower() for part in _HUMP.findall(name)]
 
 
 @singledispatch
@@ -139,7 +128,7 @@ def _(event: Event) -> Document | None:
     scoped = {"kind": "event", "role": who, "tool": event.tool, "run": event.run, "event": event.kind.value}
     return Document(
         text=_words(text, event.target if event.target not in event.text else ""),
-        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind in SPEECH else "",
+        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind in _SPEECH else "",
         scope=_tokens(scoped, ()),
         speaker="" if who.casefold() in _ANY_SPEAKER else who.casefold(),
         time=event.time,

@@ -19,7 +19,7 @@ _HALVES = 32
 # Above so many allowed documents it is quicker to scan all and see afterwards which are.
 _ALLOWED = 200_000
 # A sample of vectors tells how alike any two texts of the bank are.
-_SAMPLE = 160
+_SAMPLE = 128
 _HIDDEN = "hidden"
 _COUNTED_WORDS = 20_000
 _COMMON = 1000
@@ -149,6 +149,11 @@ class SqliteSearch:
         known = self._embedder(embedder)
         if known is None or not any(query):
             return {}
+        if self._cache.embedder == known[0]:
+            self._cache.refresh(self._db, *known)
+            kept = self._cache.rows.products(query, places)
+            if kept is not None:
+                return kept
         rows = self._rows_of("vector_rows", known[0], places)
         return dict(zip(rows, small_dots(query, list(rows.values())), strict=True))
 

@@ -148,6 +148,20 @@ class BitRows:
         best = np.argsort(-scores, kind="stable")[:count]
         return dict(zip(self._places[near[best]].tolist(), scores[best].tolist(), strict=True))
 
+    def products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
+        """Return the cosines of some places where the small integers are kept, else None."""
+        if self._small is None:
+            return None
+        import numpy as np
+
+        wanted = np.asarray(places, np.int64)
+        at = np.minimum(np.searchsorted(self._places, wanted), len(self._places) - 1)
+        at = at[self._places[at] == wanted]
+        rows = self._small[at]
+        scores = rows[:, 4:].view(np.int8).astype(np.float32) @ np.asarray(query, np.float32)
+        scores *= rows[:, :4].copy().view("<f4")[:, 0]
+        return dict(zip(self._places[at].tolist(), scores.tolist(), strict=True))
+
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
         """Return the places of about so many rows that agree best with the query, the best first."""
         self._scans += 1

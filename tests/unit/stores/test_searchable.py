@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.samples import WHEN, finding, lesson, lessons
 
 from archivist.records import Brief, Episode, EpisodeStatus, Event, EventKind, Lesson, Status
-from archivist.stores.searchable import Document, document, scope_token, split_name
+from archivist.stores.searchable import Document, document
+from archivist.stores.tokens import scope_token, split_name
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=20)
 
