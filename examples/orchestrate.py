@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from archivist import Bank, Episode, Event, Finding
-from archivist.brief.rendering import BriefFormat
+from archivist.brief.forms import BriefFormat
 from archivist.desks.capturing import Known
 from archivist.records import Actor, ActorKind, EpisodeStatus, EventKind, Severity
 

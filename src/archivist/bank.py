@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archivist import config as configuration
-from archivist.brief.rendering import BriefFormat
+from archivist.brief.forms import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.ids import IdSource, new_id

@@ -13,9 +13,9 @@ from tests.conftest import TickingClock
 from tests.samples import lesson
 
 from archivist import Bank
+from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
-from archivist.brief.rendering import BriefFormat
 from archivist.config import BriefRules, Config
 from archivist.recall.query import Query
 from archivist.records import (

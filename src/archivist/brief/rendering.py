@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import assert_never
 
+from archivist.brief.forms import BriefFormat
 from archivist.brief.selection import Chosen, says_remedy
 from archivist.records import Status
-
-
-class BriefFormat(StrEnum):
-    """The forms of a brief's text."""
-
-    MARKDOWN = "markdown"
-    KNOWN_ISSUES = "known-issues"
-    YAML = "yaml"
 
 
 def render(chosen: Sequence[Chosen], form: BriefFormat) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
-from archivist.brief.rendering import BriefFormat, render
+from archivist.brief.rendering import render
 from archivist.brief.selection import GENERAL, Chosen, Told, choose
 from archivist.clock import to_text
 from archivist.config import BriefRules

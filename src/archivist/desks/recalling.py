@@ -32,6 +32,7 @@ _EMBEDDED = 2000
 # So few texts without a vector are embedded while one waits for the answer.
 FRESH = 48
 _SELDOM = 10
+_SMALL = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
 
@@ -166,8 +167,8 @@ def _fresh(reader: Reader, question: _Question) -> dict[int, float]:
 
 
 def _budget(documents: int) -> int:
-    """Return how many documents may be scored by words: all of a small bank, few of a large one."""
-    return max(4_000, documents // 100)
+    """Return how many documents may be scored by words: most of a small bank, few of a large one."""
+    return 4_000 if documents <= _SMALL else max(2_500, documents // 150)
 
 
 def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:

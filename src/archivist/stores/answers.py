@@ -1,15 +1,16 @@
-"""What a store is asked and answers with besides records; apart from the protocol, for cold processes."""
+"""What a store is asked and answers with besides records; apart from the protocol, for cold processes.
+
+Named tuples, because a cold process waits several times longer for a dataclass to be made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """What to look for in the text: any of the words, phrases and beginnings of words."""
 
     words: tuple[str, ...] = ()
@@ -20,8 +21,7 @@ class Words:
         return bool(self.words or self.phrases or self.prefixes)
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(NamedTuple):
     """What may be found at all. Of each group of scope tokens a record must have one."""
 
     groups: tuple[tuple[str, ...], ...] = ()
@@ -62,8 +62,7 @@ class Placed(NamedTuple):
     is_hidden: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unembedded:
+class Unembedded(NamedTuple):
     """A document that waits for its vector; the revision tells whether it changed meanwhile."""
 
     place: int
@@ -71,8 +70,7 @@ class Unembedded:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A run that waits for reflection, and who holds it until when."""
 
     run: str

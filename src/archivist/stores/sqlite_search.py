@@ -131,7 +131,9 @@ class SqliteSearch:
         if self._cache.rows.wants_small:
             self._keep_small(known[0])
         allowed = self._allowed(within)
-        shortlist = max(_SHORTLIST if allowed is None else _SHORTLIST // 2, limit * 2)
+        # Without numpy every row of the shortlist costs its time; of a part of the bank fewer are enough.
+        is_brief = allowed is not None or self._cache.rows.is_small
+        shortlist = max(_SHORTLIST // 2 if is_brief else _SHORTLIST, limit * 2)
         scores = self._cache.rows.scored(query, shortlist, allowed)
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
@@ -207,8 +209,6 @@ class SqliteSearch:
 
     def unembedded(self, embedder: str, *, limit: int) -> list[Unembedded]:
         """Return documents that have no vector of this embedder, with what is to be embedded."""
-        from archivist.stores.searchable import document
-
         known = self._embedder(embedder)
         mine = known[0] if known else 0
         rows: list[Any] = self._db.execute(
@@ -216,6 +216,11 @@ class SqliteSearch:
             " UNION ALL SELECT id, revision, kind, record FROM documents WHERE embedder > ? LIMIT ?",
             (max(mine, 1), mine, limit),
         ).fetchall()
+        return self._texts_of(rows) if rows else []
+
+    def _texts_of(self, rows: Sequence[Any]) -> list[Unembedded]:
+        from archivist.stores.searchable import document
+
         waiting = []
         for kind in {str(row[2]) for row in rows}:
             places = {record: (place, revision) for place, revision, of, record in rows if of == kind}

@@ -182,8 +182,9 @@ class BitRows:
         if allowed is None:
             last = max(self._blocks)
             empty = bytes(BLOCK * self.width)
-            every = b"".join(self._blocks.get(number, empty) for number in range(last + 1))
-            return range((last + 1) * BLOCK), every
+            every = b"".join([self._blocks.get(number, empty) for number in range(last + 1)]).rstrip(b"\x00")
+            count = -(-len(every) // self.width)
+            return range(count), every.ljust(count * self.width, b"\x00")
         width, blocks = self.width, self._blocks
         places = [place for place in allowed if place // BLOCK in blocks]
         rows = b"".join(
@@ -273,13 +274,17 @@ def _distances(rows: bytes, width: int, query: Sequence[float]) -> bytes:
     count = len(rows) // width
     room = (_LANE - 5 - width) / (sum(map(abs, query)) or 1.0)
     total, seen = 0, 0
+    has_gaps = bytes(width) in rows
     for plane in range(width):
         column = rows[plane::width]
         part = query[plane * 8 : plane * 8 + 8]
-        seen |= int.from_bytes(column, "little")
+        if has_gaps:
+            seen |= int.from_bytes(column, "little")
         if part:
             costs = _costs(tuple(round(value * room, 3) for value in part))
             total += int.from_bytes(column.translate(costs), "little")
+    if not has_gaps:
+        return total.to_bytes(count, "little")
     # A row without a bit set is a place that has no vector: as far away as can be.
     absent = seen.to_bytes(count, "little").translate(_IS_EMPTY)
     return (total | int.from_bytes(absent, "little")).to_bytes(count, "little")
@@ -299,7 +304,7 @@ def _costs(weights: tuple[float, ...]) -> bytes:
         else:
             costs = [cost + without for cost in costs] + [cost + with_bit for cost in costs]
     costs += [0.0] * (256 - len(costs))
-    return bytes(min(_LANE, int(cost + 0.5)) for cost in costs)
+    return bytes([int(cost + 0.5) for cost in costs])
 
 
 def _least(distances: bytes, count: int) -> list[int]:

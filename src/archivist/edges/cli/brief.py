@@ -135,7 +135,7 @@ def _explain(bank: Bank, told: Told) -> None:
 
 def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
     """Return the form of the text that goes with a format: markdown with a task, else known issues."""
-    from archivist.brief.rendering import BriefFormat
+    from archivist.brief.forms import BriefFormat
 
     if form in (None, "json"):
         return BriefFormat.MARKDOWN if is_about_task else BriefFormat.KNOWN_ISSUES
