@@ -12,7 +12,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "archivist"
 ROOMS = {"stores", "capture", "reflect", "recall", "brief", "audit", "age", "tiers", "workspace"}
-FOUNDATION = {"errors", "config", "clock", "ids", "jsonl", "messages", "opening", "places"}
+FOUNDATION = {
+    "errors", "config", "settings", "settings_file", "clock", "ids", "jsonl", "messages", "opening", "places",
+}  # fmt: skip
 MAX_FILE_LINES = 750
 MAX_FUNCTION_LINES = 60
 

@@ -13,13 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archivist import config as configuration
 from archivist.brief.forms import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.ids import IdSource, new_id
 from archivist.places import bank_file
 from archivist.records import Actor, ActorKind, Lesson, LessonType
+from archivist.settings import load_effective
 
 if TYPE_CHECKING:
     from threading import Event as Signal
@@ -92,7 +92,7 @@ class Bank:
         from archivist.stores.sqlite import SqliteStore
 
         file = bank_file(Path(path))
-        settings = config or configuration.load_effective(file.parent).config
+        settings = config or load_effective(file.parent).config
         store = SqliteStore.open(file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids)

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from archivist.config import Config, flat, from_values, variable_of
+from archivist.config import Config
 from archivist.edges.cli.config import MEANINGS
+from archivist.settings import flat, from_values, variable_of
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -227,7 +228,7 @@ def test_a_process_killed_while_it_writes_leaves_the_old_file_or_the_new(
     path = project / ".archivist" / "config.toml"
     assert bank_cli("config", "set", "brief.max_lessons", "1").code == 0
     code = (
-        "import sys\nfrom pathlib import Path\nfrom archivist.config import change_file\n"
+        "import sys\nfrom pathlib import Path\nfrom archivist.settings_file import change_file\n"
         "print('ready', flush=True)\nnumber = 0\n"
         "while True:\n    number += 1\n    change_file(Path(sys.argv[1]), 'brief.max_lessons', number)\n"
     )

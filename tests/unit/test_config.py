@@ -10,21 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.config import (
-    Config,
-    Origin,
-    change_file,
-    edited,
-    flat,
-    from_text,
-    from_values,
-    load,
-    load_effective,
-    to_toml,
-    variable_of,
-)
+from archivist.config import Config
 from archivist.errors import ConfigError
 from archivist.records import Severity
+from archivist.settings import Origin, flat, from_text, from_values, load, load_effective, variable_of
+from archivist.settings_file import change_file, edited, to_toml
 
 
 def _load(tmp_path: Path, text: str) -> Config:

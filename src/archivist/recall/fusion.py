@@ -70,8 +70,10 @@ def fuse(
     shares = {place: score / unit for place, score in words.items()}
     if usual is None:
         return {place: Relevance(share, share, 0.0, 1.0) for place, share in shares.items()}
-    mean, unit_spread = usual.mean, usual.spread * _FULL_DEVIATIONS
-    near = {place: min(2.0, max(0.0, (cosine - mean) / unit_spread)) for place, cosine in cosines.items()}
+    near = {
+        place: min(2.0, max(0.0, usual.deviations(cosine) / _FULL_DEVIATIONS))
+        for place, cosine in cosines.items()
+    }
     weight = _WORDS_WEIGHT * _agreement(shares, near)
     of_words, of_meaning = weight / (weight + 1), 1 / (weight + 1)
     found = {}

@@ -8,10 +8,12 @@ from typing import assert_never
 
 import click
 
-from archivist.config import Config, Effective, change_file, check_key, flat, from_text, to_toml
+from archivist.config import Config
 from archivist.edges.cli.output import count, json_option, note, print_json, print_table
 from archivist.edges.cli.session import Session
 from archivist.errors import NoBankError
+from archivist.settings import Effective, check_key, flat, from_text
+from archivist.settings_file import change_file, to_toml
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
 

@@ -102,7 +102,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
     """A memory that lets coding agents learn from their own runs."""
     if flags:
-        from archivist.config import check_flags
+        from archivist.settings import check_flags
 
         check_flags(flags)
     ctx.obj = Session(bank or "", actor or "", flags)

@@ -10,8 +10,8 @@ from archivist.errors import NoBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.config import Effective
     from archivist.records import Actor
+    from archivist.settings import Effective
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Session:
 
     def effective(self, place: Path | None) -> Effective:
         """Return the settings that count for the bank at a place, or for no project's, with the flags."""
-        from archivist.config import load_effective
         from archivist.places import bank_file
+        from archivist.settings import load_effective
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 
