@@ -128,7 +128,7 @@ def _candidates(
         return counts[word]
 
     documents = reader.document_count()
-    budget = _budget(documents) // (4 if question.may_be.groups else 1)
+    budget = _budget(documents, is_filtered=bool(question.may_be.groups))
     asked = lexical.terms(question.text)
     # A name that few texts hold tells something as a word too; one that is called all the time does not.
     seldom = max(_SELDOM, documents // 50)
@@ -166,9 +166,11 @@ def _fresh(reader: Reader, question: _Question) -> dict[int, float]:
     }
 
 
-def _budget(documents: int) -> int:
+def _budget(documents: int, *, is_filtered: bool) -> int:
     """Return how many documents may be scored by words: most of a small bank, few of a large one."""
-    return 4_000 if documents <= _SMALL else max(2_500, documents // 150)
+    if documents <= _SMALL:
+        return 4_000
+    return 1_200 if is_filtered else max(2_500, documents // 150)
 
 
 def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:

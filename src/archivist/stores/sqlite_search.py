@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from archivist.stores.answers import Found, Placed, Unembedded, Within, Words, batched
 from archivist.stores.rows import mapping, record_of
 from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots
+
+if TYPE_CHECKING:
+    from archivist.stores.planes import Planes
 
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
@@ -128,13 +131,11 @@ class SqliteSearch:
         if known is None or not any(query):
             return []
         self._cache.refresh(self._db, *known)
-        if self._cache.rows.wants_small:
-            self._keep_small(known[0])
         allowed = self._allowed(within)
         # Without numpy every row of the shortlist costs its time; of a part of the bank fewer are enough.
         is_brief = allowed is not None or self._cache.rows.is_small
         shortlist = max(_SHORTLIST // 2 if is_brief else _SHORTLIST, limit * 2)
-        scores = self._cache.rows.scored(query, shortlist, allowed)
+        scores = None if self._cache.rows.is_small else self._kept(known[0]).scored(query, shortlist, allowed)
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (within.groups or within.has_ranges):
@@ -153,7 +154,7 @@ class SqliteSearch:
             return {}
         if self._cache.embedder == known[0]:
             self._cache.refresh(self._db, *known)
-            kept = self._cache.rows.products(query, places)
+            kept = None if self._cache.rows.is_small else self._kept(known[0]).products(query, places)
             if kept is not None:
                 return kept
         rows = self._rows_of("vector_rows", known[0], places)
@@ -263,11 +264,15 @@ class SqliteSearch:
                 found[int(place)] = row
         return found
 
-    def _keep_small(self, embedder: int) -> None:
-        base = embedder << 32
-        sql = "SELECT id & 0xFFFFFFFF, row FROM vector_rows WHERE id BETWEEN ? AND ? ORDER BY id"
-        rows: list[Any] = self._db.execute(sql, (base, base + 0xFFFFFFFF)).fetchall()
-        self._cache.rows.keep_small(rows)
+    def _kept(self, embedder: int) -> Planes:
+        """Return the arrays that are kept, with the small integers of what has changed in them."""
+        rows = self._cache.rows
+        for number in rows.planes.wanting_small():
+            first = (embedder << 32) + number * BLOCK
+            sql = "SELECT id & 0xFFFFFFFF, row FROM vector_rows WHERE id BETWEEN ? AND ?"
+            found: list[Any] = self._db.execute(sql, (first, first + BLOCK - 1)).fetchall()
+            rows.planes.patch_small(number, found)
+        return rows.planes
 
     def _allowed(self, within: Within) -> Sequence[int] | None:
         """Return the places that may be found, or None for all, or for too many to name."""

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from archivist.stores.planes import Planes
 from archivist.stores.vectors import (
     BLOCK,
     BitRows,
@@ -172,8 +173,9 @@ def test_nothing_is_asked_or_there() -> None:
     assert bits.nearest(query, 10, []) == []
     bits.replace([(0, bytes(BLOCK * bits.width))])
     assert bits.nearest(query, 10, None) == bits.nearest(query, 10, [1, 2]) == []
-    bits.keep_small([])
-    assert not bits.scored(query, 10, None)
+    bits.planes.patch_small(0, [])
+    assert bits.planes.scored(query, 10, None) == {}
+    assert bits.planes.products(query, [0, 1, 10**6]) == {}
 
 
 def test_where_the_small_integers_are_kept_the_nearest_come_with_their_cosines() -> None:
@@ -181,30 +183,51 @@ def test_where_the_small_integers_are_kept_the_nearest_come_with_their_cosines()
     made = packed_many(rows)
     bits = BitRows(256)
     bits.replace(_blocks(made, 256, 50))
-    assert bits.scored(rows[0].tolist(), 10, None) is None
-    bits.keep_small([(50 + at, small) for at, (_, small, _) in enumerate(made)])
+    planes = bits.planes
+    assert planes.scored(rows[0].tolist(), 10, None) is None
+    _keep(planes, [(50 + at, small) for at, (_, small, _) in enumerate(made)])
     hits = []
     for query in _units(10, 256, 5):
-        found = bits.scored(query.tolist(), SHORTLIST, None)
+        found = planes.scored(query.tolist(), SHORTLIST, None)
         assert found is not None
         exact = rows @ query
         assert all(abs(score - exact[place - 50]) < 0.01 for place, score in found.items())
         assert list(found.values()) == sorted(found.values(), reverse=True)
         hits.append(_hits([place - 50 for place in found], rows, query))
     assert sum(hits) / len(hits) >= 9
-    few = bits.scored(rows[0].tolist(), 10, [3, 50, 60, 10**6])
+    few = planes.scored(rows[0].tolist(), 10, [3, 50, 60, 10**6])
     assert few is not None
     assert list(few) == sorted((50, 60), key=lambda place: -float(rows[0] @ rows[place - 50]))
-    bits.replace([(0, bytes(BLOCK * bits.width))])
-    assert bits.scored(rows[0].tolist(), 10, None) is None
+    one = planes.products(rows[0].tolist(), [50, 10**6])
+    assert one is not None
+    assert abs(one.pop(50) - 1) < 0.01
+    assert one == {}
 
 
-def test_small_integers_that_do_not_fit_the_bits_are_not_kept() -> None:
-    made = packed_many(_units(5, 64, 6))
+def test_of_what_changed_the_small_integers_are_wanted_anew_and_of_nothing_else() -> None:
+    made = packed_many(_units(3 * BLOCK, 64, 6))
     bits = BitRows(64)
     bits.replace(_blocks(made, 64))
-    bits.keep_small([(at, small) for at, (_, small, _) in enumerate(made[:4])])
-    assert bits.scored(_units(1, 64, 6)[0].tolist(), 10, None) is None
+    _keep(bits.planes, [(at, small) for at, (_, small, _) in enumerate(made)])
+    query = _units(1, 64, 6)[0].tolist()
+    assert bits.planes.wanting_small() == []
+    assert bits.planes.scored(query, 10, None)
+    changed = bytearray(dict(_blocks(made, 64))[1])
+    changed[: bits.width] = bytes(bits.width)
+    bits.replace([(1, bytes(changed))])
+    assert bits.planes.wanting_small() == [1]
+    assert bits.planes.scored(query, 10, None) is None
+    bits.planes.patch_small(1, [(BLOCK + at, made[BLOCK + at][1]) for at in range(BLOCK)])
+    found = bits.planes.scored(query, 3 * BLOCK, None)
+    assert found is not None
+    assert BLOCK not in found
+    bits.replace([(9, bytes(changed))])
+    assert bits.planes.wanting_small() == [9]
+
+
+def _keep(planes: Planes, rows: list[tuple[int, bytes]]) -> None:
+    for number in planes.wanting_small():
+        planes.patch_small(number, [row for row in rows if row[0] // BLOCK == number])
 
 
 def test_a_replaced_block_is_seen_at_once() -> None:
