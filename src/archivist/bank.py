@@ -288,8 +288,9 @@ class Bank:
         from archivist.desks import runs
 
         with self.transaction():
-            runs.open_run(self, run, task, domain)
+            runs.open_run(self, run, task, domain, repo)
             return self.brief(
+                task="" if domain else task,
                 domain=domain,
                 role=role,
                 repo=repo,
@@ -409,6 +410,16 @@ class Bank:
         from archivist.desks import briefing
 
         return briefing.heal(self, error, tool=tool, command=command, repo=repo)
+
+    def project_named(self, name: str) -> str:
+        """Return the project that a name means: itself, or the only one whose last part it is."""
+        from archivist.records import Episode
+
+        with self.reading() as reader:
+            known = {str(row[0]) for row in reader.select_fields(Episode, ("project",))}
+            known |= {str(row[0]) for row in reader.select_fields(Lesson, ("repo",))}
+        like = [each for each in known if each.rsplit("/", 1)[-1].lower() == name.lower()]
+        return name if name in known or len(like) != 1 else like[0]
 
     def only_project(self) -> str:
         """Return the project of the bank's runs when there is only one, else an empty text."""

@@ -8,6 +8,7 @@ its source and the nearest key. No setting holds a secret; an endpoint's key is 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ _MOST = {
     "reflect.min_importance_to_persist": 1,
     "brief.holdout": 0.9,
     "store.busy_timeout_s": 86_400,
+    "retention.episodes_days": 36_500,
 }
 
 _PRESETS = ("relevance", "archivist", "generative")
@@ -332,6 +334,10 @@ def _checked_text(key: str, value: str, shown: str) -> str:
         raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(_PRESETS)}")
     if key == "recall.endpoint_key_variable" and value and not value.isidentifier():
         raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
+    if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):
+        raise ConfigError(
+            f"{shown}: no such embedder", hint="write static, none, onnx:FOLDER or endpoint:URL"
+        )
     if key == "recall.embedder" and value.startswith("endpoint:") and "@" in value:
         raise ConfigError(
             f"{shown}: the address holds a user or password", hint="name a variable: endpoint_key_variable"

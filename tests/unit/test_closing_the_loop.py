@@ -16,7 +16,7 @@ from archivist import Bank
 from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
-from archivist.config import BriefRules, Config
+from archivist.config import BriefRules, Config, RecallRules
 from archivist.recall.query import Query
 from archivist.records import (
     Brief,
@@ -259,3 +259,71 @@ def test_a_lesson_that_names_a_file_that_is_gone_is_not_told_and_doctor_says_why
         check = next(each for each in bank.health() if each.name == "liveness")
         assert not check.is_well
         assert "m-001: `scripts/seed.sh` is gone" in check.text
+
+
+# What a stranger would stumble over
+
+
+def test_a_healer_keeps_modules_apart_and_knows_when_to_be_silent(bank: Bank) -> None:
+    def missing(module: str) -> str:
+        return f"Traceback (most recent call last):\nModuleNotFoundError: No module named '{module}'"
+
+    for run in ("r1", "r2"):
+        _finish(
+            bank,
+            run,
+            _call(run, 1, "python -m app", missing("numpy"), 1),
+            _call(run, 2, "pip install numpy"),
+            _call(run, 3, "python -m app"),
+        )
+    assert "pip install numpy" in bank.heal(missing("numpy"), command="python -m app", repo="cart").text
+    assert bank.heal(missing("zzz_unknown"), command="python -m app", repo="cart").text == ""
+    for nothing in ("error", "KeyError: 'x'", "frobnicate: command not found"):
+        assert bank.heal(nothing, repo="cart").text == ""
+
+
+def test_a_repository_is_known_by_its_last_part(bank: Bank) -> None:
+    _put(
+        bank,
+        lesson("a", number=1, summary="Theirs", repo="acme/shed", status=Status.ACTIVE, runs=("x", "y")),
+        lesson("b", number=2, summary="Others", repo="acme/barn", status=Status.ACTIVE, runs=("x", "y")),
+    )
+    assert [each.lesson.summary for each in bank.brief(repo="shed").chosen] == ["Theirs"]
+    assert [hit.text for hit in bank.recall(Query(text="theirs others", repo="shed")).hits] == ["Theirs"]
+
+
+def test_what_was_learnt_of_an_unknown_repository_is_not_told_to_a_known_one(bank: Bank) -> None:
+    for name in ("shed", "barn"):
+        bank.capture(Episode(id=f"run-{name}", project=name), ())
+    _put(
+        bank,
+        lesson(
+            "a", number=1, summary="Mined somewhere", signature="|k", status=Status.ACTIVE, runs=("x", "y")
+        ),
+        lesson("b", number=2, summary="Said by a person", status=Status.ACTIVE, runs=("manual",)),
+    )
+    assert [each.lesson.summary for each in bank.brief(repo="shed").chosen] == ["Said by a person"]
+
+
+def test_the_repository_that_a_run_was_started_for_is_kept(bank: Bank) -> None:
+    bank.start_run("r1", task="Build it", repo="shed")
+    bank.capture(Episode(id="r1"), (_call("r1", 1, "ls"),))
+    assert bank.episode("r1").project == "shed"
+
+
+def test_a_secret_that_a_person_writes_is_not_kept(bank: Bank) -> None:
+    token = "ghp_" + "a1B2" * 9
+    added = bank.add(f"The token {token} works", rule=f"IF asked THEN say {token}")
+    edited = bank.edit(added.id, detail=f"again {token}")
+    assert token not in f"{edited.summary}{edited.rule}{edited.detail}{edited.tags}"
+    assert "[redacted:" in edited.summary
+    assert token.encode() not in bank.path.read_bytes()
+
+
+def test_recall_answers_by_words_when_the_embedder_does_not(tmp_path: Path, clock: TickingClock) -> None:
+    rules = RecallRules(embedder="endpoint:http://127.0.0.1:9/v1", endpoint_model="none")
+    with Bank.open(tmp_path / "away", clock=clock, config=Config(recall=rules)) as bank:
+        bank.add("Restart the broker")
+        found = bank.recall(Query(text="broker"))
+    assert [hit.name for hit in found.hits] == ["m-001"]
+    assert "127.0.0.1" in found.problem

@@ -28,17 +28,29 @@ def family_of(key: str) -> str:
     return key.partition("|")[2] or key
 
 
-def recovery(key: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]) -> Recovery | None:
+def recovery(
+    key: str, subject: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
+) -> Recovery | None:
     """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
 
-    What the same repository met counts; only when it never met it, what others did.
+    What the same repository met counts; only when it never met it, what others did. A failure that is about
+    something (a module, a flag, a file) is the same only when it is about that.
     """
     every = list(digests)
     for is_it in (lambda other: other == key, lambda other: family_of(other) == family_of(key)):
-        met = [found for digest in every for other, found in _failures(digest) if is_it(other)]
-        known = tuple(lesson for lesson in lessons if lesson.signature and is_it(lesson.signature))
+        met = [
+            found
+            for digest in every
+            for other, found in _failures(digest)
+            if is_it(other) and _is_about(subject, found.get("subjects"))
+        ]
+        known = tuple(
+            lesson
+            for lesson in lessons
+            if lesson.signature and is_it(lesson.signature) and _names(lesson, subject)
+        )
         if met or known:
-            return _summed(met, known)
+            return _summed(met, known, subject)
     return None
 
 
@@ -62,11 +74,24 @@ def told(found: Recovery) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _summed(met: Sequence[Mapping[str, Any]], lessons: tuple[Lesson, ...]) -> Recovery:
+def _is_about(subject: str, subjects: object) -> bool:
+    if not subject or not isinstance(subjects, list) or not subjects:
+        return True
+    return any(str(each).lower() == subject.lower() for each in subjects)
+
+
+def _names(lesson: Lesson, subject: str) -> bool:
+    words = f"{lesson.summary} {lesson.rule} {' '.join(lesson.tags)}".lower()
+    return not subject or subject.lower() in words
+
+
+def _summed(met: Sequence[Mapping[str, Any]], lessons: tuple[Lesson, ...], subject: str) -> Recovery:
     worked: Counter[str] = Counter()
     unresolved = 0
     for each in met:
         remedies = {str(remedy[1]) for remedy in each.get("remedies") or () if len(remedy) > 1 and remedy[1]}
+        # Of several things that were missing, only what names this one is its remedy.
+        remedies = {remedy for remedy in remedies if subject.lower() in remedy.lower()} or remedies
         worked.update(remedies)
         unresolved += not remedies
     line = next((str(each["line"]) for each in met if each.get("line")), "")

@@ -64,7 +64,7 @@ class Stream:
 def _read(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
     if isinstance(value.get("episode"), dict):
         told = value["episode"]
-        return from_plain(Episode, {**told, "id": told.get("id") or run})
+        return from_plain(Episode, {**told, "id": run or told.get("id")})
     fields = {key: each for key, each in value.items() if each is not None}
     if run:
         fields["run"] = run

@@ -25,7 +25,8 @@ _HITS = 50
 # So many of the latest runs are asked what they did about an error.
 _LATEST_RUNS = 500
 _ERROR_WORDS = 2000
-_LEAST_LIKE = 0.3
+_LEAST_LIKE = 0.6
+_TELLING_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def tell_for_task(
 
     words = sorted(keywords(task))
     with bank.reading() as reader:
-        project = repo or _project_of(reader, words)
+        project = bank.project_named(repo) if repo else _project_of(reader, words)
         lessons, since = _met(reader, project, audience)
         hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS)
         placed = reader.placed([hit.place for hit in hits])
@@ -105,8 +106,8 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
     from archivist.reflect.failures import detect, family
 
     failure = detect(tool or "bash", command, None, True, error)
+    project = bank.project_named(repo) if repo else bank.only_project()
     if failure is not None:
-        project = repo or bank.only_project()
         key = f"{project}|{family(failure)}"
         with bank.reading() as reader:
             lessons = reader.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)))
@@ -114,18 +115,23 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
                 episode.extra.get(NOTES)
                 for episode in reader.select(Episode, order=("-finished",), limit=_LATEST_RUNS)
             ]
-        found = recovery(key, [note for note in notes if isinstance(note, dict)], lessons)
+        digests = [note for note in notes if isinstance(note, dict)]
+        found = recovery(key, failure.subject, digests, lessons)
         if found is not None:
             return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
-    return _like_the_error(bank, failure.line if failure else error)
+    return _like_the_error(bank, failure.line if failure else error, project)
 
 
-def _like_the_error(bank: Bank, error: str) -> Told:
-    """Return the lessons whose words are most like an error's, when they are like it at all."""
+def _like_the_error(bank: Bank, error: str, project: str) -> Told:
+    """Return the lessons that hold most of an error's words; of a few common words nothing can be told."""
+    from archivist.recall.lexical import terms
     from archivist.recall.query import LIVE, Query
 
-    found = bank.recall(Query(text=error[-_ERROR_WORDS:], kinds=("lesson",), statuses=LIVE, limit=2))
-    names = [hit.id for hit in found.hits if hit.why.why.words >= _LEAST_LIKE]
+    text = error[-_ERROR_WORDS:]
+    if len(terms(text).words) < _TELLING_WORDS:
+        return Told("", ())
+    asked = Query(text=text, kinds=("lesson",), statuses=LIVE, repo=project, limit=2)
+    names = [hit.id for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
     chosen = [Chosen(bank.get(name)) for name in names]
     return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
 
@@ -203,6 +209,9 @@ def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson]
         one_of("repo", (project, "")),
         *audience.conditions(),
     )
+    if project and len({row[0] for row in reader.select_fields(Episode, ("project",))} - {""}) > 1:
+        # What was learnt where nobody knew the repository is about one of them, and likely about another.
+        lessons = [lesson for lesson in lessons if lesson.repo or not lesson.signature]
     runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project))
     ended = sorted(str(finished) for _, finished in runs if finished)
     since = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from archivist.desks.recalling import FRESH
+from archivist.errors import ArchivistError
 from archivist.recall.query import Query
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def _ledger(bank: Bank) -> Check:
 
 
 def _vectors(bank: Bank) -> Check:
-    embedder = bank.embedder
+    try:
+        embedder = bank.embedder
+    except ArchivistError as error:
+        return Check("vectors", False, f"{error.message}: archivist config recall.embedder")
     if embedder is None:
         return Check("vectors", True, "none are wanted: recall.embedder is none")
     with bank.reading() as reader:
@@ -80,7 +84,7 @@ def _growth(bank: Bank) -> Check:
     from archivist.desks.forgetting import growth
 
     warnings = growth(bank)
-    return Check("size", not warnings, "; ".join(warnings) or "nothing to prune")
+    return Check("size", not warnings, "; ".join(warnings) or "small enough")
 
 
 def _advice(bank: Bank) -> Check:

@@ -72,12 +72,27 @@ def add(bank: Bank, summary: str, kind: LessonType | str, fields: dict[str, Any]
         "tags": tuple(words[:_TAGS_FROM_TEXT]),
         "actor": bank.actor,
     } | {name: value for name, value in fields.items() if value is not None}
-    lesson = checked(from_plain(Lesson, values))
+    lesson = _without_secrets(checked(from_plain(Lesson, values)))
     with bank.transaction() as writer:
         lesson = replace(lesson, number=writer.next_number(), unseen_from=writer.run_count())
         lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(lesson, "add")
     return lesson
+
+
+def _without_secrets(lesson: Lesson) -> Lesson:
+    """Return a lesson with its secrets taken out: what people write is kept as long as what agents do."""
+    from archivist.capture.redaction import redact
+
+    summary, rule, detail = (redact(text).text for text in (lesson.summary, lesson.rule, lesson.detail))
+    cleaned = replace(lesson, summary=summary, rule=rule, detail=detail)
+    if cleaned == lesson:
+        return lesson
+    return replace(cleaned, tags=tuple(tag for tag in lesson.tags if tag.lower() in _spoken(cleaned)))
+
+
+def _spoken(lesson: Lesson) -> str:
+    return f"{lesson.summary} {lesson.rule} {lesson.detail}".lower()
 
 
 def query(bank: Bank, asked: Query) -> list[Lesson]:
@@ -122,7 +137,7 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
         if changed == lesson:
             return lesson
         now = bank.now()
-        changed = checked(replace(changed, updated=now, edited=now))
+        changed = _without_secrets(checked(replace(changed, updated=now, edited=now)))
         if bank.actor.kind is ActorKind.HUMAN:
             # What a person worded is believed, and no later run words it anew.
             changed = replace(changed, confirmed=True)

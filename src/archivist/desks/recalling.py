@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.errors import EmbedderError
 from archivist.recall import lexical, order
 from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
 from archivist.recall.lexical import Terms
@@ -59,6 +61,7 @@ class Recalled(NamedTuple):
     words: tuple[str, ...] = ()
     embedder: str = ""
     unembedded: int = 0
+    problem: str = ""
 
 
 class _Question(NamedTuple):
@@ -70,11 +73,14 @@ class _Question(NamedTuple):
     embedder: str
     may_be: Within
     embed: Callable[[str], Sequence[float]] | None = None
+    problem: str = ""
 
 
 def recall(bank: Bank, query: Query) -> Recalled:
     """Return what answers a query, the best first."""
     rules = bank.config.recall
+    if query.repo:
+        query = replace(query, repo=bank.project_named(query.repo))
     weights = _weights(rules, preset_of(query.preset or rules.preset))
     question = _understood(bank, query)
     moment = Moment(bank.now().timestamp(), query.until_cycle)
@@ -96,7 +102,7 @@ def recall(bank: Bank, query: Query) -> Recalled:
         waiting = reader.unembedded_count(question.embedder) if is_settled else 0
     # The few that were written a moment ago were looked at all the same.
     missed = waiting if waiting > FRESH else 0
-    return Recalled(tuple(hits), weights, words, question.embedder, missed)
+    return Recalled(tuple(hits), weights, words, question.embedder, missed, question.problem)
 
 
 def _understood(bank: Bank, query: Query) -> _Question:
@@ -107,14 +113,22 @@ def _understood(bank: Bank, query: Query) -> _Question:
     text = lexical.without(query.text, named) if named else query.text
     # A bank without any vector yet is asked with the embedder that will make them.
     embedder = bank.embedder if not in_use else bank.embedder_named(in_use)
-    vector = embedder.embed_query((text or query.text)[:_EMBEDDED]) if embedder else ()
+    vector: Sequence[float] = ()
+    problem = ""
+    try:
+        vector = embedder.embed_query((text or query.text)[:_EMBEDDED]) if embedder else ()
+    except EmbedderError as error:
+        # The words can still answer.
+        embedder, problem = None, error.message
     return _Question(
         text or query.text,
         frozenset(named),
         vector,
         embedder.name if embedder else "",
         within(query),
-        embedder.embed_query if embedder else None,
+        # Only the bundled table is quick enough to embed while somebody waits.
+        embedder.embed_query if embedder and embedder.name.startswith("static") else None,
+        problem,
     )
 
 

@@ -134,11 +134,12 @@ def decay(bank: Bank, run: str) -> Aged:
     return Aged(tuple(faded), tuple(archived))
 
 
-def open_run(bank: Bank, run: str, task: str, domain: str) -> None:
+def open_run(bank: Bank, run: str, task: str, domain: str, repo: str = "") -> None:
     """Record that a run has begun; one that is known already is left as it is."""
     with bank.transaction() as writer:
         if writer.get(Episode, run) is None:
-            capture(bank, Episode(id=run, task=task, domain=domain, started=bank.now()), ())
+            begun = Episode(id=run, project=repo, task=task, domain=domain, started=bank.now())
+            capture(bank, begun, ())
 
 
 def finish(

@@ -65,6 +65,6 @@ def _short(text: str) -> str:
 
 _WAYS = {
     "lesson": _Way(lambda lesson: lesson.short_id, _lesson, lambda lesson: lesson.repo),
-    "episode": _Way(lambda episode: episode.id, _episode, lambda _episode: ""),
+    "episode": _Way(lambda episode: episode.id, _episode, lambda episode: episode.id),
     "event": _Way(lambda event: event.id, _event, _place_of_event),
 }

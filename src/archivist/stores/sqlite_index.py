@@ -47,7 +47,8 @@ def unindex(db: apsw.Connection, kind: str, record_id: str) -> None:
 def clear(db: apsw.Connection) -> None:
     """Empty the index; the embedders stay known."""
     db.execute(
-        "DELETE FROM search; DELETE FROM documents; DELETE FROM speakers; DELETE FROM vector_rows;"
+        "INSERT INTO search (search) VALUES ('delete-all');"
+        " DELETE FROM documents; DELETE FROM speakers; DELETE FROM vector_rows;"
         " DELETE FROM vector_halves; UPDATE vector_blocks SET bits = zeroblob(length(bits));"
         # Emptied under later numbers, so that every process that has read them reads them again.
         " UPDATE vector_changes SET seq = seq + (SELECT max(seq) FROM vector_changes)"

@@ -129,9 +129,15 @@ def _draw(path: str, line: Line) -> None:
     from pathlib import Path
 
     from archivist.audit.chart import chart
+    from archivist.errors import InputError
 
     title = "Did the lessons help?" if line.lesson == "all" else f"Did {line.lesson} help?"
-    Path(path).write_text(chart(line, title), encoding="utf-8")
+    try:
+        Path(path).write_text(chart(line, title), encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path!r} cannot be written: {error.strerror}", hint="name a file that can be"
+        ) from None
     note(f"wrote {path}")
 
 

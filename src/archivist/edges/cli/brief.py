@@ -100,7 +100,7 @@ def brief(
         max_lessons=limit,
         budget_tokens=budget,
         form=text_form(form, is_about_task=is_about_task),
-        is_fenced=is_about_task if fence is None else fence,
+        is_fenced=(is_about_task and form != "yaml") if fence is None else fence,
         beside=beside if bank else None,
     )
     print_told(lead, told, as_json or form == "json")

@@ -109,7 +109,9 @@ def capture(
 @click.command()
 @click.option("--run", metavar="ID", default="", help="Only this run.")
 @click.option("--pending", is_flag=True, help="Every run that waits (the default).")
-@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Every run of the last N days, again.")
+@click.option(
+    "--days", type=click.IntRange(1, 36_500), metavar="N", help="Every run of the last N days, again."
+)
 @click.option("--scenario", metavar="S", help="Why: session_complete, session_failed, manual, …")
 @json_option
 @click.pass_obj

@@ -53,7 +53,7 @@ def erase(
 
 
 @click.command()
-@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Age from which runs go.")
+@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Age from which runs go.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go; the default without --yes.")
 @click.option("--yes", is_flag=True, help="Do it.")
 @global_option

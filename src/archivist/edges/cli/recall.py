@@ -31,8 +31,8 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
 @click.option("--since", type=click.DateTime(), help="Only from this day on.")
 @click.option("--until", type=click.DateTime(), help="Only up to this time.")
-@click.option("--since-cycle", type=int, metavar="N", help="Only from this cycle on.")
-@click.option("--until-cycle", type=int, metavar="N", help="Only up to this cycle.")
+@click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
+@click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
 @click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh; recall.preset by default.")
 @click.option(
@@ -70,6 +70,8 @@ def recall(
         note("nothing found")
     elif explain:
         note(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
+    if found.problem:
+        note(f"archivist: by words alone: {found.problem}")
     if found.unembedded:
         waiting = count(found.unembedded, "text")
         note(f"hint: {waiting} not yet found by meaning, only by words: archivist doctor --reindex")
@@ -97,9 +99,11 @@ def _explained(hit: Hit, weights: Weights) -> str:
     if why.speaker:
         parts.append(f"speaker {why.speaker:.2f}")
     standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""
-    relevance = f"relevance {score.relevance:.2f} [{' + '.join(parts)}{standing}]"
+    sum_ = f"[{' + '.join(parts)}{standing}]"
     if not weights.importance and not weights.recency:
-        return f"= {relevance}"
+        return f"= relevance {score.relevance:.2f} {sum_}"
+    # Beside other merits relevance is scaled from the worst to the best of what was found.
+    relevance = f"relevance {score.relevance:.2f} (scaled from {why.total:.2f} {sum_})"
     return (
         f"= {weights.importance:g}·importance {score.importance:.2f}"
         f" + {weights.recency:g}·recency {score.recency:.2f} + {weights.relevance:g}·{relevance}"
@@ -112,6 +116,7 @@ def _as_json(found: Recalled) -> dict[str, object]:
         "words": list(found.words),
         "embedder": found.embedder,
         "unembedded": found.unembedded,
+        "problem": found.problem,
         "weights": {
             "importance": found.weights.importance,
             "recency": found.weights.recency,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli.brief import fence_option, format_option, print_told, text_form
+from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import count, ended_choice, json_option, note, print_json, report_problems
 from archivist.edges.cli.session import Session
 from archivist.records.words import EpisodeStatus
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from archivist.brief.selection import Told
     from archivist.capture.archeflow import RunLog
     from archivist.desks.runs import Aged, Finished
-    from archivist.records import Lesson
+    from archivist.records import Lesson, Verdict
 
 
 files_argument = click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
@@ -61,13 +62,14 @@ def start(
     name = run_id or new_id(system_clock())
     bank, beside = session.bank_if_any(), session.global_bank()
     told: Told | None
+    is_about_task = bool(repo) or bool(task and not domain)
     how = {
         "domain": domain,
         "role": role,
         "repo": repo,
         "provider": provider,
-        "form": text_form(form, is_about_task=bool(repo)),
-        "is_fenced": bool(repo) if fence is None else fence,
+        "form": text_form(form, is_about_task=is_about_task),
+        "is_fenced": (is_about_task and form != "yaml") if fence is None else fence,
     }
     if bank is not None:
         told = bank.start_run(name, task=task, beside=beside, **how)
@@ -230,6 +232,7 @@ def _finish_logs(
     with session.bank() as bank:
         known, beside = Known(run=run_id, status=ended), session.global_bank()
         done = [each for file in files for each in bank.finish_log(file, known=known, beside=beside)]
+        embed(bank)
         if as_json:
             rows = [
                 {
@@ -247,24 +250,31 @@ def _finish_logs(
     for each in done:
         learnt = f"{count(each.outcome.created, 'new lesson')}, {each.outcome.updated} met again"
         faded = f"{len(each.aged.faded)} faded, {len(each.aged.archived)} archived"
-        helped = sum(told.effect.value == "helpful" for told in each.verdicts)
-        judged = f"; of {len(each.verdicts)} briefed {helped} helped" if each.verdicts else ""
+        judged = _judged(each.verdicts)
         click.echo(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}{judged}")
         click.echo(f"  {each.outcome.summary}")
     return 0
 
 
 def _tell(done: Finished) -> None:
-    helpful = sum(verdict.effect.value == "helpful" for verdict in done.verdicts)
     click.echo(
         f"{done.run}: {count(done.events, 'event')}, {count(len(done.extraction.created), 'new lesson')},"
         f" {len(done.extraction.met)} met again, {len(done.aged.faded)} faded,"
-        f" {len(done.aged.archived)} archived; of {len(done.verdicts)} briefed {helpful} helped"
+        f" {len(done.aged.archived)} archived{_judged(done.verdicts)}"
     )
     for lesson in (*done.extraction.created, *done.extraction.met):
         click.echo(f"  {_line(lesson)}")
     for each in done.regressions:
         click.echo(f"  regression: {each.found.description} (fixed in {each.fixed_in})")
+
+
+def _judged(verdicts: Sequence[Verdict]) -> str:
+    """Say how many of the told lessons helped, and how many were withheld."""
+    told = [each for each in verdicts if each.following.value != "withheld"]
+    helped = sum(each.effect.value == "helpful" for each in told)
+    kept = len(verdicts) - len(told)
+    withheld = f", {kept} withheld" if kept else ""
+    return f"; of {len(told)} briefed {helped} helped{withheld}" if verdicts else ""
 
 
 def _line(lesson: Lesson) -> str:

@@ -32,6 +32,10 @@ def open_embedder(rules: RecallRules, beside: Path) -> Embedder | None:
         case "endpoint":
             from archivist.recall.embedders.endpoint import EndpointEmbedder
 
+            if not rules.endpoint_model:
+                raise ConfigError(
+                    "recall.endpoint_model is not set", hint="archivist config set recall.endpoint_model NAME"
+                )
             key = os.environ.get(rules.endpoint_key_variable, "") if rules.endpoint_key_variable else ""
             return EndpointEmbedder(where, rules.endpoint_model, key)
     raise ConfigError(
