@@ -177,6 +177,12 @@ class Bank:
 
         return lessons.views(self, chosen)
 
+    def stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
+        """Return, by lesson id, what each that is stale names and is gone from the working tree."""
+        from archivist.desks.liveness import stale
+
+        return stale(self.path.parent, lessons)
+
     def edit(self, name: str, **changes: Any) -> Lesson:
         """Change a lesson's words, scope or weight; its history keeps what it was."""
         from archivist.desks import lessons

@@ -138,9 +138,7 @@ def _like_the_error(bank: Bank, error: str, project: str) -> Told:
 
 def _live(bank: Bank, offered: list[Chosen]) -> tuple[list[Chosen], tuple[tuple[str, str], ...]]:
     """Leave out what names something that is gone from the working tree."""
-    from archivist.desks.liveness import stale
-
-    gone = stale(bank.path.parent, [each.lesson for each in offered if not each.is_global])
+    gone = bank.stale([each.lesson for each in offered if not each.is_global])
     if not gone:
         return offered, ()
     names = tuple((each.lesson.short_id, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,11 +22,21 @@ if TYPE_CHECKING:
 _WRITTEN = "written_files"
 
 
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say plainly when a folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{str(folder)!r} cannot be written: {error.strerror}") from None
+
+
 def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:
     """Write the bank as JSON lines; return how many lines each file has."""
     with bank.reading() as reader:
         lines = files.export_lines(reader, shape)
-    written = {name: write_lines(folder / name, values) for name, values in lines.items()}
+    with _writing(folder):
+        written = {name: write_lines(folder / name, values) for name, values in lines.items()}
     remember_written(bank, [folder / name for name in lines])
     return written
 
@@ -55,7 +66,8 @@ def share_with(bank: Bank, folder: Path) -> share.Shared:
         changed = share.take(writer, pool, promote_at_runs=promote_at_runs)
     with bank.reading() as reader:
         ours = share.own_lines(reader, pool, promote_at_runs=promote_at_runs)
-    written = share.write(folder, replica, ours)
+    with _writing(folder):
+        written = share.write(folder, replica, ours)
     remember_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
     return share.Shared(changed=changed, written=written, problems=pool.problems)
 

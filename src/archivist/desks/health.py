@@ -65,7 +65,6 @@ def _reflection(bank: Bank) -> Check:
 
 def _liveness(bank: Bank) -> Check:
     """Name the lessons that name what is gone from the working tree."""
-    from archivist.desks.liveness import stale
     from archivist.records import Lesson, Status
     from archivist.stores.filters import one_of
 
@@ -73,7 +72,7 @@ def _liveness(bank: Bank) -> Check:
         lessons = reader.select(
             Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",)
         )
-    gone = stale(bank.path.parent, lessons)
+    gone = bank.stale(lessons)
     if not gone:
         return Check("liveness", True, "no lesson names anything that is gone")
     named = [f"{lesson.short_id}: {gone[lesson.id]}" for lesson in lessons if lesson.id in gone]

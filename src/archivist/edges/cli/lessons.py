@@ -117,7 +117,8 @@ def list_(
 def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """Print everything about the lesson ID (m-001)."""
     with session.bank(is_global=is_global) as bank:
-        view = bank.views([bank.get(name)])[0]
+        lesson = bank.get(name)
+        view = {**bank.views([lesson])[0], "stale": bank.stale([lesson]).get(lesson.id, "")}
     if as_json:
         print_json(view)
         return

@@ -11,7 +11,7 @@ from archivist.stores.ledger import Change
 
 _SHOWN = (
     "status", "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
-    "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
+    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
 _LISTED = 6
@@ -27,7 +27,7 @@ def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {view[key]}"
     yield ""
     for key in _SHOWN:
-        if view[key] not in ("", None):
+        if view.get(key) not in ("", None):
             yield f"  {key.replace('_', ' '):<22}{view[key]}"
     evidence = view["evidence"]
     lists = {"tags": view["tags"], "runs": view["runs"]}
