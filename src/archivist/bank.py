@@ -420,12 +420,15 @@ class Bank:
     def project_named(self, name: str) -> str:
         """Return the project that a name means: itself, or the only one whose last part it is."""
         from archivist.records import Episode
+        from archivist.stores.filters import equals
 
         with self.reading() as reader:
+            if reader.count(Lesson, equals("repo", name)) or reader.count(Episode, equals("project", name)):
+                return name
             known = {str(row[0]) for row in reader.select_fields(Episode, ("project",))}
             known |= {str(row[0]) for row in reader.select_fields(Lesson, ("repo",))}
         like = [each for each in known if each.rsplit("/", 1)[-1].lower() == name.lower()]
-        return name if name in known or len(like) != 1 else like[0]
+        return like[0] if len(like) == 1 else name
 
     def only_project(self) -> str:
         """Return the project of the bank's runs when there is only one, else an empty text."""

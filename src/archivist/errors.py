@@ -142,4 +142,7 @@ class BankDamagedError(BankError):
     code = "bank_damaged"
 
     def __init__(self, place: str, reason: str) -> None:
-        super().__init__(f"{place!r} is damaged: {reason}", hint="restore a copy, or import an export")
+        super().__init__(
+            f"{place!r} is damaged: {reason}",
+            hint="archivist doctor --reindex mends an index; else restore a copy, or import an export",
+        )

@@ -20,6 +20,7 @@ from tests.samples import lesson
 
 from archivist import Bank
 from archivist.config import Config, RecallRules
+from archivist.errors import BankDamagedError
 from archivist.recall.merits import Weights
 from archivist.recall.query import Query
 from archivist.records import (
@@ -741,3 +742,19 @@ def test_a_changed_record_of_the_same_id_is_one_document(bank: Bank) -> None:
         writer.put(replace(made, summary="Restart the broker twice"), "edit")
         assert isinstance(writer.get(Lesson, made.id), Lesson)
     assert _names(bank, "broker") == ["m-001"]
+
+
+def test_a_damaged_index_is_built_anew_from_the_records(bank: Bank) -> None:
+    _fill(bank, "Restart the broker", *OTHERS)
+    _embed(bank)
+    db = apsw.Connection(str(bank.path))
+    db.execute(
+        "DELETE FROM search_data WHERE id > 10; DELETE FROM documents WHERE id % 2; DELETE FROM vector_rows"
+    )
+    db.close()
+    with pytest.raises(BankDamagedError, match="is damaged") as caught:
+        bank.recall(Query(text="broker"))
+    assert "doctor --reindex" in caught.value.hint
+    bank.reindex()
+    _embed(bank)
+    assert bank.recall(Query(text="broker")).hits[0].text == "Restart the broker"

@@ -207,9 +207,10 @@ def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson]
         one_of("repo", (project, "")),
         *audience.conditions(),
     )
-    if project and len({row[0] for row in reader.select_fields(Episode, ("project",))} - {""}) > 1:
+    strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
+    if strays and len({row[0] for row in reader.select_fields(Episode, ("project",))} - {""}) > 1:
         # What was learnt where nobody knew the repository is about one of them, and likely about another.
-        lessons = [lesson for lesson in lessons if lesson.repo or not lesson.signature]
+        lessons = [lesson for lesson in lessons if lesson.id not in strays]
     runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project))
     ended = sorted(str(finished) for _, finished in runs if finished)
     since = {
