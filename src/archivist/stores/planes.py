@@ -6,7 +6,8 @@ the small integers lie beside them, and a search reads nothing from the bank.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,18 @@ _KEPT_SMALL = 200_000
 _RESCORED = 2048
 # What is computed for so many rows on the way stays in the processor's own memory.
 _AT_ONCE = 1 << 15
-_KEPT_FILTERS = 32
+_KEPT_FILTERS = 16
+_KEPT_PART = 16_384
+
+
+@dataclass(slots=True)
+class _Part:
+    """The rows that a filter lets through."""
+
+    allowed: Sequence[int]
+    at: NDArray[np.int64]
+    planes: NDArray[np.uint64]
+    small: NDArray[np.uint8] | None = None
 
 
 class Planes:
@@ -34,16 +46,18 @@ class Planes:
         self._planes = np.zeros((self._words, 0), np.uint64)
         # What has no vector differs in everything; one step over all rows says so.
         self._absent = np.zeros(0, self._kind)
+        self._used = 0
         self._blocks: set[int] = set()
         self._small = np.zeros((0, 0), np.uint8)
         self._small_blocks: set[int] = set()
-        self._parts: dict[int, tuple[Sequence[int], NDArray[np.int64], NDArray[np.uint64]]] = {}
+        self._parts: dict[int, _Part] = {}
 
     def patch(self, number: int, bits: bytes) -> None:
         """Take a block in that is new or has changed."""
         self._make_room((number + 1) * BLOCK)
         rows = np.frombuffer(bits, "<u8").reshape(BLOCK, self._words)
         slots = slice(number * BLOCK, (number + 1) * BLOCK)
+        self._used = max(self._used, slots.stop)
         self._planes[:, slots] = rows.T
         self._absent[slots] = np.where(rows.any(axis=1), 0, np.iinfo(self._kind).max)
         self._blocks.add(number)
@@ -81,16 +95,42 @@ class Planes:
         if not self.has_small:
             return None
         near = self._near(query, _RESCORED, allowed)
-        scores = self._dots(query, near)
+        scores = _dots(query, self._small[near])
         best = np.argsort(-scores, kind="stable")[:count]
         return dict(zip(near[best].tolist(), scores[best].tolist(), strict=True))
+
+    def lacks_small(self, allowed: Sequence[int] | None) -> bool:
+        """Say whether the small integers of a filter's places should be kept and are not."""
+        if allowed is None or self.has_small or len(allowed) > _KEPT_PART:
+            return False
+        return self._part(allowed).small is None
+
+    def keep_part(self, allowed: Sequence[int], rows: Mapping[int, bytes]) -> None:
+        """Keep the small integers of a filter's places, for the next questions with the same filter."""
+        part = self._part(allowed)
+        known = [place for place in part.at.tolist() if place in rows]
+        if len(known) == len(part.at) and known:
+            table = np.frombuffer(b"".join([rows[place] for place in known]), np.uint8)
+            part.small = table.reshape(len(known), -1)
+
+    def scored_part(
+        self, query: Sequence[float], count: int, allowed: Sequence[int]
+    ) -> dict[int, float] | None:
+        """Return the nearest of a filter's places with their cosines where those are kept, else None."""
+        part = self._part(allowed)
+        if part.small is None:
+            return None
+        near = _fewest(self._differences(part.planes, self._words_of(query)), _RESCORED // 2)
+        scores = _dots(query, part.small[near])
+        best = np.argsort(-scores, kind="stable")[:count]
+        return dict(zip(part.at[near[best]].tolist(), scores[best].tolist(), strict=True))
 
     def products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
         """Return the cosines of those places that have a vector where the small integers are kept."""
         if not self.has_small:
             return None
         at = self._there(places)
-        return dict(zip(at.tolist(), self._dots(query, at).tolist(), strict=True))
+        return dict(zip(at.tolist(), _dots(query, self._small[at]).tolist(), strict=True))
 
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
         """Return the places of about so many rows that agree best with the query, the best first."""
@@ -100,26 +140,21 @@ class Planes:
         best = np.argsort(-scores, kind="stable")[:count]
         return list(near[best].tolist())
 
-    def _dots(self, query: Sequence[float], at: NDArray[np.int64]) -> NDArray[np.float32]:
-        rows = self._small[at]
-        if not rows.size:
-            return np.zeros(0, np.float32)
-        values = rows[:, 4:].view(np.int8).astype(np.float32)
-        scales = rows[:, :4].copy().view("<f4")[:, 0]
-        return np.asarray(scales * (values @ np.asarray(query, np.float32)), np.float32)
-
     def _near(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> NDArray[np.int64]:
         """Return which places, of those that may be found, differ least from the query in their bits."""
-        wide = np.zeros(self._words * 64, np.float32)
-        wide[: len(query)] = query
-        words = np.packbits(wide > 0, bitorder="little").view("<u8")
+        words = self._words_of(query)
         if allowed is None:
-            totals = self._differences(self._planes, words)
-            np.bitwise_or(totals, self._absent, out=totals)
+            totals = self._differences(self._planes[:, : self._used], words)
+            np.bitwise_or(totals, self._absent[: self._used], out=totals)
             near = _fewest(totals, max(count, len(totals) // 100))
             return near[totals[near] < np.iinfo(self._kind).max]
-        at, planes = self._part(allowed)
-        return at[_fewest(self._differences(planes, words), count)]
+        part = self._part(allowed)
+        return part.at[_fewest(self._differences(part.planes, words), count)]
+
+    def _words_of(self, query: Sequence[float]) -> NDArray[np.uint64]:
+        wide = np.zeros(self._words * 64, np.float32)
+        wide[: len(query)] = query
+        return np.packbits(wide > 0, bitorder="little").view("<u8")
 
     def _differences(self, planes: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[Any]:
         """Return in how many bits each row differs from the query's words."""
@@ -139,15 +174,15 @@ class Planes:
                     part[:] = count
         return totals
 
-    def _part(self, allowed: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    def _part(self, allowed: Sequence[int]) -> _Part:
         """Return the rows of some places; of the last filters they are kept, for the next question's sake."""
         kept = self._parts.get(id(allowed))
-        if kept is None or kept[0] is not allowed:
+        if kept is None or kept.allowed is not allowed:
             at = self._there(allowed)
             if len(self._parts) >= _KEPT_FILTERS:
                 self._parts.clear()
-            kept = self._parts[id(allowed)] = (allowed, at, np.ascontiguousarray(self._planes[:, at]))
-        return kept[1], kept[2]
+            kept = self._parts[id(allowed)] = _Part(allowed, at, np.ascontiguousarray(self._planes[:, at]))
+        return kept
 
     def _there(self, places: Sequence[int]) -> NDArray[np.int64]:
         at = np.asarray(places, np.int64)
@@ -159,10 +194,19 @@ class Planes:
         have = self._planes.shape[1]
         if slots <= have:
             return
-        more = max(slots - have, have // 4 // BLOCK * BLOCK)
+        more = max(slots - have, have // 8 // BLOCK * BLOCK)
         self._planes = np.concatenate([self._planes, np.zeros((self._words, more), np.uint64)], axis=1)
         lacking = np.full(more, np.iinfo(self._kind).max, self._kind)
         self._absent = np.concatenate([self._absent, lacking])
+
+
+def _dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the products of a query with rows of small integers."""
+    if not rows.size:
+        return np.zeros(0, np.float32)
+    values = rows[:, 4:].view(np.int8).astype(np.float32)
+    scales = rows[:, :4].copy().view("<f4")[:, 0]
+    return np.asarray(scales * (values @ np.asarray(query, np.float32)), np.float32)
 
 
 def _fewest(totals: NDArray[Any], count: int) -> NDArray[np.int64]:

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
-_SHORTLIST = 512
+_SHORTLIST = 400
 _HALVES = 32
 # Above so many allowed documents it is quicker to scan all and see afterwards which are.
 _ALLOWED = 200_000
 # A sample of vectors tells how alike any two texts of the bank are.
-_SAMPLE = 128
+_SAMPLE = 80
 _HIDDEN = "hidden"
 _COUNTED_WORDS = 20_000
-_COMMON = 1000
 
 
 class VectorCache:
@@ -90,8 +89,8 @@ class SqliteSearch:
             return min(known, at_most)
         sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
         found = int(self._first(sql, f"text : {_quoted(word)}", at_most))
-        # What few hold is counted quickly, and of those one more or less matters.
-        if found > _COMMON:
+        # What nobody holds yet may be held the next time; of others one more or less does not matter.
+        if found:
             self._cache.holding[word] = (found, at_most)
         return found
 
@@ -135,7 +134,7 @@ class SqliteSearch:
         # Without numpy every row of the shortlist costs its time; of a part of the bank fewer are enough.
         is_brief = allowed is not None or self._cache.rows.is_small
         shortlist = max(_SHORTLIST // 2 if is_brief else _SHORTLIST, limit * 2)
-        scores = None if self._cache.rows.is_small else self._kept(known[0]).scored(query, shortlist, allowed)
+        scores = None if self._cache.rows.is_small else self._scored(known[0], query, shortlist, allowed)
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (within.groups or within.has_ranges):
@@ -263,6 +262,17 @@ class SqliteSearch:
             for place, row in self._db.execute(sql, values):
                 found[int(place)] = row
         return found
+
+    def _scored(
+        self, embedder: int, query: Sequence[float], count: int, allowed: Sequence[int] | None
+    ) -> dict[int, float] | None:
+        """Return the nearest with their cosines from what is kept in memory, or None when that is not all."""
+        planes = self._kept(embedder)
+        if planes.lacks_small(allowed):
+            planes.keep_part(allowed or (), self._rows_of("vector_rows", embedder, allowed or ()))
+        if allowed is not None and not planes.has_small:
+            return planes.scored_part(query, count, allowed)
+        return planes.scored(query, count, allowed)
 
     def _kept(self, embedder: int) -> Planes:
         """Return the arrays that are kept, with the small integers of what has changed in them."""
