@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from archivist.stores.protocol import Reader
 
 DEFAULT_LIMIT = 10
-_CANDIDATES = 80
+_CANDIDATES = 64
 # So many of the candidates are looked at closely.
-_KEPT = 60
+_KEPT = 48
 # Of so many of the best the neighbours in their streams are looked at.
 _LOOKED_AROUND = 12
 # As much of a question is embedded as of a record: a pasted log says by then what it is about.

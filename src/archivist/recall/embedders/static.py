@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
@@ -63,7 +64,9 @@ class StaticEmbedder:
         return int(self._dimensions)
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """Return one text's vector, without numpy; of a text without any known word, zeros."""
+        """Return one text's vector, without importing numpy; of a text without any known word, zeros."""
+        if "numpy" in sys.modules:
+            return self._embed_by_numpy(text)
         total = [0.0] * self._dimensions
         row_of = struct.Struct(f"{self._dimensions}b")
         for word in words_of(text):
@@ -73,6 +76,19 @@ class StaticEmbedder:
                 total = [sum_ + scale * value for sum_, value in zip(total, values, strict=True)]
         length = sqrt(sum(value * value for value in total))
         return [value / length for value in total] if length else total
+
+    def _embed_by_numpy(self, text: str) -> Sequence[float]:
+        import numpy as np
+
+        rows = [row for word in words_of(text) for row in pieces_of(word, self._find)]
+        if not rows:
+            return [0.0] * self._dimensions
+        size = self._rows * self._dimensions
+        table = np.frombuffer(self._map, np.int8, size, self._table_at).reshape(self._rows, -1)
+        scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)[rows]
+        total = scales.astype(np.float64) @ table[rows].astype(np.float64)
+        length = float(np.sqrt(total @ total))
+        return list((total / length if length else total).tolist())
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row a text, many at once."""
