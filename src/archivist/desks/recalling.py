@@ -184,7 +184,7 @@ def _budget(documents: int, *, is_filtered: bool) -> int:
     """Return how many documents may be scored by words: most of a small bank, few of a large one."""
     if documents <= _SMALL:
         return 4_000
-    return 1_000 if is_filtered else max(1_500, documents // 250)
+    return 600 if is_filtered else max(1_200, documents // 400)
 
 
 def _best(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
-_SHORTLIST = 400
+_SHORTLIST = 320
 _HALVES = 32
 # Above so many allowed documents it is quicker to scan all and see afterwards which are.
 _ALLOWED = 200_000
