@@ -50,7 +50,7 @@ fence_option = click.option(
     "--error", type=click.File(encoding="utf-8", errors="replace"), help="A healer's error; - for stdin."
 )
 @click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
-@click.option("--explain", is_flag=True, help="Say why each lesson is told, and what was left out.")
+@click.option("--explain", is_flag=True, help="Say why each lesson is told, and what is withheld or stale.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N lessons.")
 @click.option(
     "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="At most so many tokens, with a task."
@@ -115,7 +115,7 @@ def _preset(name: str | None) -> BriefPreset | None:
 
 
 def _explain(bank: Bank, told: Told) -> None:
-    """Say on stderr why each lesson is told, and what was left out."""
+    """Say on stderr why each lesson is told, and what is withheld or stale."""
     from archivist.brief.ranking import trust_in
     from archivist.records import Tally
 
