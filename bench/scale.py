@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = 1000
 TOOLS = 100
-# CPU milliseconds that DESIGN.md and issue texts hold: warm hybrid p95, a 1 % filter, a cold process.
+# CPU milliseconds to hold: warm hybrid p95, with a 1 % filter, and a cold process.
 BARS = {(100_000, "hybrid"): 10.0, (1_000_000, "hybrid"): 40.0, (1_000_000, "hybrid, 1 %"): 5.0}
 COLD_BAR = (100_000, 150.0)
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

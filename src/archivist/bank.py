@@ -417,27 +417,6 @@ class Bank:
 
         return briefing.heal(self, error, tool=tool, command=command, repo=repo)
 
-    def project_named(self, name: str) -> str:
-        """Return the project that a name means: itself, or the only one whose last part it is."""
-        from archivist.records import Episode
-        from archivist.stores.filters import equals
-
-        with self.reading() as reader:
-            if reader.count(Lesson, equals("repo", name)) or reader.count(Episode, equals("project", name)):
-                return name
-            known = {str(row[0]) for row in reader.select_fields(Episode, ("project",))}
-            known |= {str(row[0]) for row in reader.select_fields(Lesson, ("repo",))}
-        like = [each for each in known if each.rsplit("/", 1)[-1].lower() == name.lower()]
-        return like[0] if len(like) == 1 else name
-
-    def only_project(self) -> str:
-        """Return the project of the bank's runs when there is only one, else an empty text."""
-        from archivist.records import Episode
-
-        with self.reading() as reader:
-            projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
-        return projects.pop() if len(projects) == 1 else ""
-
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told by what its reviewers found."""
         from archivist.desks import runs

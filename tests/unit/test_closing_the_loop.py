@@ -17,6 +17,7 @@ from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
 from archivist.config import BriefRules, Config, RecallRules
+from archivist.desks.capturing import Known
 from archivist.recall.query import Query
 from archivist.records import (
     Brief,
@@ -327,3 +328,17 @@ def test_recall_answers_by_words_when_the_embedder_does_not(tmp_path: Path, cloc
         found = bank.recall(Query(text="broker"))
     assert [hit.name for hit in found.hits] == ["m-001"]
     assert "127.0.0.1" in found.problem
+
+
+def test_a_stream_that_names_its_run_otherwise_is_one_run_under_the_given_name(
+    bank: Bank, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        '{"episode": {"id": "theirs", "project": "shed"}}\n'
+        '{"run": "theirs", "seq": 1, "kind": "tool_call", "tool": "bash", "text": "ls", "exit_code": 0}\n',
+        "utf-8",
+    )
+    captured = bank.capture_file(log, known=Known(run="ours"))
+    assert [(each.id, each.project) for each in captured.episodes] == [("ours", "shed")]
+    assert [each.id for each in bank.episodes()] == ["ours"]

@@ -27,6 +27,7 @@ _LATEST_RUNS = 500
 _ERROR_WORDS = 2000
 _LEAST_LIKE = 0.6
 _TELLING_WORDS = 4
+_IN_RESERVE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,12 @@ def tell_for_task(
 ) -> Told:
     """Say what a run on a task should know: what its project met, how often, how lately, and what helped."""
     from archivist.brief.ranking import rank
+    from archivist.desks import projects
     from archivist.recall.keywords import keywords
 
     words = sorted(keywords(task))
     with bank.reading() as reader:
-        project = bank.project_named(repo) if repo else _project_of(reader, words)
+        project = projects.named(reader, repo) if repo else _project_of(reader, words)
         lessons, since = _met(reader, project, audience)
         hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS)
         placed = reader.placed([hit.place for hit in hits])
@@ -93,7 +95,15 @@ def tell_for_task(
             tallies |= reader.tallies([lesson.id for lesson in theirs])
         offered += [Chosen(lesson, is_global=True) for lesson in theirs]
     likeness = {placed[hit.place].record: hit.score for hit in hits}
-    live, stale = _live(bank, offered)
+    # The working tree is asked about what would be told and what would take its place, not about everything.
+    wider = replace(
+        rules,
+        max_task_lessons=rules.max_task_lessons * _IN_RESERVE,
+        budget_tokens=rules.budget_tokens * _IN_RESERVE,
+        max_candidates=rules.max_candidates * _IN_RESERVE,
+    )
+    likely = rank(offered, runs_since=since, likeness=likeness, rules=wider, tallies=tallies, tokens=tokens)
+    live, stale = _live(bank, likely)
     chosen = rank(live, runs_since=since, likeness=likeness, rules=rules, tallies=tallies, tokens=tokens)
     return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
 
@@ -101,12 +111,14 @@ def tell_for_task(
 def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
     """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
     from archivist.brief.healing import recovery, told
+    from archivist.desks import projects
     from archivist.desks.runs import NOTES
     from archivist.records import Episode
     from archivist.reflect.failures import detect, family
 
     failure = detect(tool or "bash", command, None, True, error)
-    project = bank.project_named(repo) if repo else bank.only_project()
+    with bank.reading() as reader:
+        project = projects.named(reader, repo) if repo else projects.only(reader)
     if failure is not None:
         key = f"{project}|{family(failure)}"
         with bank.reading() as reader:
@@ -175,6 +187,7 @@ def fenced(told: Told) -> Told:
 
 def _project_of(reader: Reader, words: list[str]) -> str:
     """Return the project that a task belongs to: that of the run whose task it resembles most."""
+    from archivist.desks import projects
     from archivist.records import Episode
 
     weights: dict[str, float] = {}
@@ -187,8 +200,7 @@ def _project_of(reader: Reader, words: list[str]) -> str:
     if weights:
         return max(weights, key=lambda name: (weights[name], name))
     # A task like none before is still about the only project there is.
-    projects = {row[0] for row in reader.select_fields(Episode, ("project",))} - {""}
-    return projects.pop() if len(projects) == 1 else ""
+    return projects.only(reader)
 
 
 def _only(kind: str) -> Within:
@@ -199,6 +211,7 @@ def _only(kind: str) -> Within:
 
 def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:
     """Return the live lessons of a project and of none, and how many of its runs came after each was seen."""
+    from archivist.desks import projects
     from archivist.records import Episode
 
     lessons = reader.select(
@@ -208,7 +221,7 @@ def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson]
         *audience.conditions(),
     )
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
-    if strays and len({row[0] for row in reader.select_fields(Episode, ("project",))} - {""}) > 1:
+    if strays and len(projects.known(reader)) > 1:
         # What was learnt where nobody knew the repository is about one of them, and likely about another.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
     runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project))

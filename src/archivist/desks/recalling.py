@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from archivist.errors import EmbedderError
 from archivist.recall import lexical, order
@@ -80,7 +80,10 @@ def recall(bank: Bank, query: Query) -> Recalled:
     """Return what answers a query, the best first."""
     rules = bank.config.recall
     if query.repo:
-        query = replace(query, repo=bank.project_named(query.repo))
+        from archivist.desks import projects
+
+        with bank.reading() as reader:
+            query = replace(query, repo=projects.named(reader, query.repo))
     weights = _weights(rules, preset_of(query.preset or rules.preset))
     question = _understood(bank, query)
     moment = Moment(bank.now().timestamp(), query.until_cycle)
@@ -301,13 +304,11 @@ def _window(reader: Reader, placed: Placed, reach: int) -> tuple[str, ...]:
 
 
 def _weights(rules: RecallRules, preset: Preset) -> Weights:
-    choices: dict[Preset, Callable[[], Weights]] = {
-        Preset.ARCHIVIST: lambda: Weights(
-            rules.archivist_importance, rules.archivist_recency, rules.archivist_relevance
-        ),
-        Preset.GENERATIVE: lambda: Weights(
-            rules.generative_importance, rules.generative_recency, rules.generative_relevance
-        ),
-        Preset.RELEVANCE: lambda: Weights(0.0, 0.0, 1.0),
-    }
-    return choices[preset]()
+    match preset:
+        case Preset.ARCHIVIST:
+            return Weights(rules.archivist_importance, rules.archivist_recency, rules.archivist_relevance)
+        case Preset.GENERATIVE:
+            return Weights(rules.generative_importance, rules.generative_recency, rules.generative_relevance)
+        case Preset.RELEVANCE:
+            return Weights(0.0, 0.0, 1.0)
+    assert_never(preset)
