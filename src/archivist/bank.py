@@ -411,6 +411,12 @@ class Bank:
             told = briefing.tell(self, audience, run=run, rules=rules, form=form, beside=beside)
         return briefing.fenced(told) if is_fenced else told
 
+    def reasons(self, told: Told) -> list[str]:
+        """Return why each lesson of a brief is told, and what is withheld or stale."""
+        from archivist.desks import briefing
+
+        return briefing.reasons(self, told)
+
     def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "") -> Told:
         """Say what earlier runs did about an error's output: what worked, and in how many of them."""
         from archivist.desks import briefing

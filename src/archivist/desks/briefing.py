@@ -108,6 +108,24 @@ def tell_for_task(
     return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
 
 
+def reasons(bank: Bank, told: Told) -> list[str]:
+    """Return why each lesson of a brief is told, and what is withheld or stale."""
+    from archivist.brief.ranking import trust_in
+    from archivist.records import Tally
+
+    with bank.reading() as reader:
+        tallies = reader.tallies([each.lesson.id for each in told.chosen])
+    lines = []
+    for each in told.chosen:
+        tally = tallies.get(each.lesson.id, Tally())
+        judged = tally.helpful + tally.ineffective
+        helped = f"helped in {tally.helpful} of {judged} judged runs" if judged else "not judged yet"
+        runs = "1 run" if each.lesson.frequency == 1 else f"{each.lesson.frequency} runs"
+        lines.append(f"{each.lesson.short_id}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
+    lines += [f"{each.lesson.short_id}: withheld by lot, to measure what it does" for each in told.withheld]
+    return [*lines, *(f"{name}: stale, {reason}" for name, reason in told.stale)]
+
+
 def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
     """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
     from archivist.brief.healing import recovery, told

@@ -174,7 +174,8 @@ def audit(bank: Bank, run: str, beside: Bank | None) -> list[Verdict]:
                 f"run {run!r} has no events yet", hint="archivist extract EVENTS.jsonl takes them in"
             )
         evidence = _evidence(writer, run)
-        events = writer.select(Event, equals("run", run), order=("seq",), limit=_EVENTS)
+        is_briefed = bool(writer.count(Brief, equals("run", run))) or beside is not None
+        events = writer.select(Event, equals("run", run), order=("seq",), limit=_EVENTS) if is_briefed else ()
         verdicts = _judge(bank, writer, run, evidence, events)
     if beside is not None:
         with beside.transaction() as writer:

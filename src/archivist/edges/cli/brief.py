@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from archivist.edges.cli.output import count, json_option, note, print_json
+from archivist.edges.cli.output import json_option, note, print_json
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -105,32 +105,14 @@ def brief(
     )
     print_told(lead, told, as_json or form == "json")
     if explain:
-        _explain(lead, told)
+        for line in lead.reasons(told):
+            note(line)
 
 
 def _preset(name: str | None) -> BriefPreset | None:
     from archivist.brief.presets import BriefPreset
 
     return BriefPreset(name) if name else None
-
-
-def _explain(bank: Bank, told: Told) -> None:
-    """Say on stderr why each lesson is told, and what is withheld or stale."""
-    from archivist.brief.ranking import trust_in
-    from archivist.records import Tally
-
-    with bank.reading() as reader:
-        tallies = reader.tallies([each.lesson.id for each in told.chosen])
-    for each in told.chosen:
-        lesson, tally = each.lesson, tallies.get(each.lesson.id)
-        helpful, ineffective = (tally.helpful, tally.ineffective) if tally else (0, 0)
-        trust = trust_in(tally or Tally())
-        judged = f"helped in {helpful} of {helpful + ineffective} judged runs" if tally else "not judged yet"
-        note(f"{lesson.short_id}: met in {count(lesson.frequency, 'run')}, {judged}: trust {trust:.2f}")
-    for each in told.withheld:
-        note(f"{each.lesson.short_id}: withheld by lot, to measure what it does")
-    for name, reason in told.stale:
-        note(f"{name}: stale, {reason}")
 
 
 def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
