@@ -140,7 +140,7 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
     if failure is not None:
         key = f"{project}|{family(failure)}"
         with bank.reading() as reader:
-            lessons = reader.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)))
+            lessons = _about_failure(reader, key)
             notes = [
                 episode.extra.get(NOTES)
                 for episode in reader.select(Episode, order=("-finished",), limit=_LATEST_RUNS)
@@ -150,6 +150,19 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
         if found is not None:
             return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
     return _like_the_error(bank, failure.line if failure else error, project)
+
+
+def _about_failure(reader: Reader, key: str) -> list[Lesson]:
+    """Return the live lessons of a failure's key, else those of the same failure in other repositories."""
+    from archivist.brief.healing import family_of
+
+    live = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+    mine = reader.select(Lesson, equals("signature", key), live)
+    if mine:
+        return mine
+    rows = reader.select_fields(Lesson, ("id", "signature"), live)
+    like = [str(row[0]) for row in rows if row[1] and family_of(str(row[1])) == family_of(key)]
+    return list(reader.records("lesson", like).values())
 
 
 def _like_the_error(bank: Bank, error: str, project: str) -> Told:

@@ -15,7 +15,7 @@ from archivist.recall.merits import Score
 from archivist.stores.answers import Placed
 
 # Of so many first hits it is asked whether they speak of the same thing.
-COMPARED = 8
+COMPARED = 10
 # A later word must be at least this share as relevant as the earlier one above which it is put.
 _LEAST_SHARE = 0.3
 # An amendment holds at least this share of the question's words that the earlier text holds, or one of them
