@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -391,9 +390,9 @@ class Bank:
 
         rules = suited(self.config.brief, preset)
         if max_lessons is not None:
-            rules = replace(rules, max_lessons=max_lessons, max_task_lessons=max_lessons)
+            rules = rules._replace(max_lessons=max_lessons, max_task_lessons=max_lessons)
         if budget_tokens is not None:
-            rules = replace(rules, budget_tokens=budget_tokens)
+            rules = rules._replace(budget_tokens=budget_tokens)
         audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
         if task or repo or preset is BriefPreset.SUBAGENT:
             told = briefing.tell_for_task(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -100,9 +99,9 @@ def from_values(values: Mapping[str, Any], *, where: str) -> Config:
 def flat(config: Config) -> dict[str, object]:
     """Return every value by its `section.key`, in the order of the sections."""
     return {
-        f"{section.name}.{each.name}": getattr(getattr(config, section.name), each.name)
-        for section in fields(config)
-        for each in fields(getattr(config, section.name))
+        f"{section}.{key}": value
+        for section, rules in config._asdict().items()
+        for key, value in rules._asdict().items()
     }
 
 
@@ -197,8 +196,8 @@ def _home() -> Path | None:
 
 def _with(config: Config, key: str, value: object) -> Config:
     section, _, name = key.partition(".")
-    changed: Any = replace(getattr(config, section), **{name: value})
-    return replace(config, **{section: changed})
+    changed: Any = getattr(config, section)._replace(**{name: value})
+    return config._replace(**{section: changed})
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,7 +101,7 @@ def test_a_told_lesson_is_followed_ignored_or_without_occasion(bank: Bank) -> No
 @pytest.mark.req("N2")
 def test_a_withheld_lesson_is_recorded_and_held_against_the_told_ones(bank: Bank) -> None:
     known = _learnt(bank)
-    bank.config = replace(bank.config, brief=replace(bank.config.brief, holdout=0.5))
+    bank.config = bank.config._replace(brief=bank.config.brief._replace(holdout=0.5))
     told = {run: bank.start_run(run, task="Build it", repo="cart") for run in map("run-{}".format, range(40))}
     withheld = {run for run, each in told.items() if each.withheld}
     assert 8 <= len(withheld) <= 32

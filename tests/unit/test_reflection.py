@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -257,7 +256,7 @@ def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Pat
     file = bank.path.parent.parent / "progress.md"
     bank.reflect(_capture(bank, tmp_path, "s-1"))
     assert not file.exists()
-    bank.config = replace(bank.config, reflect=Reflect(write_progress=True))
+    bank.config = bank.config._replace(reflect=Reflect(write_progress=True))
     for session in ("s-2", "s-3"):
         bank.reflect(_capture(bank, tmp_path, session))
     text = file.read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
 from archivist.config import BriefRules
@@ -21,8 +20,7 @@ def suited(rules: BriefRules, preset: BriefPreset | None) -> BriefRules:
     """Return the rules for a moment: a subagent has one small job and is told about half as much."""
     if preset is not BriefPreset.SUBAGENT:
         return rules
-    return replace(
-        rules,
+    return rules._replace(
         max_task_lessons=max(1, (rules.max_task_lessons + 1) // 2),
         budget_tokens=max(1, rules.budget_tokens // 2),
         max_candidates=min(1, rules.max_candidates),

@@ -96,8 +96,7 @@ def tell_for_task(
         offered += [Chosen(lesson, is_global=True) for lesson in theirs]
     likeness = {placed[hit.place].record: hit.score for hit in hits}
     # The working tree is asked about what would be told and what would take its place, not about everything.
-    wider = replace(
-        rules,
+    wider = rules._replace(
         max_task_lessons=rules.max_task_lessons * _IN_RESERVE,
         budget_tokens=rules.budget_tokens * _IN_RESERVE,
         max_candidates=rules.max_candidates * _IN_RESERVE,

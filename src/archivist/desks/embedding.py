@@ -34,6 +34,7 @@ def embed_waiting(bank: Bank, *, limit: int | None = None) -> Iterator[Progress]
     """
     embedder = bank.embedder
     if embedder is None:
+        _gather(bank)
         return
     with bank.reading() as reader:
         waiting = reader.unembedded_count(embedder.name)
@@ -55,6 +56,16 @@ def embed_waiting(bank: Bank, *, limit: int | None = None) -> Iterator[Progress]
         with bank.transaction() as writer:
             if not writer.unembedded_count(embedder.name):
                 writer.use_embedder(embedder.name)
+    if done:
+        _gather(bank)
+
+
+def _gather(bank: Bank) -> None:
+    """Bring the scattered pieces of the text index together, in short transactions."""
+    is_more = True
+    while is_more:
+        with bank.transaction() as writer:
+            is_more = writer.gather_index()
 
 
 def embed_in_background(bank: Bank) -> tuple[Thread, Signal]:

@@ -103,14 +103,14 @@ def query(bank: Bank, asked: Query) -> list[Lesson]:
     from archivist.desks.recalling import recall
     from archivist.recall.merits import Preset
 
-    asked = replace(asked, statuses=asked.statuses or LIVE, kinds=("lesson",))
+    asked = asked._replace(statuses=asked.statuses or LIVE, kinds=("lesson",))
     with bank.reading() as reader:
         if not asked.text.strip():
             order = ("-frequency", "-importance", "number")
             return reader.select(Lesson, *_conditions(asked), order=order, limit=asked.limit)
         limit = _TEXT_HITS if asked.limit is None else asked.limit
         preset = asked.preset or Preset.ARCHIVIST
-        hits = recall(bank, replace(asked, limit=limit, preset=preset)).hits
+        hits = recall(bank, asked._replace(limit=limit, preset=preset)).hits
         found = reader.records("lesson", [hit.id for hit in hits])
         return [found[hit.id] for hit in hits]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, assert_never
@@ -83,7 +82,7 @@ def recall(bank: Bank, query: Query) -> Recalled:
         from archivist.desks import projects
 
         with bank.reading() as reader:
-            query = replace(query, repo=projects.named(reader, query.repo))
+            query = query._replace(repo=projects.named(reader, query.repo))
     weights = _weights(rules, preset_of(query.preset or rules.preset))
     question = _understood(bank, query)
     moment = Moment(bank.now().timestamp(), query.until_cycle)

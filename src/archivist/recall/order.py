@@ -27,14 +27,23 @@ _SHORT = 4
 # Whether the past is asked for shows at once; what follows is a pasted log.
 _QUESTION = 500
 
-# How people say that something is not as it was.
+# How people say that something is not as it was: by a word, or by several, which are looked for where the
+# seldomest of them stands.
+_CHANGE_WORDS = [
+    "amend", "amended", "amends", "anymore", "canceled", "cancelled", "changed", "correction", "cut",
+    "decreased", "deprecated", "dropped", "gone", "increased", "instead", "lowered", "migrated", "moved",
+    "now", "overrule", "overrules", "raised", "reduced", "removed", "renamed", "replaced", "replaces",
+    "replacing", "reverted", "supersede", "supersedes", "switched", "updated",
+]  # fmt: skip
+_SELDOMEST = [
+    "after", "here", "limits", "longer", "make", "more", "out", "rather", "rolled", "take", "takes",
+    "today", "took", "went",
+]  # fmt: skip
+_CHANGED, _MAY_TELL_CHANGE = frozenset(_CHANGE_WORDS), frozenset(_SELDOMEST)
 _CHANGE = re.compile(
-    r"""\b(?: instead | no\ (?:longer|more) | any\ ?more | from\ (?:now|here|today)\ on | after\ all
-      | correction | changed
-      | switched | moved | migrated | replac(?:ed|es|ing) | renamed | removed | dropped | deprecated
-      | lowered | raised | increased | decreased | reduced | updated | reverted | rolled\ back | takes?\ over
-      | (?:is|are)\ out | off\ limits | supersedes? | overrules? | amend(?:s|ed)? | rather\ than | cancell?ed
-      | went\ back\ to | gone | make\ it | cut | now | took\b.{1,40}\bout )\b""",
+    r"""\b(?: no\ (?:longer|more) | any\ more | from\ (?:here|today)\ on | after\ all | rolled\ back
+      | takes?\ over | (?:is|are)\ out | off\ limits | rather\ than | went\ back\ to | make\ it
+      | took\b.{1,40}\bout )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Who asks what happened wants it as it was; who asks how it is, as it is now.
@@ -44,7 +53,7 @@ _OF_THE_PAST = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]{2,}")
-_ENDING = re.compile(r"(?:ies|ied|ing|ed|es|e|s|y)$")
+_ENDINGS = (frozenset(("ies", "ied", "ing")), frozenset(("ed", "es")), frozenset(("e", "s", "y")))
 
 
 class Said(NamedTuple):
@@ -82,9 +91,10 @@ def amended(
     """
     if _OF_THE_PAST.search(question[:_QUESTION]):
         return list(order), {}
-    asked = _stems(question)
-    stems = {place: _stems(each.text) for place, each in said.items()}
-    speak_of_change = {place for place, each in said.items() if _CHANGE.search(each.text)}
+    asked = _stems(_words(question))
+    words = {place: _words(each.text) for place, each in said.items()}
+    stems = {place: _stems(each) for place, each in words.items()}
+    speak_of_change = {place for place, each in said.items() if _tells_change(words[place], each.text)}
     amendments = []
     for newer, older in pairs:
         common = stems[newer] & stems[older]
@@ -93,7 +103,8 @@ def amended(
             asked_too >= max(1.0, _ASKED_SHARE * len(stems[older] & asked))
             or (asked_too and len(common) >= _COMMON_WORDS)
         )
-        is_said_anew = len(common) >= _SAME_SHARE * len(stems[newer] | stems[older]) and len(common) > 1
+        either = len(stems[newer]) + len(stems[older]) - len(common)
+        is_said_anew = len(common) >= _SAME_SHARE * either and len(common) > 1
         if (
             (is_amended or is_said_anew)
             and said[newer].place == said[older].place
@@ -121,10 +132,26 @@ def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
     return list(result)
 
 
-def _stems(text: str) -> frozenset[str]:
-    """Return the telling words of a text without their endings, so that the forms of a word are one."""
-    words = [word for word in _WORD.findall(text.lower()) if word not in SILENT]
-    return frozenset(_ENDING.sub("", word) if len(word) > _SHORT else word for word in words)
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _stems(words: set[str]) -> frozenset[str]:
+    """Return the telling ones of some words without their endings, so that the forms of a word are one."""
+    return frozenset([_stem(word) if len(word) > _SHORT else word for word in words - SILENT])
+
+
+def _stem(word: str) -> str:
+    for size, endings in zip((3, 2, 1), _ENDINGS, strict=True):
+        if word[-size:] in endings:
+            return word[:-size]
+    return word
+
+
+def _tells_change(words: set[str], text: str) -> bool:
+    if not words.isdisjoint(_CHANGED):
+        return True
+    return not words.isdisjoint(_MAY_TELL_CHANGE) and _CHANGE.search(text) is not None
 
 
 def _settled(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.records import Category, LessonType, Scope, Status
@@ -20,8 +19,7 @@ KINDS = ("lesson", "episode", "event")
 _SCOPED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(NamedTuple):
     """What is wanted; an empty field asks for nothing. Tags and roles ask for any of them.
 
     Without statuses, lessons that were archived or quarantined are left out. `window` asks for so many

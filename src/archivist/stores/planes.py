@@ -120,17 +120,26 @@ class Planes:
         part = self._part(allowed)
         if part.small is None:
             return None
-        near = _fewest(self._differences(part.planes, self._words_of(query)), _RESCORED // 2)
+        near = _fewest(self._differences(part.planes, self._words_of(query)), _RESCORED // 4)
         scores = _dots(query, part.small[near])
         best = np.argsort(-scores, kind="stable")[:count]
         return dict(zip(part.at[near[best]].tolist(), scores[best].tolist(), strict=True))
 
     def products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
         """Return the cosines of those places that have a vector where the small integers are kept."""
-        if not self.has_small:
-            return None
         at = self._there(places)
-        return dict(zip(at.tolist(), _dots(query, self._small[at]).tolist(), strict=True))
+        small = self._small[at] if self.has_small else self._small_of_a_part(at)
+        return None if small is None else dict(zip(at.tolist(), _dots(query, small).tolist(), strict=True))
+
+    def _small_of_a_part(self, at: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """Return the small integers of some places when a filter's rows hold them all."""
+        for part in self._parts.values():
+            if part.small is not None:
+                rows = np.searchsorted(part.at, at).clip(max=len(part.at) - 1)
+                if np.array_equal(part.at[rows], at):
+                    found: NDArray[np.uint8] = part.small[rows]
+                    return found
+        return None
 
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
         """Return the places of about so many rows that agree best with the query, the best first."""

@@ -193,6 +193,10 @@ class Writer(Reader, Protocol):
         """Search with one embedder's vectors from now on, and drop all others'."""
         ...
 
+    def gather_index(self) -> bool:
+        """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
+        ...
+
     def set_setting(self, name: str, value: str) -> None:
         """Set a value that belongs to the bank itself."""
         ...

@@ -26,7 +26,7 @@ from archivist.errors import (
 from archivist.records import Actor
 from archivist.stores.sqlite_reader import SqliteReader
 from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
-from archivist.stores.sqlite_search import VectorCache
+from archivist.stores.sqlite_search import WEIGHED, VectorCache, weighed
 
 if TYPE_CHECKING:
     from archivist.age.retention import Sizes
@@ -45,6 +45,7 @@ class SqliteStore:
         self._busy_timeout_s = busy_timeout_s
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
+        db.register_fts5_function(WEIGHED, weighed)
         self._cache = VectorCache()
         self._reader = SqliteReader(db, self._cache)
         self._is_reading = False

@@ -12,6 +12,10 @@ from archivist.stores.searchable import Document, document
 from archivist.stores.sqlite_search import block_of
 from archivist.stores.vectors import BLOCK, bit_width
 
+# So many pieces of the text index, or a largest one of such a share, are left as they are.
+_PIECES = 4
+_LARGEST = 0.8
+_PAGES_AT_ONCE = 2000
 _UNWANTED = -1
 _NONE_YET = 0
 
@@ -95,6 +99,22 @@ def use_embedder(db: apsw.Connection, name: str) -> None:
     for table in ("vector_rows", "vector_halves", "vector_blocks", "vector_changes"):
         db.execute(f"DELETE FROM {table} WHERE id >> 32 <> ?", (kept,))
     db.execute("DELETE FROM embedders WHERE id <> ?", (kept,))
+
+
+def gather(db: apsw.Connection) -> bool:
+    """Merge pieces of the text index while more than a fifth of it lies outside of the largest one.
+
+    Every write leaves a piece, and every word is looked for in each of them. Whether anything was done is
+    told, for the work is done in parts that do not keep other writers waiting.
+    """
+    rows: list[Any] = db.execute("SELECT count(*) FROM search_idx GROUP BY segid").fetchall()
+    sizes = [int(size) for (size,) in rows]
+    if len(sizes) <= _PIECES or max(sizes) > sum(sizes) * _LARGEST:
+        return False
+    before = db.total_changes()
+    db.execute("INSERT INTO search (search, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,))
+    # FTS5's way to say that it found nothing to merge is to change no more than its own record.
+    return db.total_changes() - before > 1
 
 
 def _known_embedder(db: apsw.Connection, name: str, dimensions: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from math import log
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 _BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
 _SHORTLIST = 320
-_HALVES = 32
+_HALVES = 16
 # Above so many allowed documents it is quicker to scan all and see afterwards which are.
 _ALLOWED = 200_000
 # A sample of vectors tells how alike any two texts of the bank are.
 _SAMPLE = 80
 _HIDDEN = "hidden"
 _COUNTED_WORDS = 20_000
+# A scope of so few documents, and of a twentieth of the bank at most, is scored by a function of our own; of
+# those that hold the words the latest are looked at. A word that more documents hold tells next to nothing.
+_FEW = 20_000
+_COUNTED, _COUNTED_OF_FEW = 601, 4_001
+_LATEST = 96
+WEIGHED = "weighed"
 
 
 class VectorCache:
@@ -84,14 +91,17 @@ class SqliteSearch:
 
     def holding(self, word: str, *, at_most: int) -> int:
         """Return how many documents hold a word, counting no further than asked."""
-        known, counted_to = self._cache.holding.get(word, (0, 0))
+        return self._count(f"text : {_quoted(word)}", at_most)
+
+    def _count(self, match: str, at_most: int) -> int:
+        known, counted_to = self._cache.holding.get(match, (0, 0))
         if known < counted_to or at_most <= counted_to:
             return min(known, at_most)
         sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-        found = int(self._first(sql, f"text : {_quoted(word)}", at_most))
+        found = int(self._first(sql, match, at_most))
         # What nobody holds yet may be held the next time; of others one more or less does not matter.
         if found:
-            self._cache.holding[word] = (found, at_most)
+            self._cache.holding[match] = (found, at_most)
         return found
 
     def speakers(self, names: Sequence[str]) -> set[str]:
@@ -107,22 +117,46 @@ class SqliteSearch:
         """Return the best documents that hold any of the words, of those that may be found."""
         if not words:
             return []
-        match = f"text : ({_any_of(words)})"
-        scope = _scope(within)
-        if scope:
-            match = f"({match}) AND scope : ({scope})"
-        if not within.with_hidden:
-            match = f"({match}) NOT scope : {_HIDDEN}"
-        ranges, values = _ranges(within)
-        joined = f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""
-        rows = self._db.execute(
-            f"SELECT search.rowid, bm25(search, 1.0, 0.0) AS rank FROM search{joined}"
-            " WHERE search MATCH ? ORDER BY rank LIMIT ?",
-            (*values, match, limit),
-        )
+        match, scope = _match(words, within), _scope(within)
+        documents = self.document_count()
+        few = min(_FEW, documents // 20)
+        if scope and self._count(f"scope : ({scope})", few + 1) <= few:
+            hits = self._latest(words, within, documents, max(limit, _LATEST))
+        else:
+            hits = self._scored_by_words(match, scope, within, limit)
         # Equal scores in the order of their places, so that the same question has the same answer.
-        hits = [Found(place, -rank) for place, rank in rows]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.place))
+        return sorted(hits, key=lambda hit: (-hit.score, hit.place))[:limit]
+
+    def _scored_by_words(self, match: str, scope: str, within: Within, limit: int) -> list[Found]:
+        """Return the best of all, or of a scope that holds much."""
+        only, scoped = "", []
+        if scope:
+            # Within the match itself FTS5 would count all that the scope holds, which tells nothing.
+            only = " AND +search.rowid IN (SELECT rowid FROM search WHERE search MATCH ?)"
+            scoped = [f"({match}) AND scope : ({scope})"]
+        joined, values = _joined(within)
+        rows: Iterable[Any] = self._db.execute(
+            f"SELECT search.rowid, bm25(search, 1.0, 0.0) AS rank FROM search{joined}"
+            f" WHERE search MATCH ?{only} ORDER BY rank LIMIT ?",
+            (*values, match, *scoped, limit),
+        )
+        return [Found(place, -rank) for place, rank in rows]
+
+    def _latest(self, words: Words, within: Within, documents: int, count: int) -> list[Found]:
+        """Return those of a scope that holds little; when many hold the words, the latest of them."""
+        weights = [self._weight(f"text : {part}", documents) for part in _parts(words)]
+        joined, values = _joined(within)
+        rows: Iterable[Any] = self._db.execute(
+            f"SELECT search.rowid, {WEIGHED}(search{', ?' * len(weights)}) FROM search{joined}"
+            " WHERE search MATCH ? ORDER BY search.rowid DESC LIMIT ?",
+            (*weights, *values, f"({_match(words, within)}) AND scope : ({_scope(within)})", count),
+        )
+        return [Found(place, score) for place, score in rows]
+
+    def _weight(self, match: str, documents: int) -> float:
+        """Return what it tells that a document holds this, as BM25 has it."""
+        held = self._count(match, _COUNTED_OF_FEW if documents <= 2 * _FEW else _COUNTED)
+        return max(log((documents - held + 0.5) / (held + 0.5)), 1e-6)
 
     def nearest(self, query: Sequence[float], embedder: str, *, within: Within, limit: int) -> list[Found]:
         """Return the documents whose vectors are nearest, with the cosine: bits, small integers, halves."""
@@ -298,12 +332,12 @@ class SqliteSearch:
 
     def _list_allowed(self, within: Within) -> array[int] | None:
         scope = _scope(within)
-        ranges, values = _ranges(within)
+        joined, values = _joined(within)
         if scope:
-            joined = f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""
             sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
             values = [*values, f"scope : ({scope})"]
         else:
+            ranges, values = _ranges(within)
             sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
         found = array("q", [place for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))])
         return None if len(found) > _ALLOWED else array("q", sorted(found))
@@ -338,11 +372,28 @@ def _quoted(word: str) -> str:
     return '"' + word.replace('"', '""').replace("\x00", " ") + '"'
 
 
-def _any_of(words: Words) -> str:
+def _parts(words: Words) -> list[str]:
+    """Return what is looked for, in the index's syntax."""
     parts = [_quoted(word) for word in words.words]
     parts += [_quoted(" ".join(phrase)) for phrase in words.phrases]
-    parts += [f"{_quoted(prefix)} *" for prefix in words.prefixes]
-    return " OR ".join(parts)
+    return [*parts, *(f"{_quoted(prefix)} *" for prefix in words.prefixes)]
+
+
+def _match(words: Words, within: Within) -> str:
+    match = f"text : ({' OR '.join(_parts(words))})"
+    return match if within.with_hidden else f"({match}) NOT scope : {_HIDDEN}"
+
+
+def weighed(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
+    """Return BM25 of a row's text by weights that are known already: what FTS5 does, without its counting."""
+    length = match.column_size() * match.row_count / match.column_total_size()
+    slack = 0.3 + 0.9 * length
+    total = 0.0
+    for phrase, weight in enumerate(weights):
+        times = len(match.phrase_locations(phrase)[0])
+        if times:
+            total += weight * times * 2.2 / (times + slack)  # type: ignore[operator]
+    return total
 
 
 def _scope(within: Within) -> str:
@@ -360,6 +411,11 @@ def _ranges(within: Within) -> tuple[str, list[Any]]:
     }
     given = {test: value for test, value in tests.items() if value is not None}
     return " AND ".join(given), list(given.values())
+
+
+def _joined(within: Within) -> tuple[str, list[Any]]:
+    ranges, values = _ranges(within)
+    return (f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""), values
 
 
 def _sample(db: apsw.Connection, embedder: int) -> list[bytes]:

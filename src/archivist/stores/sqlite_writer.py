@@ -13,7 +13,7 @@ from archivist.records import Actor, Brief, Effect, Episode, Event, Following, L
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.ledger import GENESIS, seal
 from archivist.stores.rows import Mapping, kind_of, mapping
-from archivist.stores.sqlite_index import clear, index, put_vectors, unindex, use_embedder
+from archivist.stores.sqlite_index import clear, gather, index, put_vectors, unindex, use_embedder
 from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, SqliteReader, row_hash
 from archivist.stores.sqlite_search import VectorCache
 
@@ -141,6 +141,10 @@ class SqliteWriter(SqliteReader):
     def use_embedder(self, embedder: str) -> None:
         """Search with one embedder's vectors from now on, and drop all others'."""
         use_embedder(self._db, embedder)
+
+    def gather_index(self) -> bool:
+        """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
+        return gather(self._db)
 
     def _enter(self, verb: str, kind: str, record: str, after: object) -> None:
         row = self._db.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()

@@ -23,11 +23,12 @@ from archivist.errors import (
     NoBankError,
     NotABankError,
 )
-from archivist.records import Actor, ActorKind, Lesson
-from archivist.stores.answers import Within, Words
+from archivist.records import Actor, ActorKind, Event, EventKind, Lesson
+from archivist.stores.answers import Found, Within, Words
 from archivist.stores.rows import mapping
 from archivist.stores.sqlite import SqliteStore
 from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
+from archivist.stores.tokens import scope_token
 
 ACTOR = Actor(ActorKind.HUMAN)
 
@@ -252,3 +253,65 @@ def test_threads_of_one_process_can_share_a_bank(bank: Bank) -> None:
         thread.join()
     assert bank.status()["active_lessons"] == 80
     assert bank.verify().is_whole
+
+
+def _events(store: SqliteStore, run: str, count: int, **fields: Any) -> None:
+    events = [
+        Event(run=run, seq=seq, kind=EventKind.MESSAGE, text=f"{'cold ' * (seq % 5)}cache {seq}", **fields)
+        for seq in range(count)
+    ]
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.put_events(run, events, "capture")
+
+
+def test_a_small_scope_is_scored_as_fts5_would(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "memory.db", create=True)
+    _events(store, "few", 30, tool="rare")
+    _events(store, "many", 2000, tool="common")
+    rare = Within(((scope_token("tool", "rare"),),))
+    words = Words(("cold", "cache"), (("cold", "cache"),), ("cach",))
+    with store.reading() as reader:
+        all_of_them = {hit.place: hit.score for hit in reader.search(words, within=Within(), limit=9999)}
+        scoped = reader.search(words, within=rare, limit=9999)
+        common = reader.search(words, within=Within(((scope_token("tool", "common"),),)), limit=9999)
+    assert len(scoped) == 30
+    assert len(common) == 2000
+    assert {hit.place for hit in scoped}.isdisjoint(hit.place for hit in common)
+    for hit in (*scoped, *common):
+        assert hit.score == pytest.approx(all_of_them[hit.place], rel=1e-6)
+    store.close()
+
+
+def test_of_what_very_many_in_a_scope_say_the_latest_are_looked_at(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "memory.db", create=True)
+    _events(store, "few", 300, tool="rare")
+    _events(store, "many", 6500, tool="common")
+    with store.reading() as reader:
+        hits = reader.search(Words(("cache",)), within=Within(((scope_token("tool", "rare"),),)), limit=10)
+        places = sorted(hit.place for hit in reader.search(Words(("cache",)), within=Within(), limit=9999))
+    assert len(hits) == 10
+    assert {hit.place for hit in hits} <= set(places[200:300])
+    store.close()
+
+
+def test_the_pieces_of_the_text_index_are_gathered_and_nothing_is_lost(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "memory.db", create=True)
+    for run in range(40):
+        _events(store, f"r{run}", 20)
+
+    def pieces() -> int:
+        return len(_execute(tmp_path / "memory.db", "SELECT DISTINCT segid FROM search_idx"))
+
+    def found() -> list[Found]:
+        with store.reading() as reader:
+            return reader.search(Words(("cold",)), within=Within(), limit=9999)
+
+    before, scattered = found(), pieces()
+    while True:
+        with store.writing(ACTOR, WHEN) as writer:
+            if not writer.gather_index():
+                break
+    assert scattered > 4 >= pieces()
+    assert found() == before
+    assert len(before) == 640
+    store.close()

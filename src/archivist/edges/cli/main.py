@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ from archivist.errors import (
     NotFoundError,
     NothingToUndoError,
 )
+
+# After so many new objects the collector looks for cycles.
+_SELDOM = 100_000
 
 # What an error means to a script. Click itself uses 2 for a call whose words are off.
 EXIT_CODES: dict[type[ArchivistError], int] = {
@@ -110,6 +114,8 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit by the class of what went wrong."""
+    # To look for cycles while modules load, and once more on the way out, takes a tenth of a short command.
+    gc.set_threshold(_SELDOM)
     _use_utf8()
     try:
         result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
@@ -128,6 +134,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         # The reader has gone; point stdout elsewhere so that the interpreter's last flush is quiet too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    gc.freeze()
     sys.exit(result if isinstance(result, int) else 0)
 
 
