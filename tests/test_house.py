@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "archivist"
 ROOMS = {"stores", "capture", "reflect", "recall", "brief", "audit", "age", "tiers", "workspace"}
 FOUNDATION = {
-    "errors", "config", "settings", "settings_file", "clock", "ids", "jsonl", "messages", "opening", "places",
+    "access", "errors", "config", "settings", "settings_file", "clock", "ids", "jsonl", "messages", "opening",
+    "places", "tokens",
 }  # fmt: skip
 MAX_FILE_LINES = 750
 MAX_FUNCTION_LINES = 60

@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from archivist.access import DENIAL, Layer, Verb, may, reads, remedy, writes
 from archivist.brief.forms import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
+from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource, new_id
-from archivist.places import bank_file
+from archivist.places import FOLDER, bank_file
 from archivist.records import Actor, ActorKind, Lesson, LessonType
 from archivist.settings import load_effective
 
@@ -30,13 +32,22 @@ if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
     from archivist.brief.presets import BriefPreset
     from archivist.brief.selection import Told
+    from archivist.desks.artifacts import Artifacts
+    from archivist.desks.attempts import Attempts
     from archivist.desks.capturing import Captured, Known
+    from archivist.desks.core import Core
+    from archivist.desks.documents import Documents
     from archivist.desks.embedding import Progress
     from archivist.desks.forgetting import Pruned, Target
     from archivist.desks.health import Check
+    from archivist.desks.knowledge import Knowledge
+    from archivist.desks.proposals import Proposals
     from archivist.desks.recalling import Recalled
     from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
+    from archivist.desks.stream import Stream
+    from archivist.desks.working import WorkingMemory
+    from archivist.desks.workspace import WorkspaceDesk
     from archivist.messages import Bus
     from archivist.recall.embedders import Embedder
     from archivist.recall.query import Query
@@ -108,6 +119,12 @@ class Bank:
             bus=self.bus,
         )
 
+    @property
+    def root(self) -> Path:
+        """Return the project's folder; of a bank that lies in none, the folder of its file."""
+        folder = self.path.parent
+        return folder.parent if folder.name == FOLDER else folder
+
     def close(self) -> None:
         """Let go of the bank."""
         self._store.close()
@@ -134,8 +151,37 @@ class Bank:
     @contextmanager
     def transaction(self) -> Iterator[Writer]:
         """Make everything inside the block one change: all of it is kept, or none."""
-        with self._store.writing(self.actor, self.now()) as writer:
-            yield writer
+        is_outermost = not self._store.is_writing
+        try:
+            with self._store.writing(self.actor, self.now()) as writer:
+                yield writer
+        except AccessError as error:
+            # What was refused inside is taken back with the rest; that it was refused is not.
+            if is_outermost:
+                self._note_denial(error)
+            raise
+
+    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
+        """Refuse, and note in the ledger, what the actor may not do."""
+        if may(self.actor, layer, verb, owner=owner):
+            return
+        self.refuse(layer, verb, hint=remedy(layer, verb), what=owner or "")
+
+    def refuse(self, layer: Layer, verb: Verb, *, hint: str, what: str = "") -> NoReturn:
+        """Raise AccessError, and note in the ledger that the actor was refused."""
+        told = f"{layer.value} of {what!r}" if what else layer.value
+        error = AccessError(str(self.actor), verb.value, told, hint=hint)
+        if not self._store.is_writing:
+            self._note_denial(error)
+        raise error
+
+    def _note_denial(self, error: AccessError) -> None:
+        try:
+            with self._store.writing(self.actor, self.now()) as writer:
+                writer.enter_denial(error.verb, error.layer)
+        except BankError:
+            # A bank that cannot be written cannot keep it either; the refusal stands.
+            return
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -145,12 +191,21 @@ class Bank:
 
     # Lessons
 
-    def add(self, summary: str, *, type: LessonType | str = LessonType.PREFERENCE, **fields: Any) -> Lesson:  # noqa: A002
+    @writes(Layer.LESSONS)
+    def add(
+        self,
+        /,
+        summary: str,
+        *,
+        type: LessonType | str = LessonType.PREFERENCE,  # noqa: A002
+        **fields: Any,
+    ) -> Lesson:
         """Add a lesson by hand: active at once, and counted as said once."""
         from archivist.desks import lessons
 
         return lessons.add(self, summary, type, fields)
 
+    @reads(Layer.LESSONS)
     def get(self, name: str) -> Lesson:
         """Return a lesson by its short id or its global one."""
         from archivist.desks import lessons
@@ -158,68 +213,157 @@ class Bank:
         with self.reading() as reader:
             return lessons.find(reader, name)
 
+    @reads(Layer.LESSONS)
     def query(self, query: Query) -> list[Lesson]:
         """Return the lessons that a query asks for: the best text matches first, else the most frequent."""
         from archivist.desks import lessons
 
         return lessons.query(self, query)
 
+    @reads(Layer.LESSONS)
     def recall(self, query: Query) -> Recalled:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
         from archivist.desks import recalling
 
         return recalling.recall(self, query)
 
+    @reads(Layer.LESSONS)
     def views(self, chosen: Sequence[Lesson]) -> list[dict[str, object]]:
         """Return lessons as plain values, with what is counted for each."""
         from archivist.desks import lessons
 
         return lessons.views(self, chosen)
 
+    @reads(Layer.LESSONS)
     def stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
         """Return, by lesson id, what each that is stale names and is gone from the working tree."""
         from archivist.desks.liveness import stale
 
         return stale(self.path.parent, lessons)
 
-    def edit(self, name: str, **changes: Any) -> Lesson:
+    @writes(Layer.LESSONS)
+    def edit(self, /, name: str, **changes: Any) -> Lesson:
         """Change a lesson's words, scope or weight; its history keeps what it was."""
         from archivist.desks import lessons
 
         return lessons.edit(self, name, changes)
 
+    @writes(Layer.LESSONS)
     def forget(self, name: str) -> Lesson:
         """Move a lesson to the archive, whatever its frequency."""
         from archivist.desks import lessons
 
         return lessons.retire(self, name, "forget")
 
+    @writes(Layer.LESSONS)
     def archive(self, name: str, replacement: str = "") -> Lesson:
         """Retire a lesson; with a replacement it is superseded by that."""
         from archivist.desks import lessons
 
         return lessons.retire(self, name, "supersede" if replacement else "archive", replacement)
 
+    @writes(Layer.LESSONS)
     def record_usage(self, names: Sequence[str], *, run: str = "") -> Brief | None:
         """Record in one write that these lessons were used; reading alone never does."""
         from archivist.desks import lessons
 
         return lessons.record_usage(self, names, run)
 
+    # Layers and tiers
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Return the desk of facts."""
+        from archivist.desks.knowledge import Knowledge
+
+        return Knowledge(self)
+
+    @property
+    def attempts(self) -> Attempts:
+        """Return the desk of the episodic log."""
+        from archivist.desks.attempts import Attempts
+
+        return Attempts(self)
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Return the desk of what runs produced."""
+        from archivist.desks.artifacts import Artifacts
+
+        return Artifacts(self)
+
+    @property
+    def working(self) -> WorkingMemory:
+        """Return the desk of the acting agent's scratch."""
+        from archivist.desks.working import WorkingMemory
+
+        return WorkingMemory(self)
+
+    @property
+    def core(self) -> Core:
+        """Return the desk of what is always in context."""
+        from archivist.desks.core import Core
+
+        return Core(self)
+
+    @property
+    def proposals(self) -> Proposals:
+        """Return the desk of changes that need approval."""
+        from archivist.desks.proposals import Proposals
+
+        return Proposals(self)
+
+    @property
+    def stream(self) -> Stream:
+        """Return the desk of what agents logged."""
+        from archivist.desks.stream import Stream
+
+        return Stream(self)
+
+    @property
+    def documents(self) -> Documents:
+        """Return the desk of the archive."""
+        from archivist.desks.documents import Documents
+
+        return Documents(self)
+
+    @property
+    def workspace(self) -> WorkspaceDesk:
+        """Return the desk of the workspace's markdown."""
+        from archivist.desks.workspace import WorkspaceDesk
+
+        return WorkspaceDesk(self)
+
+    @reads(Layer.BANK)
+    def find(self, name: str) -> tuple[str, Any]:
+        """Return any record and its kind by its id, its short id or a fact's `category/key`."""
+        from archivist.desks import lookup
+
+        return lookup.find(self, name)
+
     # Ledger
 
+    @reads(Layer.BANK)
+    def denials(self, *, limit: int | None = None) -> list[Change]:
+        """Return what was refused to whom, oldest first."""
+        with self.reading() as reader:
+            return reader.changes(kind=DENIAL, limit=limit)
+
+    @reads(Layer.BANK)
     def history(self, name: str) -> list[Change]:
         """Return every change of a record, oldest first."""
         from archivist.desks import lessons
 
         return lessons.history(self, name)
 
+    @writes(Layer.BANK)
     def undo(self, name: str) -> Lesson | Episode | Brief | Verdict | None:
         """Take the last change of a record back; None when that was its making, so that it is gone."""
         from archivist.desks import lessons
 
         return lessons.undo(self, name)
 
+    @reads(Layer.BANK)
     def verify(self) -> Verification:
         """Check the whole ledger, and every record against it."""
         with self.reading() as reader:
@@ -227,16 +371,19 @@ class Bank:
 
     # Runs
 
+    @writes(Layer.RUNS)
     def record_episode(self, episode: Episode) -> Episode:
         """Record what a run was; a run that is known already is brought up to date."""
         return self.capture(episode, ())
 
+    @writes(Layer.RUNS)
     def capture(self, episode: Episode, events: Iterable[Event]) -> Episode:
         """Take a run in with its events. Taking the same run again changes nothing."""
         from archivist.desks import runs
 
         return runs.capture(self, episode, events)
 
+    @writes(Layer.RUNS)
     def capture_file(
         self, path: str | Path, *, format_name: str = "auto", known: Known | None = None
     ) -> Captured:
@@ -245,6 +392,7 @@ class Bank:
 
         return capturing.capture_file(self, Path(path), format_name=format_name, known=known)
 
+    @reads(Layer.RUNS)
     def episode(self, run: str) -> Episode:
         """Return a run's record."""
         from archivist.desks import runs
@@ -252,30 +400,35 @@ class Bank:
         with self.reading() as reader:
             return runs.find(reader, run)
 
+    @reads(Layer.RUNS)
     def episodes(self, *, project: str = "", task: str = "", limit: int | None = None) -> list[Episode]:
         """Return the runs, the latest first, of one project or task."""
         from archivist.desks import runs
 
         return runs.listed(self, project, task, limit)
 
+    @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
         """Return a run as an ATIF trajectory."""
         from archivist.desks import runs
 
         return runs.to_trajectory(self, run)
 
+    @writes(Layer.RUNS)
     def extract(self, run: str, *, domain: str = "") -> Extraction:
         """Learn from the review findings of a captured run."""
         from archivist.desks import runs
 
         return runs.extract(self, run, domain)
 
+    @writes(Layer.RUNS)
     def decay(self, run: str) -> Aged:
         """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once."""
         from archivist.desks import runs
 
         return runs.decay(self, run)
 
+    @writes(Layer.RUNS)
     def start_run(
         self,
         run: str,
@@ -306,6 +459,7 @@ class Bank:
                 beside=beside,
             )
 
+    @writes(Layer.RUNS)
     def finish_run(
         self,
         episode: Episode,
@@ -320,6 +474,7 @@ class Bank:
 
         return runs.finish(self, episode, events, status=status, domain=domain, beside=beside)
 
+    @writes(Layer.RUNS)
     def finish_log(
         self, path: str | Path, *, known: Known | None = None, beside: Bank | None = None
     ) -> list[FinishedLog]:
@@ -330,30 +485,35 @@ class Bank:
 
     # Reflection
 
+    @writes(Layer.RUNS)
     def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
         """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
         from archivist.desks import reflection
 
         return reflection.reflect(self, run, scenario)
 
+    @writes(Layer.RUNS)
     def maybe_reflect(self, trigger: Trigger) -> Outcome:
         """Reflect when the configuration asks for it; never raises into a run."""
         from archivist.desks import reflection
 
         return reflection.maybe_reflect(self, trigger)
 
+    @writes(Layer.RUNS)
     def reflect_waiting(self, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
         """Reflect on every run that waits, oldest first, as the iterator is drawn."""
         from archivist.desks import reflection
 
         return reflection.reflect_waiting(self, scenario=scenario)
 
+    @reads(Layer.RUNS)
     def recent_runs(self, days: int) -> list[str]:
         """Return the runs that ended within the last days, oldest first."""
         from archivist.desks import reflection
 
         return reflection.recent(self, days)
 
+    @reads(Layer.RUNS)
     def waiting(self) -> list[Waiting]:
         """Return the runs that wait for reflection."""
         with self.reading() as reader:
@@ -361,6 +521,7 @@ class Bank:
 
     # Brief and audit
 
+    @reads(Layer.LESSONS)
     def brief(
         self,
         *,
@@ -410,30 +571,35 @@ class Bank:
             told = briefing.tell(self, audience, run=run, rules=rules, form=form, beside=beside)
         return briefing.fenced(told) if is_fenced else told
 
+    @reads(Layer.LESSONS)
     def reasons(self, told: Told) -> list[str]:
         """Return why each lesson of a brief is told, and what is withheld or stale."""
         from archivist.desks import briefing
 
         return briefing.reasons(self, told)
 
+    @reads(Layer.LESSONS)
     def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "") -> Told:
         """Say what earlier runs did about an error's output: what worked, and in how many of them."""
         from archivist.desks import briefing
 
         return briefing.heal(self, error, tool=tool, command=command, repo=repo)
 
+    @writes(Layer.RUNS)
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told by what its reviewers found."""
         from archivist.desks import runs
 
         return runs.audit(self, run, beside)
 
+    @reads(Layer.RUNS)
     def audit_report(self) -> Report:
         """Sum up how the briefed lessons did."""
         from archivist.desks import runs
 
         return runs.audit_report(self)
 
+    @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:
         """Return what earlier runs had fixed and this one's reviewers found again."""
         from archivist.desks import runs
@@ -484,6 +650,7 @@ class Bank:
 
     # Files
 
+    @reads(Layer.BANK)
     def export(self, folder: Path, *, shape: Shape | None = None) -> dict[str, int]:
         """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
         from archivist.desks import files
@@ -491,12 +658,14 @@ class Bank:
 
         return files.export(self, folder, shape or Shape.CROSS_RUN)
 
+    @writes(Layer.BANK)
     def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> Taken:
         """Take exported files in: new records are added, known ones merged, bad lines left out."""
         from archivist.desks import files
 
         return files.take(self, paths, is_strict=is_strict)
 
+    @writes(Layer.BANK)
     def share(self, folder: Path) -> Shared:
         """Bring the bank and a folder kept in git together: take what others wrote, write what is ours."""
         from archivist.desks import files
@@ -505,59 +674,56 @@ class Bank:
 
     # Forgetting
 
+    @reads(Layer.BANK)
     def erasable(self, names: Sequence[str] = (), *, matching: str = "") -> list[Target]:
         """Return what erasing would touch: records by their ids, or all that hold a text."""
         from archivist.desks import forgetting
 
         return forgetting.erasable(self, self._store, names, matching)
 
+    @writes(Layer.BANK)
     def erase(self, names: Sequence[str] = (), *, matching: str = "") -> Receipt:
         """Erase records, or a text everywhere, down to the raw bytes; the receipt says what was checked."""
         from archivist.desks import forgetting
 
         return forgetting.erase(self, self._store, names, matching)
 
+    @writes(Layer.BANK)
     def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> Pruned:
         """Let runs go that are older than so many days, except what lessons cite and what waits."""
         from archivist.desks import forgetting
 
         return forgetting.prune(self, self._store, days, is_dry_run=is_dry_run)
 
+    @reads(Layer.BANK)
     def sizes(self) -> Sizes:
         """Return how large the bank is, and what makes it so."""
         return self._store.sizes()
 
     # The bank itself
 
+    @reads(Layer.BANK)
     def status(self) -> dict[str, int]:
         """Return how much of everything there is."""
-        from archivist.records import Brief, Episode, Event, Status, Verdict
-        from archivist.stores.filters import equals
+        from archivist.desks import health
 
-        with self.reading() as reader:
-            lessons = {f"{word}_lessons": reader.count(Lesson, equals("status", word)) for word in Status}
-            return {
-                **lessons,
-                "runs": reader.count(Episode),
-                "runs_counted": reader.run_count(),
-                "runs_waiting": len(reader.waiting()),
-                "events": reader.count(Event),
-                "briefs": reader.count(Brief),
-                "verdicts": reader.count(Verdict),
-            }
+        return health.held(self)
 
+    @reads(Layer.BANK)
     def health(self) -> list[Check]:
         """Return what is well with the bank and what is not."""
         from archivist.desks import health
 
         return health.checks(self)
 
+    @reads(Layer.LESSONS)
     def lesson_names(self) -> dict[str, tuple[str, str]]:
         """Return the short id and the words of every lesson by its global id."""
         with self.reading() as reader:
             rows = reader.select_fields(Lesson, ("id", "number", "summary"))
             return {row[0]: (f"m-{row[1]:03d}", row[2]) for row in rows}
 
+    @writes(Layer.BANK)
     def reindex(self) -> None:
         """Build everything derived again from the records."""
         self._store.reindex()

@@ -1,6 +1,6 @@
 """The constants that a user may change, each with its documented default.
 
-Named tuples: eight dataclasses take eight milliseconds to make, for which every cold start would wait.
+Named tuples: a dataclass takes a millisecond to make, for which every cold start would wait.
 """
 
 from __future__ import annotations
@@ -84,6 +84,63 @@ class Retention(NamedTuple):
     warn_at_mb: int = 200
 
 
+class WorkingRules(NamedTuple):
+    """How long an agent's working memory outlives its last change."""
+
+    expires_days: int = 7
+
+
+class CoreRules(NamedTuple):
+    """How many tokens each block of core memory may take, and all of them together."""
+
+    budget_tokens: int = 10_000
+    playbook_tokens: int = 2_000
+    rules_tokens: int = 1_500
+    status_tokens: int = 1_000
+    threads_tokens: int = 1_500
+    role_state_tokens: int = 500
+    lessons_tokens: int = 1_000
+    recently_shipped: int = 5
+
+
+class StreamRules(NamedTuple):
+    """How many cycles of the stream are hot, and when it is reflected on."""
+
+    hot_cycles: int = 100
+    reflect_at_importance: int = 100
+    reflect_at_cycles: int = 10
+    gather_importance: int = 5
+
+
+class ProposalRules(NamedTuple):
+    """Who may accept a proposal, how long one stands, and when failures propose a rule by themselves.
+
+    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out fits any.
+    """
+
+    approvers: str = "human"
+    expires_days: int = 30
+    rule_at_runs: int = 5
+
+
+class WorkspaceRules(NamedTuple):
+    """Where a workspace keeps its memory, and how much of it may be hot.
+
+    Paths are relative to the workspace's root; `roots` names other roots, separated by commas.
+    """
+
+    roots: str = ""
+    resources: str = "resources/workspaces"
+    learnings: str = "user/memory/workspaces"
+    hot: str = "agent/rules/common"
+    transcripts: str = "agent-transcripts"
+    plans: str = "_plans"
+    overview: str = "OVERVIEW.md"
+    hot_lines: int = 300
+    hot_tokens: int = 3_000
+    max_entries: int = 50
+
+
 class StoreRules(NamedTuple):
     """How patient the store is."""
 
@@ -99,4 +156,9 @@ class Config(NamedTuple):
     reflect: Reflect = Reflect()
     recall: RecallRules = RecallRules()
     retention: Retention = Retention()
+    working: WorkingRules = WorkingRules()
+    core: CoreRules = CoreRules()
+    stream: StreamRules = StreamRules()
+    proposals: ProposalRules = ProposalRules()
+    workspace: WorkspaceRules = WorkspaceRules()
     store: StoreRules = StoreRules()

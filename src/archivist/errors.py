@@ -7,6 +7,7 @@ ArchivistError
 ├── NotFoundError         not_found        no record by that name
 ├── NothingToUndoError    nothing_to_undo  the record has no earlier state
 ├── EmbedderError         embedder         the embedder gave no usable vectors
+├── AccessError           access_denied    the actor may not do that to this layer
 └── BankError             bank             the bank itself
     ├── NoBankError       no_bank          there is none at that place
     ├── NotABankError     not_a_bank       the file is something else
@@ -50,13 +51,26 @@ class ConfigError(InputError):
     code = "bad_config"
 
 
+# Which command lists the records of a kind, where it is not the kind's own plural.
+_LISTS = {
+    "lesson": "lessons list --all",
+    "run": "episodes list",
+    "fact": "knowledge list",
+    "conflict": "knowledge conflicts --all",
+    "entry": "stream list",
+    "document": "archive list",
+    "folder": "archive list",
+    "record": "recall QUERY",
+}
+
+
 class NotFoundError(ArchivistError):
     """No record answers to the name that was given."""
 
     code = "not_found"
 
     def __init__(self, kind: str, name: str) -> None:
-        command = "episodes list" if kind == "run" else f"{kind}s list --all"
+        command = _LISTS.get(kind, f"{kind}s list")
         super().__init__(f"no {kind} {name!r}", hint=f"archivist {command} shows what there is")
 
 
@@ -75,6 +89,18 @@ class EmbedderError(ArchivistError):
     """The embedder did not answer, or answered with something that is no vector."""
 
     code = "embedder"
+
+
+class AccessError(ArchivistError):
+    """An actor may not do this to that layer of the bank."""
+
+    code = "access_denied"
+
+    def __init__(self, actor: str, verb: str, layer: str, *, hint: str) -> None:
+        super().__init__(f"{actor} may not {verb} {layer}", hint=hint)
+        self.actor = actor
+        self.verb = verb
+        self.layer = layer
 
 
 class BankError(ArchivistError):

@@ -18,10 +18,10 @@ from math import erf, sqrt
 from archivist.brief.selection import Chosen, says_remedy
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status, Tally
+from archivist.tokens import CHARACTERS_PER_TOKEN
 
 HALF_LIFE_RUNS = 20
 REMEDY_BONUS = 0.25
-CHARACTERS_PER_TOKEN = 4
 # Below this chance a lesson is not worth its tokens: one sighting, seventy runs ago.
 LEAST_CHANCE = 0.09
 # What a line has besides the lesson's own words: its number and its marks.

@@ -142,7 +142,9 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
             lessons = _about_failure(reader, key)
             notes = [
                 episode.extra.get(NOTES)
-                for episode in reader.select(Episode, order=("-finished",), limit=_LATEST_RUNS)
+                for episode in reader.select(
+                    Episode, equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+                )
             ]
         digests = [note for note in notes if isinstance(note, dict)]
         found = recovery(key, failure.subject, digests, lessons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -34,7 +35,13 @@ def _writing(folder: Path) -> Iterator[None]:
 def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:
     """Write the bank as JSON lines; return how many lines each file has."""
     with bank.reading() as reader:
-        lines = files.export_lines(reader, shape)
+        every = files.export_lines(reader, shape)
+    # Of the layers and tiers only those that hold something, or held it at the last export.
+    lines = {
+        name: values
+        for name, values in every.items()
+        if values or name in files.ALWAYS or (folder / name).exists()
+    }
     with _writing(folder):
         written = {name: write_lines(folder / name, values) for name, values in lines.items()}
     remember_written(bank, [folder / name for name in lines])
@@ -50,7 +57,14 @@ def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
             hint="without --strict the good lines are taken",
         )
     with bank.transaction() as writer:
-        return files.take(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
+        taken = files.take(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
+        stream = bank.stream.take(parcel.stream)
+    entries = {"created": stream.added, "changed": stream.changed, "unchanged": stream.unchanged}
+    for name, number in entries.items():
+        counted = getattr(taken, name)
+        if number and isinstance(counted, Counter):
+            counted["stream entries"] += number
+    return taken
 
 
 def share_with(bank: Bank, folder: Path) -> share.Shared:

@@ -30,22 +30,22 @@ from archivist.age.receipt import (
 from archivist.age.retention import Going, Kept, Needed, Run, decide, growth_warnings, needed
 from archivist.clock import from_text
 from archivist.desks.files import written_files
+from archivist.desks.proposals import guard_erasure
 from archivist.desks.runs import NOTES
 from archivist.desks.written import clean_files
 from archivist.errors import InputError, NotFoundError
-from archivist.records import Brief, Episode, Event, Lesson, Status, Verdict
+from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
 from archivist.records.lesson import SHORT_ID
 from archivist.stores.answers import batched
 from archivist.stores.filters import equals, one_of
-from archivist.stores.rows import kind_of
+from archivist.stores.rows import kind_of, kinds, record_of, records
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.stores.protocol import Eraser, Reader, Store
 
 _VERB = "erase"
-_RECORDS: tuple[type[Any], ...] = (Lesson, Episode, Event, Brief, Verdict)
-_NAMES = {"lesson": "lessons", "episode": "runs", "event": "events", "brief": "briefs", "verdict": "verdicts"}
+_NAMES = {"episode": "runs", "entry": "stream entries", "working": "working memories"}
 _PAYLOADS, _INDEX, _VECTORS = "ledger payloads", "text index", "vectors"
 # Set while rows are deleted whose bytes the file may still hold.
 _DUE = "scrub_due"
@@ -102,7 +102,7 @@ def erasable(bank: Bank, store: Store, names: Sequence[str], matching: str) -> l
         what = sought(matching)
         found = eraser.mentioning(what)
         return [
-            _target(eraser.get(record, name), what) for record in _RECORDS for name in found[kind_of(record)]
+            _target(eraser.get(record, name), what) for record in records() for name in found[kind_of(record)]
         ]
 
 
@@ -113,6 +113,7 @@ def erase(bank: Bank, store: Store, names: Sequence[str], matching: str) -> Rece
     and log; then every place is looked at again, and the receipt is entered in the ledger.
     """
     _check_asked(names, matching)
+    guard_erasure(bank, names, matching)
     now = bank.now()
     done, notes, asked = _Done(), [_LOGS_NOTE], tuple(names)
     salt = secrets.token_hex(16) if matching else ""
@@ -208,7 +209,7 @@ def _resolved(eraser: Eraser, names: Sequence[str]) -> list[Target]:
         record: Any = (
             next(iter(eraser.select(Lesson, equals("number", int(short[1])))), None) if short else None
         )
-        for kind in _RECORDS:
+        for kind in records():
             record = record or eraser.get(kind, name)
         if record is not None:
             found[kind_of(type(record)), record.id] = _target(record, None)
@@ -226,11 +227,19 @@ def _target(record: Any, what: Sought | None) -> Target:
             name, words = after.id, after.summary or after.task
         case Event():
             name, words = after.id, after.text or after.output
+        case Working():
+            name, words = after.id, "private to its agent"
         case _:
-            name, words = after.id, ""
+            name, words = after.id, _words_of(after)
     words = " ".join(words.split())
     words = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
     return Target(kind_of(type(record)), record.id, name, words, what is None or after.id != record.id)
+
+
+def _words_of(record: Any) -> str:
+    """Return what a record of any other kind says first."""
+    fields = ("value", "description", "action", "text", "after", "plan")
+    return next((text for name in fields if (text := getattr(record, name, ""))), "")
 
 
 def _erase_text(eraser: Eraser, what: Sought, done: _Done, bank: Bank) -> None:
@@ -243,11 +252,11 @@ def _erase_text(eraser: Eraser, what: Sought, done: _Done, bank: Bank) -> None:
         done.removed["events"] += eraser.remove_events(run, _VERB)
     for run, events in _by_run(eraser, found["event"]).items():
         done.removed["events"] += _redact_events(eraser, run, events, what)
-    for record in (Lesson, Episode, Brief, Verdict):
+    for record in kinds().values():
         for name in found[kind_of(record)]:
             before: Any = eraser.get(record, name)
             after = redacted(before, what)
-            done.removed[_NAMES[kind_of(record)]] += 1
+            done.removed[_called(kind_of(record))] += 1
             if after.id != before.id:
                 eraser.remove(record, name, _VERB)
             elif isinstance(after, Lesson):
@@ -293,7 +302,7 @@ def _erase_signatures(eraser: Eraser, traces: Sought | None, done: _Done) -> Non
         kind = kind_of(type(record))
         entries = saying.intersection(eraser.payloads_of(kind, record.id))
         done.removed[_PAYLOADS] += eraser.erase_payloads(sorted(entries))
-        done.removed[f"signatures of {_NAMES[kind]}"] += eraser.put(record, _VERB)
+        done.removed[f"signatures of {_called(kind)}"] += eraser.put(record, _VERB)
 
 
 def _by_run(eraser: Eraser, ids: Sequence[str]) -> dict[str, list[Event]]:
@@ -334,7 +343,7 @@ def _erase_records(eraser: Eraser, targets: Sequence[Target], done: _Done, bank:
             for (verdict,) in eraser.select_fields(Verdict, ("id",), equals("lesson", target.id)):
                 _remove(eraser, Verdict, verdict, done)
             eraser.forget_tally(target.id)
-        _remove(eraser, next(each for each in _RECORDS if kind_of(each) == target.kind), target.id, done)
+        _remove(eraser, record_of(target.kind), target.id, done)
     _uncite(eraser, done.gone, bank)
     done.removed += Counter()
     done.vectors_left = eraser.vector_count(places)
@@ -343,7 +352,11 @@ def _erase_records(eraser: Eraser, targets: Sequence[Target], done: _Done, bank:
 def _remove(eraser: Eraser, record: type[Any], name: str, done: _Done) -> None:
     kind = kind_of(record)
     done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_of(kind, name))
-    done.removed[_NAMES[kind]] += eraser.remove(record, name, _VERB)
+    done.removed[_called(kind)] += eraser.remove(record, name, _VERB)
+
+
+def _called(kind: str) -> str:
+    return _NAMES.get(kind, f"{kind}s")
 
 
 def _uncite(eraser: Eraser, gone: set[str], bank: Bank) -> None:
@@ -411,16 +424,18 @@ def _checked(
 
 def _row_places(eraser: Eraser, what: Sought, done: _Done, *, is_text: bool) -> Iterable[Place]:
     if is_text:
-        left = {_NAMES[kind]: len(ids) for kind, ids in eraser.mentioning(what).items()}
+        left = {_called(kind): len(ids) for kind, ids in eraser.mentioning(what).items()}
         left |= eraser.mentioned_beside(what)
         left[_PAYLOADS] = left.pop("ledger_payloads", 0)
     else:
         left = {
-            _NAMES[kind_of(each)]: sum(eraser.get(each, name) is not None for name in done.gone)
-            for each in _RECORDS
+            _called(kind_of(each)): sum(eraser.get(each, name) is not None for name in done.gone)
+            for each in records()
         }
     own = {_VECTORS, _INDEX}
-    for name in dict.fromkeys([*_NAMES.values(), _PAYLOADS, *done.removed, *left]):
+    for name in dict.fromkeys(
+        [*(_called(kind_of(each)) for each in records()), _PAYLOADS, *done.removed, *left]
+    ):
         if name in own or not (done.removed[name] or left.get(name, 0)):
             continue
         note = "its entries name it and are sealed: they stay" if name == "ledger" else ""

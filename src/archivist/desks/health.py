@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from archivist.access import DENIAL
 from archivist.desks.recalling import FRESH
 from archivist.errors import ArchivistError
 from archivist.recall.query import Query
@@ -94,3 +95,45 @@ def _advice(bank: Bank) -> Check:
     live = {lesson.short_id for lesson in bank.query(Query(limit=None))}
     told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
     return Check("audit", not told, "; ".join(told) or "no lesson needs other words")
+
+
+def held(bank: Bank) -> dict[str, int]:
+    """Return how much of everything a bank holds."""
+    from archivist.records import (
+        Artifact,
+        Brief,
+        Conflict,
+        ConflictStatus,
+        Document,
+        Entry,
+        Episode,
+        Event,
+        Fact,
+        Lesson,
+        Proposal,
+        ProposalStatus,
+        Status,
+        Verdict,
+    )
+    from archivist.stores.filters import equals
+
+    with bank.reading() as reader:
+        lessons = {f"{word}_lessons": reader.count(Lesson, equals("status", word)) for word in Status}
+        attempts = reader.count(Episode) - reader.count(Episode, equals("action", None))
+        return {
+            **lessons,
+            "runs": reader.count(Episode) - attempts,
+            "runs_counted": reader.run_count(),
+            "runs_waiting": len(reader.waiting()),
+            "events": reader.count(Event),
+            "briefs": reader.count(Brief),
+            "verdicts": reader.count(Verdict),
+            "facts": reader.count(Fact),
+            "open_conflicts": reader.count(Conflict, equals("status", ConflictStatus.OPEN)),
+            "attempts": attempts,
+            "artifacts": reader.count(Artifact),
+            "stream_entries": reader.count(Entry),
+            "archived_pieces": reader.count(Document),
+            "open_proposals": reader.count(Proposal, equals("status", ProposalStatus.OPEN)),
+            "denials": len(reader.changes(kind=DENIAL)),
+        }

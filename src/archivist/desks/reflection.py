@@ -77,6 +77,8 @@ class FinishedLog:
 
 def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None) -> list[FinishedLog]:
     """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
+    from archivist.desks.proposals import propose_rules_quietly
+
     captured = capture_file(bank, path, known=known)
     done = []
     for episode in captured.episodes:
@@ -85,6 +87,7 @@ def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None)
         aged = run_desk.Aged(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
         verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
         done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts))
+    propose_rules_quietly(bank)
     return done
 
 
@@ -218,7 +221,9 @@ def recent(bank: Bank, days: int) -> list[str]:
     """Return the runs that ended within the last days, oldest first."""
     since = bank.now() - timedelta(days=days)
     with bank.reading() as reader:
-        episodes = reader.select(Episode, at_least("finished", to_text(since)), order=("finished", "id"))
+        # Attempts are logged without anything to reflect on.
+        ended = (at_least("finished", to_text(since)), equals("action", None))
+        episodes = reader.select(Episode, *ended, order=("finished", "id"))
     return [episode.id for episode in episodes]
 
 
@@ -310,9 +315,8 @@ def _events(reader: Reader, run: str) -> list[Event]:
 
 def _related(reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]) -> tuple[Episode, ...]:
     """Return the runs that were reflected on before, the latest ones, this one left out."""
-    rows = reader.select_fields(
-        Episode, ("id",), differs("id", episode.id), order=("-finished", "-id"), limit=limit
-    )
+    others = (differs("id", episode.id), equals("action", None))
+    rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
     found = []
     for (run,) in reversed(rows):
         if run not in memo:

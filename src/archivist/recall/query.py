@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
-from archivist.records import Category, LessonType, Scope, Status
+from archivist.records import Category, Scope, Status
 from archivist.stores.answers import Within
 from archivist.stores.tokens import scope_token
 
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from archivist.recall.merits import Preset
 
 LIVE = (Status.ACTIVE, Status.CANDIDATE)
-KINDS = ("lesson", "episode", "event")
-_SCOPED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run")
+KINDS = ("lesson", "episode", "event", "fact", "artifact", "entry", "document")
+_SCOPED = (
+    "scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run",
+    "agent", "action", "tier", "source",
+)  # fmt: skip
 
 
 class Query(NamedTuple):
@@ -30,7 +33,7 @@ class Query(NamedTuple):
     kinds: tuple[str, ...] = ()
     scope: Scope | None = None
     category: Category | None = None
-    type: LessonType | None = None
+    type: str = ""
     repo: str = ""
     task: str = ""
     provider: str = ""
@@ -38,6 +41,11 @@ class Query(NamedTuple):
     role: str = ""
     domain: str = ""
     run: str = ""
+    agent: str = ""
+    action: str = ""
+    tier: str = ""
+    source: str = ""
+    issue: int | None = None
     tags: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     since: datetime | None = None
@@ -59,6 +67,8 @@ def within(query: Query) -> Within:
         raise InputError(f"importance: {query.min_importance:g} is not between 0 and 1")
     groups = [_any("kind", query.kinds), _any("status", query.statuses), _any("tag", query.tags)]
     groups += [(scope_token(field, str(value)),) for field in _SCOPED if (value := getattr(query, field))]
+    if query.issue is not None:
+        groups.append((scope_token("issue", str(query.issue)),))
     return Within(
         groups=tuple(group for group in groups if group),
         since=query.since,

@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.recall.order import Said
 
 if TYPE_CHECKING:
-    from archivist.records import Episode, Event, Lesson
+    from archivist.records import Document, Entry, Episode, Event, Lesson
 
 _SHOWN = 400
 _SPEECH = ("message", "log", "verdict", "fix")
 
 
 class _Way(NamedTuple):
-    """How a kind of record is told: its name, its text, and where its words can amend others."""
+    """How a kind of record is told: its name, its text, and where its words can amend others.
+
+    Some are told with more than they say: that two entries are of one role makes them no more alike.
+    """
 
     name: Callable[[Any], str]
     text: Callable[[Any], str]
     place: Callable[[Any], str]
+    words: Callable[[Any], str] | None = None
+
+    def said(self, record: object) -> str:
+        """Return what a record itself says."""
+        return (self.words or self.text)(record)
 
 
 def name_of(kind: str, record: object) -> str:
@@ -34,7 +42,7 @@ def text_of(kind: str, record: object) -> str:
 
 def said_by(kind: str, record: object) -> Said:
     """Return what a record says and where."""
-    return Said(_WAYS[kind].text(record), _WAYS[kind].place(record))
+    return Said(_WAYS[kind].said(record), _WAYS[kind].place(record))
 
 
 def _lesson(lesson: Lesson) -> str:
@@ -44,6 +52,8 @@ def _lesson(lesson: Lesson) -> str:
 
 
 def _episode(episode: Episode) -> str:
+    if episode.action:
+        return _short(f"{episode.action.value}: {episode.task}: {episode.approach}. {episode.outcome}")
     return _short(f"{episode.status.value}: {episode.summary or episode.task}")
 
 
@@ -63,8 +73,41 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
+def _entry(entry: Entry) -> str:
+    who = f"cycle {entry.cycle} {entry.role}".strip()
+    return _short(f"{who}: {_logged(entry)}")
+
+
+def _logged(entry: Entry) -> str:
+    return f"{entry.action}. {entry.content}" if entry.content else entry.action
+
+
+def _document(document: Document) -> str:
+    # A piece begins with its own heading.
+    words = (
+        document.text
+        if document.text.lstrip("# ").startswith(document.heading)
+        else (f"{document.heading}: {document.text}")
+    )
+    return _short(words)
+
+
 _WAYS = {
     "lesson": _Way(lambda lesson: lesson.short_id, _lesson, lambda lesson: lesson.repo),
     "episode": _Way(lambda episode: episode.id, _episode, lambda episode: episode.id),
     "event": _Way(lambda event: event.id, _event, _place_of_event),
+    "fact": _Way(
+        lambda fact: f"{fact.category}/{fact.key}",
+        lambda fact: _short(f"{fact.category} {fact.key}: {fact.value}"),
+        lambda fact: fact.project,
+    ),
+    "artifact": _Way(
+        lambda artifact: artifact.path,
+        lambda artifact: _short(f"{artifact.path} ({artifact.type.value}) {artifact.description}"),
+        lambda artifact: artifact.id,
+    ),
+    "entry": _Way(lambda entry: f"cycle {entry.cycle}", _entry, lambda _entry: "stream", _logged),
+    "document": _Way(
+        lambda document: f"{document.source}#{document.position}", _document, lambda document: document.id
+    ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
-from archivist.records.words import EpisodeKind, EpisodeStatus, EventKind, Severity
+from archivist.records.words import Action, EpisodeKind, EpisodeStatus, EventKind, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,8 @@ class Usage:
 class Episode:
     """One run or subtask. Its id is the run's id.
 
-    `number` counts the runs that have aged the bank; None until this one has.
+    `number` counts the runs that have aged the bank; None until this one has. An attempt at a task, as
+    orchestrators log them, has an action, the approach that was tried, and what came of it.
     """
 
     id: str
@@ -46,6 +47,9 @@ class Episode:
     trajectories: tuple[str, ...] = ()
     usage: Usage | None = None
     number: int | None = None
+    action: Action | None = None
+    approach: str = ""
+    outcome: str = ""
     extra: dict[str, object] = field(default_factory=dict)
 
 

@@ -15,8 +15,20 @@ from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
 from archivist.jsonl import Line, Problem, read_lines
-from archivist.records import Brief, Effect, Episode, EpisodeKind, Lesson, Status, Tally, Verdict
+from archivist.records import (
+    Brief,
+    Effect,
+    Entry,
+    Episode,
+    EpisodeKind,
+    Lesson,
+    Proposal,
+    Status,
+    Tally,
+    Verdict,
+)
 from archivist.records.episode import updated
+from archivist.records.lines import SHAPES, Kept, from_line, latest, shape_of, to_line
 from archivist.records.plain import from_plain
 from archivist.records.shapes import (
     Imported,
@@ -30,13 +42,18 @@ from archivist.records.shapes import (
     to_episode_line,
     to_reflective,
 )
+from archivist.records.stream_lines import from_stream_line, to_stream_line
 from archivist.stores.filters import equals
 from archivist.stores.protocol import Reader, Writer
+from archivist.stores.rows import kind_of
 
 LESSONS = "lessons.jsonl"
 ARCHIVE = "lessons-archive.jsonl"
 EPISODES = "episodes.jsonl"
 AUDIT = "audit.jsonl"
+STREAM = "stream.jsonl"
+ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
+_STREAM_SIGNS = frozenset(("cycle", "action", "timestamp"))
 _ARCHIVE_NAMES = ("lessons-archive.jsonl", "archive.jsonl")
 _EFFECTIVENESS = "effectiveness_check"
 
@@ -55,6 +72,8 @@ class Parcel:
     lessons: list[tuple[Line, bool]] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
     audit: list[Line] = field(default_factory=list)
+    stream: list[Entry] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -90,6 +109,11 @@ def export_lines(reader: Reader, shape: Shape) -> dict[str, list[dict[str, objec
             *(brief_line(brief, short) for brief in reader.select(Brief, order=("time", "id"))),
             *(verdict_line(verdict, short) for verdict in reader.select(Verdict, order=("time", "id"))),
         ],
+        STREAM: [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))],
+        **{
+            shape.file: [to_line(each) for each in reader.select(shape.record, order=("id",))]
+            for shape in SHAPES
+        },
     }
 
 
@@ -161,6 +185,8 @@ def take(writer: Writer, parcel: Parcel, *, promote_at_runs: int) -> Taken:
             ids[f"m-{imported.number:03d}"] = lesson.id
             if imported.number != lesson.number:
                 renumbered[f"m-{imported.number:03d}"] = lesson.short_id
+    for kept in parcel.kept:
+        _take_kept(writer, kept, count)
     for line in parcel.audit:
         try:
             record = (
@@ -172,6 +198,17 @@ def take(writer: Writer, parcel: Parcel, *, promote_at_runs: int) -> Taken:
         is_known = writer.get(type(record), record.id) is not None
         count("briefs" if isinstance(record, Brief) else "verdicts", is_known, writer.put(record, "import"))
     return Taken(counts["created"], counts["changed"], counts["unchanged"], renumbered, tuple(problems))
+
+
+def _take_kept(writer: Writer, kept: Kept, count: Callable[[str, bool, bool], None]) -> None:
+    """Take a record of a layer or tier in: of two versions the later one stays."""
+    before = writer.get(type(kept), kept.id)
+    if isinstance(kept, Proposal) and before is None:
+        taken = writer.select_fields(Proposal, ("id",), equals("number", kept.number))
+        last = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
+        kept = replace(kept, number=last[0][0] + 1) if taken else kept
+    after = kept if before is None else latest(before, kept)
+    count(f"{kind_of(type(kept))}s", before is not None, writer.put(after, "import"))
 
 
 def read_lesson(
@@ -207,7 +244,12 @@ def place(writer: Writer, imported: Imported, before: Lesson | None, *, promote_
 
 def _sort(parcel: Parcel, line: Line, is_archive: bool) -> None:
     value = line.value
-    if "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
+    shape = shape_of(value)
+    if shape is not None:
+        parcel.kept.append(from_line(shape, value))
+    elif value.keys() >= _STREAM_SIGNS:
+        parcel.stream.append(from_stream_line(value))
+    elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
         parcel.audit.append(line)
     elif value.get("kind") in list(EpisodeKind) or "sessionId" in value:
         parcel.episodes.append(from_episode_line(value))
@@ -216,7 +258,7 @@ def _sort(parcel: Parcel, line: Line, is_archive: bool) -> None:
         read_lesson(value, lambda _name: None, is_archive=is_archive)
         parcel.lessons.append((line, is_archive))
     else:
-        raise RecordError("neither a lesson, an episode nor an audit record")
+        raise RecordError("no record that we know: neither a lesson, a run, an audit record nor a layer's")
 
 
 def _brief(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief:

@@ -115,8 +115,10 @@ class Reader(Protocol):
         """Return how many documents have no vector of this embedder."""
         ...
 
-    def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
-        """Return ledger entries in order, of one record or of all."""
+    def changes(
+        self, *, record_id: str = "", kind: str = "", after: int = 0, limit: int | None = None
+    ) -> list[Change]:
+        """Return ledger entries in order, of one record, of one kind or of all."""
         ...
 
     def verify(self) -> Verification:
@@ -191,6 +193,10 @@ class Writer(Reader, Protocol):
 
     def use_embedder(self, embedder: str) -> None:
         """Search with one embedder's vectors from now on, and drop all others'."""
+        ...
+
+    def enter_denial(self, verb: str, layer: str) -> None:
+        """Enter in the ledger that the actor was refused to do something to a layer."""
         ...
 
     def gather_index(self) -> bool:
@@ -272,6 +278,11 @@ class Eraser(Writer, Protocol):
 
 class Store(Protocol):
     """A bank's place. Opened once, used from one process, safe beside others."""
+
+    @property
+    def is_writing(self) -> bool:
+        """Say whether this store is within a transaction of its own."""
+        ...
 
     def reading(self) -> AbstractContextManager[Reader]:
         """Open a view that does not change while it is read."""

@@ -15,35 +15,50 @@ from archivist.records.plain import canonical, decoder, to_plain, types_of
 
 R = TypeVar("R")
 
-# The kinds that a store keeps; the name is the table's, and the ledger's word for the kind is its singular.
+# The records that a store keeps: the ledger's word for the kind, and the table.
 TABLES = {
-    "Lesson": "lessons",
-    "Episode": "episodes",
-    "Event": "events",
-    "Brief": "briefs",
-    "Verdict": "verdicts",
+    "Lesson": ("lesson", "lessons"),
+    "Episode": ("episode", "episodes"),
+    "Event": ("event", "events"),
+    "Brief": ("brief", "briefs"),
+    "Verdict": ("verdict", "verdicts"),
+    "Fact": ("fact", "facts"),
+    "Conflict": ("conflict", "conflicts"),
+    "Artifact": ("artifact", "artifacts"),
+    "Block": ("block", "blocks"),
+    "Entry": ("entry", "entries"),
+    # The table `documents` is the index of all kinds.
+    "Document": ("document", "archive"),
+    "Folder": ("folder", "folders"),
+    "Proposal": ("proposal", "proposals"),
+    "Working": ("working", "working"),
 }
+
+
+def records() -> tuple[type[Any], ...]:
+    """Return every record that a store keeps."""
+    from archivist import records as module
+
+    return tuple(getattr(module, name) for name in TABLES)
 
 
 def kinds() -> dict[str, type[Any]]:
     """Return the records that have ledger entries of their own, by the ledger's word for them."""
-    from archivist.records import Brief, Episode, Lesson, Verdict
-
-    return {kind_of(record): record for record in (Lesson, Episode, Brief, Verdict)}
+    return {kind_of(record): record for record in records() if record.__name__ != "Event"}
 
 
 def record_of(kind: str) -> type[Any]:
     """Return the record that a word for a kind means."""
-    from archivist import records
+    from archivist import records as module
 
-    name = next(name for name, table in TABLES.items() if table.removesuffix("s") == kind)
-    found: type[Any] = getattr(records, name)
+    name = next(name for name, (word, _) in TABLES.items() if word == kind)
+    found: type[Any] = getattr(module, name)
     return found
 
 
 def kind_of(record: type) -> str:
     """Return the ledger's word for a record: `lesson`, `episode`, …"""
-    return TABLES[record.__name__].removesuffix("s")
+    return TABLES[record.__name__][0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +99,7 @@ _MAPPINGS: dict[str, Mapping[Any]] = {}
 
 def mapping(record: type[R]) -> Mapping[R]:
     """Return the mapping of one kind of record."""
-    table = TABLES[record.__name__]
+    table = TABLES[record.__name__][1]
     if table not in _MAPPINGS:
         _MAPPINGS[table] = _map(record)
     return _MAPPINGS[table]
@@ -97,7 +112,7 @@ def _map(record: type[R]) -> Mapping[R]:
     derived = "id" not in types
     return Mapping(
         record=record,
-        table=TABLES[record.__name__],
+        table=TABLES[record.__name__][1],
         columns=(("id",) if derived else ()) + tuple(types),
         encoders=tuple(encode for encode, _ in codecs),
         decoders=tuple(decode for _, decode in codecs),

@@ -11,12 +11,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import singledispatch
 
-from archivist.records import Episode, Event, EventKind, Lesson, Status
+from archivist.records import (
+    Artifact,
+    Entry,
+    Episode,
+    Event,
+    EventKind,
+    Fact,
+    Lesson,
+    Status,
+)
+from archivist.records import (
+    Document as Text,
+)
 from archivist.stores.tokens import scope_token, split_name
 
 # Where nobody said how important something is.
 EPISODE_IMPORTANCE = 0.4
 EVENT_IMPORTANCE = 0.3
+ARTIFACT_IMPORTANCE = 0.4
+STREAM = "stream"
 
 # Enough of a text to find it by; logs hold outputs of any length.
 _TEXT = 4000
@@ -105,8 +119,10 @@ def _(episode: Episode) -> Document:
         "repo": episode.project,
         "provider": episode.provider,
         "role": episode.agent,
+        "agent": episode.agent,
+        "action": episode.action.value if episode.action else "",
     }
-    said = _joined(episode.task, episode.summary)
+    said = _joined(episode.task, episode.approach, episode.outcome, episode.summary)
     return Document(
         text=_words(said, " ".join(episode.tags)),
         spoken=said[:_SPOKEN],
@@ -137,6 +153,82 @@ def _(event: Event) -> Document | None:
         thread=event.run,
         position=event.seq,
     )
+
+
+@document.register
+def _(fact: Fact) -> Document:
+    scoped = {"kind": "fact", "type": fact.category, "source": fact.source, "repo": fact.project}
+    said = f"{fact.category} {fact.key}: {fact.value}"
+    return Document(
+        text=_words(said[:_TEXT], " ".join(fact.tags)),
+        spoken=said[:_SPOKEN],
+        scope=_tokens(scoped, fact.tags),
+        time=fact.updated,
+        importance=fact.confidence,
+    )
+
+
+@document.register
+def _(artifact: Artifact) -> Document:
+    scoped = {
+        "kind": "artifact",
+        "type": artifact.type.value,
+        "task": artifact.task,
+        "agent": artifact.agent,
+        "run": artifact.run,
+    }
+    return Document(
+        text=_words(artifact.path, artifact.description, artifact.task),
+        spoken=_joined(artifact.path, artifact.description)[:_SPOKEN],
+        scope=_tokens(scoped, ()),
+        time=artifact.created,
+        importance=ARTIFACT_IMPORTANCE,
+    )
+
+
+@document.register
+def _(entry: Entry) -> Document:
+    scoped = {
+        "kind": "entry",
+        "role": entry.role,
+        "type": entry.type.value,
+        "run": entry.run,
+        "tier": "archive" if entry.is_archived else "stream",
+    }
+    said = _joined(entry.action, entry.content)
+    references = [f"#{number}" for number in (*entry.issues, *entry.prs) if f"#{number}" not in said]
+    return Document(
+        text=_words(said[:_TEXT], " ".join((*entry.tags, *references))),
+        spoken=said[:_SPOKEN],
+        scope=(*_tokens(scoped, entry.tags), *_numbered(entry.issues, entry.prs)),
+        speaker=entry.role.casefold(),
+        time=entry.time,
+        cycle=entry.cycle,
+        importance=entry.importance / 10,
+        thread=STREAM,
+        position=entry.seq,
+    )
+
+
+@document.register
+def _(text: Text) -> Document:
+    scoped = {"kind": "document", "type": text.type.value, "tier": "archive", "source": text.source}
+    said = _joined(text.heading, text.text)
+    roles = [scope_token("role", role) for role in text.roles]
+    return Document(
+        text=_words(said[:_TEXT], " ".join(text.tags)),
+        spoken=said[:_SPOKEN],
+        scope=(*_tokens(scoped, text.tags), *roles, *_numbered(text.issues, ())),
+        time=text.date or text.created,
+        importance=text.importance / 10,
+        thread=f"archive:{text.source}",
+        position=text.position,
+    )
+
+
+def _numbered(issues: Iterable[int], prs: Iterable[int]) -> list[str]:
+    issued = [scope_token("issue", str(number)) for number in issues]
+    return [*issued, *(scope_token("pr", str(number)) for number in prs)]
 
 
 def _joined(*parts: str) -> str:

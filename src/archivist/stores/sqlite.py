@@ -79,6 +79,11 @@ class SqliteStore:
         """Say whether the file can only be read here."""
         return self._db.readonly("main")
 
+    @property
+    def is_writing(self) -> bool:
+        """Say whether this store is within a transaction of its own."""
+        return self._writer is not None
+
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """Open a view that does not change while it is read."""

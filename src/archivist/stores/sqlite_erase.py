@@ -17,7 +17,7 @@ from archivist.errors import RecordError
 from archivist.records import Actor, Brief, Episode, Event, Lesson, Verdict
 from archivist.records.plain import canonical, from_plain, types_of
 from archivist.stores.answers import batched
-from archivist.stores.rows import kind_of, kinds, mapping
+from archivist.stores.rows import kind_of, kinds, mapping, records
 from archivist.stores.sqlite_index import unindex
 from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, row_hash
 from archivist.stores.sqlite_search import VectorCache
@@ -26,7 +26,6 @@ from archivist.stores.sqlite_writer import SqliteWriter
 _BATCH = 500
 _CHUNK = 1 << 22
 RECEIPT_KIND = "erasure"
-_RECORDS: tuple[type[Any], ...] = (Lesson, Episode, Event, Brief, Verdict)
 # What is kept beside the records and could hold words of theirs: table, key, columns.
 _BESIDE = (
     ("settings", "name", ("value",)),
@@ -59,14 +58,14 @@ class SqliteEraser(SqliteWriter):
         """Return the ids of the records that hold a text, by kind."""
         return {
             kind_of(record): [name for name, said in self._said(record) if what.is_in(said)]
-            for record in _RECORDS
+            for record in records()
         }
 
     def still_said(self, texts: Iterable[str]) -> set[str]:
         """Return which of these texts some record still holds."""
         wanted = {text: text.lower() for text in texts}
         found: set[str] = set()
-        for record in _RECORDS:
+        for record in records():
             for _, said in self._said(record):
                 lowered = said.lower()
                 found |= {text for text, low in wanted.items() if low in lowered}

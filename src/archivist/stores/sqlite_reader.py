@@ -14,7 +14,7 @@ from archivist.stores.answers import Waiting, batched
 from archivist.stores.filters import Condition
 from archivist.stores.rows import kinds, mapping
 from archivist.stores.sqlite_search import SqliteSearch
-from archivist.stores.sqlite_sql import order_by, where
+from archivist.stores.sqlite_sql import bound, order_by, where
 
 if TYPE_CHECKING:
     from archivist.records import Tally
@@ -50,7 +50,7 @@ class SqliteReader(SqliteSearch):
         how = mapping(record)
         row = self._db.execute(
             f"SELECT {', '.join(how.columns)} FROM {how.table} WHERE id = ?",
-            (record_id,),
+            (bound(record_id),),
         ).fetchone()
         return how.to_record(row) if row else None
 
@@ -106,11 +106,15 @@ class SqliteReader(SqliteSearch):
                 )
         return found
 
-    def changes(self, *, record_id: str = "", after: int = 0, limit: int | None = None) -> list[Change]:
-        """Return ledger entries in order, of one record or of all."""
+    def changes(
+        self, *, record_id: str = "", kind: str = "", after: int = 0, limit: int | None = None
+    ) -> list[Change]:
+        """Return ledger entries in order, of one record, of one kind or of all."""
         from archivist.stores.ledger import Change
 
-        clause, values = (" AND l.record = ?", [record_id]) if record_id else ("", [])
+        asked = {"l.record": record_id, "l.kind": kind}
+        clause = "".join(f" AND {column} = ?" for column, value in asked.items() if value)
+        values = [value for value in asked.values() if value]
         return [
             Change(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
             for entry, payload in self._entries(clause, [after, *values, -1 if limit is None else limit])

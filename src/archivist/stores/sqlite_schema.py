@@ -183,6 +183,79 @@ def _close_the_loop(db: apsw.Connection) -> None:
     """)
 
 
+def _add_layers(db: apsw.Connection) -> None:
+    db.execute("""
+        ALTER TABLE episodes ADD COLUMN action TEXT;
+        ALTER TABLE episodes ADD COLUMN approach TEXT NOT NULL DEFAULT '';
+        ALTER TABLE episodes ADD COLUMN outcome TEXT NOT NULL DEFAULT '';
+        CREATE INDEX episodes_by_agent ON episodes (agent, action) WHERE action IS NOT NULL;
+        CREATE TABLE facts (
+            id TEXT PRIMARY KEY, project TEXT NOT NULL, category TEXT NOT NULL, key TEXT NOT NULL,
+            value TEXT NOT NULL, source TEXT NOT NULL, confidence REAL NOT NULL, created TEXT NOT NULL,
+            updated TEXT NOT NULL, tags TEXT NOT NULL, origin TEXT NOT NULL, extra TEXT NOT NULL,
+            UNIQUE (project, category, key)
+        ) STRICT;
+        CREATE INDEX facts_by_origin ON facts (origin);
+        CREATE TABLE conflicts (
+            id TEXT PRIMARY KEY, fact TEXT NOT NULL, category TEXT NOT NULL, key TEXT NOT NULL,
+            time TEXT NOT NULL, kept TEXT NOT NULL, kept_source TEXT NOT NULL, kept_confidence REAL NOT NULL,
+            lost TEXT NOT NULL, lost_source TEXT NOT NULL, lost_confidence REAL NOT NULL,
+            reason TEXT NOT NULL, status TEXT NOT NULL, decided TEXT, decided_by TEXT NOT NULL,
+            extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX conflicts_by_fact ON conflicts (fact, time);
+        CREATE INDEX conflicts_by_status ON conflicts (status, time);
+        CREATE TABLE artifacts (
+            id TEXT PRIMARY KEY, task TEXT NOT NULL, agent TEXT NOT NULL, type TEXT NOT NULL,
+            path TEXT NOT NULL, description TEXT NOT NULL, size_bytes INTEGER NOT NULL,
+            checksum TEXT NOT NULL, created TEXT NOT NULL, run TEXT NOT NULL, previous TEXT NOT NULL,
+            extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX artifacts_by_task ON artifacts (task);
+        CREATE INDEX artifacts_by_type ON artifacts (type);
+        CREATE INDEX artifacts_by_path ON artifacts (path, created);
+    """)
+
+
+def _add_tiers(db: apsw.Connection) -> None:
+    db.execute("""
+        CREATE TABLE blocks (
+            id TEXT PRIMARY KEY, section TEXT NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL,
+            updated TEXT NOT NULL, actor TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE entries (
+            id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, cycle INTEGER NOT NULL, time TEXT NOT NULL,
+            role TEXT NOT NULL, action TEXT NOT NULL, importance INTEGER NOT NULL, type TEXT NOT NULL,
+            tags TEXT NOT NULL, issues TEXT NOT NULL, prs TEXT NOT NULL, content TEXT NOT NULL,
+            tokens INTEGER NOT NULL, run TEXT NOT NULL, is_archived INTEGER NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX entries_by_cycle ON entries (cycle, role);
+        CREATE INDEX entries_by_heat ON entries (is_archived, cycle);
+        CREATE TABLE archive (
+            id TEXT PRIMARY KEY, source TEXT NOT NULL, position INTEGER NOT NULL, heading TEXT NOT NULL,
+            text TEXT NOT NULL, type TEXT NOT NULL, date TEXT, roles TEXT NOT NULL, issues TEXT NOT NULL,
+            tags TEXT NOT NULL, importance INTEGER NOT NULL, line INTEGER NOT NULL, digest TEXT NOT NULL,
+            folder TEXT NOT NULL, created TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX archive_by_source ON archive (source, position);
+        CREATE INDEX archive_by_folder ON archive (folder, source);
+        CREATE TABLE folders (
+            id TEXT PRIMARY KEY, type TEXT, pattern TEXT NOT NULL, added TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE proposals (
+            id TEXT PRIMARY KEY, number INTEGER NOT NULL UNIQUE, section TEXT NOT NULL, role TEXT NOT NULL,
+            before TEXT NOT NULL, after TEXT NOT NULL, reason TEXT NOT NULL, evidence TEXT NOT NULL,
+            proposer TEXT NOT NULL, created TEXT NOT NULL, expires TEXT NOT NULL, status TEXT NOT NULL,
+            decided TEXT, decided_by TEXT, comment TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX proposals_by_status ON proposals (status, number);
+        CREATE TABLE working (
+            id TEXT PRIMARY KEY, plan TEXT NOT NULL, constraints TEXT NOT NULL, context TEXT NOT NULL,
+            scratchpad TEXT NOT NULL, updated TEXT NOT NULL, expires TEXT NOT NULL, extra TEXT NOT NULL
+        ) STRICT;
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
@@ -191,4 +264,6 @@ MIGRATIONS = (
     Migration("learn from runs", _learn_from_runs, refills=True),
     Migration("search everything", _search_everything, refills=True),
     Migration("close the loop", _close_the_loop),
+    Migration("add layers", _add_layers),
+    Migration("add tiers", _add_tiers),
 )

@@ -50,17 +50,23 @@ def _part(table: str, columns: Sequence[str], condition: Condition, values: list
 
 def _test(name: str, condition: Filter, values: list[Any]) -> str:
     match condition.test:
+        case Test.IS if condition.value is None:
+            return f"{name} IS NULL"
         case Test.IS | Test.IS_NOT | Test.AT_LEAST | Test.AT_MOST:
-            values.append(_bound(condition.value))
+            values.append(bound(condition.value))
             return f"{name} {condition.test.value} ?"
         case Test.ONE_OF:
-            values.extend(_bound(value) for value in condition.value)
+            values.extend(bound(value) for value in condition.value)
             return f"{name} IN ({', '.join('?' * len(condition.value))})"
         case Test.HAS:
-            values.append(_bound(condition.value))
+            values.append(bound(condition.value))
             return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
     assert_never(condition.test)
 
 
-def _bound(value: Any) -> str | int | float | None:
-    return value.value if isinstance(value, StrEnum) else value
+def bound(value: Any) -> str | int | float | None:
+    """Return a value as SQLite takes it."""
+    if isinstance(value, StrEnum):
+        return value.value
+    # A word of the command line may hold bytes that are no text; nothing is called so.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -8,11 +8,12 @@ from typing import Any
 
 import apsw
 
+from archivist.access import DENIAL
 from archivist.clock import to_text
-from archivist.records import Actor, Brief, Effect, Episode, Event, Following, Lesson, Verdict
+from archivist.records import Actor, Brief, Effect, Event, Following, Verdict
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.ledger import GENESIS, seal
-from archivist.stores.rows import Mapping, kind_of, mapping
+from archivist.stores.rows import Mapping, kind_of, mapping, records
 from archivist.stores.sqlite_index import clear, gather, index, put_vectors, unindex, use_embedder
 from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, SqliteReader, row_hash
 from archivist.stores.sqlite_search import VectorCache
@@ -142,6 +143,10 @@ class SqliteWriter(SqliteReader):
         """Search with one embedder's vectors from now on, and drop all others'."""
         use_embedder(self._db, embedder)
 
+    def enter_denial(self, verb: str, layer: str) -> None:
+        """Enter in the ledger that the actor was refused to do something to a layer."""
+        self._enter(f"deny {verb}", DENIAL, layer, {"actor": str(self._actor), "verb": verb, "layer": layer})
+
     def gather_index(self) -> bool:
         """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
         return gather(self._db)
@@ -168,7 +173,7 @@ def refill(db: apsw.Connection) -> None:
     reader = SqliteReader(db, VectorCache())
     for (run,) in db.execute("SELECT DISTINCT run FROM events").fetchall():
         db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", reader.count_events(str(run)))
-    for record in (Lesson, Episode, Event, Brief, Verdict):
+    for record in records():
         how: Mapping[Any] = mapping(record)
         for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
             each = how.to_record(row)

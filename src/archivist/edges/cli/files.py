@@ -61,7 +61,8 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
             }
         )
     else:
-        for kind in ("lessons", "episodes", "briefs", "verdicts"):
+        known = ("lessons", "episodes", "briefs", "verdicts")
+        for kind in dict.fromkeys((*known, *taken.created, *taken.changed, *taken.unchanged)):
             counts = [taken.created.get(kind, 0), taken.changed.get(kind, 0), taken.unchanged.get(kind, 0)]
             if any(counts):
                 click.echo(f"{kind}: {counts[0]} new, {counts[1]} merged, {counts[2]} the same")

@@ -14,6 +14,7 @@ import click
 from archivist import __version__
 from archivist.edges.cli.session import Session
 from archivist.errors import (
+    AccessError,
     ArchivistError,
     BankError,
     BankLockedError,
@@ -34,6 +35,7 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     BankLockedError: 6,
     BankError: 5,
     EmbedderError: 8,
+    AccessError: 9,
     ArchivistError: 1,
 }
 
@@ -47,7 +49,9 @@ COMMANDS = {
     "lessons": ("lessons:lessons", "List, show, add, edit and forget lessons."),
     "capture": ("capture:capture", "Take the logs of agents in."),
     "reflect": ("capture:reflect", "Learn from captured runs."),
-    "episodes": ("episodes:episodes", "List and show runs, and write them as ATIF."),
+    "episodes": ("episodes:episodes", "List and show runs and attempts, log attempts, and learn from them."),
+    "knowledge": ("knowledge:knowledge", "Say, find and settle what holds: facts by category and key."),
+    "artifacts": ("artifacts:artifacts", "Register what runs produced, and check that it is still the same."),
     "extract": ("runs:extract", "Learn from a run's review findings."),
     "decay": ("runs:decay", "Let a finished run age the bank."),
     "audit": ("audit:audit", "Judge whether briefed lessons helped."),

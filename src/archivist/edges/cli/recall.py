@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from archivist.desks.recalling import Hit, Recalled
     from archivist.recall.merits import Weights
 
-_KINDS = ["lesson", "episode", "event"]
+_KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
 
 

@@ -1,0 +1,130 @@
+"""Who may do what to which layer: one table, and the check that every call of a bank makes.
+
+Knowledge and the episodic log are written by the orchestrator and read by agents, artifacts are written by
+their producer and read by all, and working memory belongs to its agent alone, whoever else asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from archivist.records.actor import Actor
+from archivist.records.words import ActorKind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+# What a refused call leaves in the ledger.
+DENIAL = "denial"
+
+
+class Layer(StrEnum):
+    """The parts of a bank that are guarded."""
+
+    LESSONS = "lessons"
+    RUNS = "runs"
+    KNOWLEDGE = "knowledge"
+    EPISODES = "episodes"
+    ARTIFACTS = "artifacts"
+    WORKING = "working"
+    CORE = "core"
+    STREAM = "stream"
+    ARCHIVE = "archive"
+    PROPOSALS = "proposals"
+    WORKSPACE = "workspace"
+    BANK = "bank"
+
+
+class Verb(StrEnum):
+    """What can be done to a layer; to decide is to settle what others left open."""
+
+    READ = "read"
+    WRITE = "write"
+    DECIDE = "decide"
+
+
+_H, _O, _A, _X = ActorKind.HUMAN, ActorKind.ORCHESTRATOR, ActorKind.AGENT, ActorKind.ARCHIVIST
+_ALL = frozenset((_H, _O, _A, _X))
+_OWNERS = frozenset((_H, _O, _X))
+_NOBODY: frozenset[ActorKind] = frozenset()
+
+# layer → who reads, who writes, who decides. Guarded blocks of core change by proposals alone, whoever asks;
+# who accepts those is configured, and checked where it is known.
+RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[ActorKind]]] = {
+    Layer.LESSONS: (_ALL, _ALL, _OWNERS),
+    Layer.RUNS: (_ALL, _ALL, _OWNERS),
+    Layer.KNOWLEDGE: (_ALL, _OWNERS, frozenset((_H, _O))),
+    Layer.EPISODES: (_ALL, _OWNERS, _OWNERS),
+    Layer.ARTIFACTS: (_ALL, _OWNERS, _OWNERS),
+    Layer.WORKING: (_NOBODY, _NOBODY, _NOBODY),
+    Layer.CORE: (_ALL, _ALL, _NOBODY),
+    Layer.STREAM: (_ALL, _ALL, _OWNERS),
+    Layer.ARCHIVE: (_ALL, _ALL, _OWNERS),
+    Layer.PROPOSALS: (_ALL, _ALL, _ALL),
+    Layer.WORKSPACE: (_ALL, _ALL, _OWNERS),
+    Layer.BANK: (_ALL, _OWNERS, _OWNERS),
+}
+# What an agent may do only to what is its own.
+OWN = {(Layer.ARTIFACTS, Verb.WRITE), (Layer.WORKING, Verb.READ), (Layer.WORKING, Verb.WRITE)}
+
+
+class Guarded(Protocol):
+    """Something whose calls are checked."""
+
+    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
+        """Refuse, and note in the ledger, what the actor may not do."""
+        ...
+
+
+G = TypeVar("G", bound=Guarded)
+
+
+def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> bool:
+    """Say whether an actor may do this to a layer, or to what belongs to an owner in it.
+
+    Without an owner the question is whether there is anything at all that the actor may do it to.
+    """
+    if (layer, verb) in OWN and actor.kind is ActorKind.AGENT and actor.name:
+        return owner is None or owner == actor.name
+    return actor.kind in RIGHTS[layer][list(Verb).index(verb)]
+
+
+def remedy(layer: Layer, verb: Verb) -> str:
+    """Say who may, for the hint of a refusal."""
+    if layer is Layer.WORKING:
+        return "working memory belongs to its agent: --actor agent:NAME"
+    kinds = [kind.value for kind in ActorKind if kind in RIGHTS[layer][list(Verb).index(verb)]]
+    own = ", an agent what is its own" if (layer, verb) in OWN else ""
+    return f"{', '.join(kinds)} may{own}"
+
+
+def reads(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
+    """Let a method be called only by those who may read a layer."""
+    return _checking(layer, Verb.READ)
+
+
+def writes(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
+    """Let a method be called only by those who may write a layer."""
+    return _checking(layer, Verb.WRITE)
+
+
+def decides(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
+    """Let a method be called only by those who may decide in a layer."""
+    return _checking(layer, Verb.DECIDE)
+
+
+def _checking(
+    layer: Layer, verb: Verb
+) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
+    def guard(method: Callable[Concatenate[G, P], T]) -> Callable[Concatenate[G, P], T]:
+        @wraps(method)
+        def checked(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            self.require(layer, verb)
+            return method(self, *args, **kwargs)
+
+        checked.access = (layer, verb)  # type: ignore[attr-defined]
+        return checked
+
+    return guard

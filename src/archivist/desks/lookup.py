@@ -1,0 +1,44 @@
+"""Find any record by what it is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from archivist.access import Layer, Verb
+from archivist.errors import NotFoundError
+from archivist.records import Fact, Lesson, Proposal
+from archivist.records.lesson import SHORT_ID
+from archivist.records.tiers import PROPOSAL_ID
+from archivist.stores.filters import equals
+from archivist.stores.rows import kind_of, records
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.stores.protocol import Reader
+
+
+def find(bank: Bank, name: str) -> tuple[str, Any]:
+    """Return a record and its kind by its id, its short id (`m-001`, `p-001`) or a fact's `category/key`."""
+    with bank.reading() as reader:
+        record = _named(reader, name)
+    if record is None:
+        raise NotFoundError("record", name)
+    kind = kind_of(type(record))
+    if kind == "working":
+        bank.require(Layer.WORKING, Verb.READ, owner=record.id)
+    return kind, record
+
+
+def _named(reader: Reader, name: str) -> Any:
+    for pattern, kind in ((SHORT_ID, Lesson), (PROPOSAL_ID, Proposal)):
+        short = pattern.fullmatch(name.lower())
+        found = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
+        if found:
+            return found[0]
+    for record in records():
+        whole = reader.get(record, name)
+        if whole is not None:
+            return whole
+    category, _, key = name.partition("/")
+    facts = reader.select(Fact, equals("category", category), equals("key", key), limit=1) if key else []
+    return facts[0] if facts else None

@@ -1,0 +1,55 @@
+"""The commands about the functions that agents call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from archivist.edges.cli.output import print_json
+from archivist.edges.cli.session import Session
+
+_SETS = ["archivist", "cognitive", "layers", "workspace"]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--format", "shape", type=click.Choice(["openai", "anthropic", "mcp"]), default="openai")
+@click.option("--set", "toolsets", type=click.Choice(_SETS), multiple=True, help="Only this set; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, which this always does.")
+@click.pass_context
+def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
+    """Print the schemas of the functions that agents call, as a provider takes them."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from archivist import tools as offered
+
+    write = {
+        "openai": offered.for_openai,
+        "anthropic": offered.for_anthropic,
+        "mcp": offered.for_mcp,
+    }[shape]
+    print_json(write(offered.tools(*toolsets)))
+
+
+@tools.command()
+@click.argument("name")
+@click.argument("arguments", default="{}")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, which this always does.")
+@click.pass_obj
+def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
+    """Call the function NAME with ARGUMENTS, a JSON object."""
+    from archivist import tools as offered
+
+    with session.bank() as bank:
+        print_json(offered.call(bank, name, _object(arguments)))
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise click.BadParameter("expected a JSON object")
+    return value

@@ -1,0 +1,222 @@
+"""Whose word holds: how a claim meets what is known under its key, and what becomes of the disputes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from archivist.errors import InputError
+from archivist.ids import derived_id
+from archivist.records.actor import Actor
+from archivist.records.layers import Conflict, Fact
+from archivist.records.words import ActorKind, ConflictStatus
+
+# Where a conflict keeps what a reversal needs beside the value.
+_PROJECT = "project"
+_LOST_ORIGIN = "lost_origin"
+_SHOWN = 60
+
+
+class Kept(NamedTuple):
+    """What holds after a claim; `conflict` is the dispute that the claim opened, or met again."""
+
+    fact: Fact
+    is_changed: bool
+    conflict: Conflict | None = None
+
+
+def fact_id(project: str, category: str, key: str) -> str:
+    """Return the id that a fact of this project, category and key always has."""
+    return derived_id("fact", project, category, key)
+
+
+def source_of(actor: Actor) -> str:
+    """Return the name under which an actor's own word is kept: an agent's name, `user`, `orchestrator`."""
+    if actor.kind is ActorKind.AGENT:
+        return actor.name or actor.kind.value
+    return "user" if actor.kind is ActorKind.HUMAN else actor.kind.value
+
+
+def settle(standing: Fact | None, said: Fact, disputes: Sequence[Conflict] = (), *, is_bound: bool) -> Kept:
+    """Say what holds when somebody says something about a key.
+
+    A source may change its own word. Between two, the higher confidence wins, and of equal ones the newer;
+    the loser goes into a conflict. A claim that is bound does not come back by being said again after it
+    was decided against.
+    """
+    if standing is None:
+        return Kept(said, is_changed=True)
+    if said.value == standing.value:
+        return _agreed(standing, said)
+    after = replace(
+        said,
+        created=standing.created,
+        tags=said.tags or standing.tags,
+        extra={**standing.extra, **said.extra},
+    )
+    if (said.source, said.origin) == (standing.source, standing.origin):
+        return Kept(after, is_changed=True)
+    ruling = next((each for each in disputes if _rules_out(each, said, standing)), None) if is_bound else None
+    if ruling is not None:
+        return Kept(standing, False, ruling)
+    if said.confidence >= standing.confidence:
+        return Kept(after, True, _opened(after, standing, disputes, said.updated))
+    return Kept(standing, False, _opened(standing, said, disputes, said.updated))
+
+
+def _agreed(standing: Fact, said: Fact) -> Kept:
+    """Return the fact as two that say the same leave it: vouched for by the surer of them."""
+    surer = said if said.confidence > standing.confidence else standing
+    after = replace(
+        standing,
+        confidence=surer.confidence,
+        source=surer.source,
+        origin=surer.origin,
+        tags=tuple(dict.fromkeys((*standing.tags, *said.tags))),
+        updated=max(standing.updated, said.updated),
+        extra={**standing.extra, **said.extra},
+    )
+    return Kept(after, is_changed=replace(after, updated=standing.updated) != standing)
+
+
+def _rules_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
+    """Say whether somebody decided for what stands and against this very claim."""
+    claim, kept, lost = (
+        (said.source, said.value),
+        (ruling.kept_source, ruling.kept),
+        (ruling.lost_source, ruling.lost),
+    )
+    if not ruling.decided_by or ruling.status is ConflictStatus.OPEN:
+        return False
+    if ruling.status is ConflictStatus.UPHELD:
+        return claim == lost and standing.value == ruling.kept
+    return claim == kept and standing.value == ruling.lost
+
+
+def _opened(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime) -> Conflict:
+    """Return the open conflict of two claims; one that is open about the losing claim already goes on."""
+    beside = {_PROJECT: lost.project, _LOST_ORIGIN: lost.origin}
+    conflict = Conflict(
+        id=derived_id("conflict", kept.id, lost.source, lost.origin, lost.value, kept.source, kept.value),
+        fact=kept.id,
+        category=kept.category,
+        key=kept.key,
+        time=now,
+        kept=kept.value,
+        kept_source=kept.source,
+        kept_confidence=kept.confidence,
+        lost=lost.value,
+        lost_source=lost.source,
+        lost_confidence=lost.confidence,
+        reason=_reason(kept, lost),
+        extra={name: value for name, value in beside.items() if value},
+    )
+    for known in disputes:
+        is_same_claim = (known.lost_source, known.lost) == (lost.source, lost.value)
+        if known.status is ConflictStatus.OPEN and is_same_claim:
+            return replace(conflict, id=known.id, time=known.time)
+        if known.id == conflict.id and known.decided_by and known.status is ConflictStatus.UPHELD:
+            return known
+    return conflict
+
+
+def _reason(kept: Fact, lost: Fact) -> str:
+    if kept.confidence == lost.confidence:
+        return (
+            f"{_who(kept.source)} and {_who(lost.source)} are equally sure ({kept.confidence:g}): newer wins"
+        )
+    return (
+        f"{_who(kept.source)} is surer ({kept.confidence:g}) than {_who(lost.source)} ({lost.confidence:g})"
+    )
+
+
+def followed(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:
+    """Return the open conflicts about a fact that are not true any more, as its new value leaves them.
+
+    One whose losing value stands now is over, with nobody having decided it; in the others the new value
+    is the one that is kept.
+    """
+    changed = []
+    for each in disputes:
+        if each.status is not ConflictStatus.OPEN or each.kept == fact.value:
+            continue
+        if each.lost == fact.value:
+            told = f"{each.reason}; since then {_who(fact.source)} says it"
+            changed.append(replace(each, status=ConflictStatus.REVERSED, decided=now, reason=told))
+            continue
+        told = f"{_who(fact.source)} has said something else since ({fact.confidence:g})"
+        changed.append(
+            replace(
+                each,
+                kept=fact.value,
+                kept_source=fact.source,
+                kept_confidence=fact.confidence,
+                reason=told,
+            )
+        )
+    return changed
+
+
+def upheld(conflict: Conflict, standing: Fact | None, *, by: str, now: datetime) -> Conflict:
+    """Return a conflict decided for what stands, saying so when that is not what was kept any more."""
+    _refuse_decided(conflict)
+    reason = conflict.reason
+    if standing is None:
+        reason = f"{reason}; nothing stands since"
+    elif standing.value == conflict.lost:
+        raise InputError(
+            f"{_short(conflict.lost)!r} lost, and stands by now",
+            hint="reverse the conflict to let it stand, or set the fact to what holds",
+        )
+    elif standing.value != conflict.kept:
+        reason = f"{reason}; upheld when {_short(standing.value)!r} stood"
+    return replace(conflict, status=ConflictStatus.UPHELD, decided=now, decided_by=by, reason=reason)
+
+
+def reversed_(conflict: Conflict, standing: Fact | None, *, by: str, now: datetime) -> tuple[Conflict, Fact]:
+    """Return a conflict decided for what lost, and the fact that says so.
+
+    It is at least as sure as what it replaces: else the first to repeat that would undo the decision.
+    """
+    _refuse_decided(conflict)
+    reason = conflict.reason
+    if standing is not None and standing.value not in (conflict.kept, conflict.lost):
+        reason = f"{reason}; reversed when {_short(standing.value)!r} stood"
+    fact = Fact(
+        id=conflict.fact,
+        project=str(conflict.extra.get(_PROJECT, "")),
+        category=conflict.category,
+        key=conflict.key,
+        value=conflict.lost,
+        source=conflict.lost_source,
+        confidence=max(conflict.lost_confidence, standing.confidence if standing else 0.0),
+        created=standing.created if standing else now,
+        updated=now,
+        tags=standing.tags if standing else (),
+        origin=str(conflict.extra.get(_LOST_ORIGIN, "")),
+        extra=standing.extra if standing else {},
+    )
+    done = replace(conflict, status=ConflictStatus.REVERSED, decided=now, decided_by=by, reason=reason)
+    return done, fact
+
+
+def _refuse_decided(conflict: Conflict) -> None:
+    if conflict.status is ConflictStatus.OPEN:
+        return
+    day = f" on {conflict.decided:%Y-%m-%d}" if conflict.decided else ""
+    by = conflict.decided_by or "what was said later"
+    raise InputError(
+        f"conflict {conflict.id!r} is {conflict.status.value} already, by {by}{day}",
+        hint="to change the fact again, set it",
+    )
+
+
+def _who(source: str) -> str:
+    return source or "somebody"
+
+
+def _short(value: str) -> str:
+    text = " ".join(value.split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

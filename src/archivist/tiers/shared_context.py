@@ -1,0 +1,197 @@
+"""Read shared-context markdown: every section with a body is a fact, under a key that stays the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.errors import InputError
+from archivist.ids import derived_id
+from archivist.records.layers import NAME_CHARACTERS
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+CATEGORY = "shared-context"
+# Headings that say of what sort everything below them is.
+_CATEGORIES = {
+    "convention": "convention",
+    "conventions": "convention",
+    "architecture": "architecture",
+    "decision": "decision",
+    "decisions": "decision",
+    "fact": "fact",
+    "facts": "fact",
+}
+_FENCE = "---"
+_FENCE_ENDS = ("---", "...")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NOT_A_WORD = re.compile(r"[\W_]+")
+_SLUG_CHARACTERS = 60
+_MARK_CHARACTERS = 8
+
+
+class Section(NamedTuple):
+    """One section of a file: what it is about, what it says, and its line, from 1."""
+
+    category: str
+    key: str
+    text: str
+    line: int
+
+
+class SharedText(NamedTuple):
+    """A file of shared context: its sections, and what its front matter says of all of them."""
+
+    sections: tuple[Section, ...]
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+
+
+class _Heading(NamedTuple):
+    level: int
+    title: str
+    line: int
+    body_from: int
+
+
+def read(text: str, name: str) -> SharedText:
+    """Return the sections of a markdown text. What stands before the first heading goes by the file's name.
+
+    Raises InputError when the front matter cannot be read.
+    """
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    front, start = _front_matter(lines)
+    category = _word(front, "category") or CATEGORY
+    headings = list(_headings("\n".join(lines[start:]), start))
+    sections: list[Section] = []
+    first = headings[0].line if headings else len(lines)
+    if body := _body(lines[start:first]):
+        sections.append(Section(category, slug(name), body, start + 1))
+    keys = _Keys(category, headings, {(each.category, each.key) for each in sections})
+    for at, heading in enumerate(headings):
+        until = headings[at + 1].line if at + 1 < len(headings) else len(lines)
+        sort, key = keys.of(heading)
+        if body := _body(lines[heading.body_from : until]):
+            sections.append(Section(sort, key, body, heading.line + 1))
+    return SharedText(tuple(sections), _confidence(front), _tags(front))
+
+
+def slug(title: str) -> str:
+    """Return a title as a part of a key: lower case, words joined by hyphens."""
+    words = _NOT_A_WORD.sub("-", unicodedata.normalize("NFKC", title).casefold()).strip("-")
+    if len(words) > _SLUG_CHARACTERS:
+        words = words[: _SLUG_CHARACTERS - _MARK_CHARACTERS - 1].rstrip("-") + "-" + _mark(words)
+    return words or "section"
+
+
+def _mark(text: str) -> str:
+    """Return a short mark by which a text that was cut is still told from others."""
+    return derived_id("slug", text)[-_MARK_CHARACTERS:].lower()
+
+
+class _Keys:
+    """Name the sections of one file in order, so that no two have the same key."""
+
+    def __init__(self, category: str, headings: Sequence[_Heading], used: set[tuple[str, str]]) -> None:
+        self._category = category
+        self._path: list[tuple[int, str, str]] = []
+        self._used = used
+        tops = [heading for heading in headings if heading.level == 1]
+        # The only heading of the first level is the file's title; what it is about stands one below.
+        self._top = 2 if len(tops) == 1 and headings[0] == tops[0] else 1
+
+    def of(self, heading: _Heading) -> tuple[str, str]:
+        """Return the category and the key of the next heading."""
+        while self._path and self._path[-1][0] >= heading.level:
+            self._path.pop()
+        category, above = self._path[-1][1:] if self._path else (self._category, "")
+        named = _CATEGORIES.get(slug(heading.title)) if heading.level <= self._top else None
+        sort = named or category
+        # What only says the sort is no part of the keys below it, nor is the title above it.
+        above = "" if named else above
+        own = self._unused(sort, f"{above}/{slug(heading.title)}".lstrip("/"))
+        self._path.append((heading.level, sort, above if named else own))
+        return sort, own
+
+    def _unused(self, category: str, key: str) -> str:
+        if len(key) > NAME_CHARACTERS - _MARK_CHARACTERS:
+            key = f"{key[: NAME_CHARACTERS - 3 * _MARK_CHARACTERS].rstrip('-/')}-{_mark(key)}"
+        numbered, number = key, 1
+        while (category, numbered) in self._used:
+            number += 1
+            numbered = f"{key}-{number}"
+        self._used.add((category, numbered))
+        return numbered
+
+
+def _headings(text: str, offset: int) -> Iterator[_Heading]:
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").parse(text)
+    for at, token in enumerate(tokens):
+        # A heading inside a list or a quotation divides nothing.
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            title = _spoken(tokens[at + 1])
+            yield _Heading(int(token.tag[1:]), title, offset + token.map[0], offset + token.map[1])
+
+
+def _spoken(inline: Token) -> str:
+    """Return a heading's words without its markup."""
+    pieces = (
+        " " if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or ()
+    )
+    return "".join(pieces).strip()
+
+
+def _body(lines: Sequence[str]) -> str:
+    """Return what a section says, or an empty text when it says nothing that can be seen."""
+    text = "\n".join(lines).strip()
+    return text if _COMMENT.sub("", text).strip() else ""
+
+
+def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:
+    """Return the front matter and where the text begins; a text that merely opens with a line has none."""
+    if lines[0].rstrip() != _FENCE:
+        return {}, 0
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in _FENCE_ENDS), None)
+    if end is None:
+        return {}, 0
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        value = YAML(typ="safe", pure=True).load("\n".join(lines[1:end]))
+    except (YAMLError, ValueError, RecursionError) as error:
+        reason = getattr(error, "problem", "") or str(error).partition("\n")[0]
+        raise InputError(f"front matter cannot be read: {reason}") from None
+    if value is None:
+        return {}, end + 1
+    return (value, end + 1) if isinstance(value, Mapping) else ({}, 0)
+
+
+def _word(front: Mapping[str, object], name: str) -> str:
+    value = front.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or "/" in value:
+        raise InputError(f"front matter: {name} {value!r} is not a plain word")
+    return " ".join(value.split())
+
+
+def _confidence(front: Mapping[str, object]) -> float:
+    value = front.get("confidence", 1.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"front matter: confidence {value!r} is not between 0 and 1")
+    return float(value)
+
+
+def _tags(front: Mapping[str, object]) -> tuple[str, ...]:
+    value = front.get("tags") or ()
+    if isinstance(value, str):
+        value = [each.strip() for each in value.split(",")]
+    if not isinstance(value, list | tuple):
+        raise InputError("front matter: tags is not a list")
+    return tuple(dict.fromkeys(str(each).strip() for each in value if str(each).strip()))

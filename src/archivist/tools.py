@@ -1,0 +1,558 @@
+"""The functions that an agent can call, each defined once, by its signature.
+
+The schemas for OpenAI, Anthropic and MCP are made from the signatures, and so is the check of what an agent
+passes. Names, parameters and defaults of the seven memory functions are the documented ones in Python's
+spelling; the documents' spelling (`minImportance`, an `options` object) is understood too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from archivist.errors import InputError
+from archivist.records.plain import to_plain
+from archivist.tool_answers import Plain, page, text_page
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.desks.recalling import Hit
+    from archivist.records import Entry
+
+_UPPER = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+Words = Annotated[str, Meta(min_length=1, description="What is sought, in plain words.")]
+Role = Annotated[str, Meta(description="Only of this role.")]
+Issue = Annotated[int | None, Meta(description="Only what refers to this issue.")]
+Weight = Annotated[int, Meta(ge=1, le=10, description="Importance from 1 to 10.")]
+Count = Annotated[int, Meta(ge=0)]
+Limit = Annotated[int, Meta(ge=1, le=50, description="Most results.")]
+Offset = Annotated[int, Meta(ge=0, description="Where to go on: next_offset of the answer before.")]
+Cycles = Annotated[tuple[int, int] | None, Meta(description="First and last cycle.")]
+Dates = Annotated[tuple[str, str] | None, Meta(description="First and last day, YYYY-MM-DD.")]
+Tags = Annotated[list[str], Meta(description="Tags.")]
+Numbers = Annotated[list[int] | None, Meta(description="Numbers that this refers to.")]
+Text = Annotated[str, Meta(min_length=1, description="The text to keep.")]
+Item = Annotated[str | dict[str, Any], Meta(description="A text, or an object of the section's fields.")]
+Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
+
+
+class Toolset(StrEnum):
+    """Which tools belong together."""
+
+    ARCHIVIST = "archivist"
+    COGNITIVE = "cognitive"
+    LAYERS = "layers"
+    WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One function: its name, what it is for, and what it does to the bank."""
+
+    name: str
+    toolset: Toolset
+    description: str
+    run: Callable[..., dict[str, Plain]]
+    is_read_only: bool
+    is_idempotent: bool
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of what it takes."""
+        return dict(_schema(self.name))
+
+    def call(self, bank: Bank, arguments: Mapping[str, Any]) -> dict[str, Plain]:
+        """Check what an agent passes, and do it."""
+        asked = _arguments(self.name, arguments)
+        return self.run(bank, **asked)
+
+
+_TOOLS: dict[str, Tool] = {}
+
+
+def _tool(
+    toolset: Toolset, *, reads: bool = False, repeats: bool = False
+) -> Callable[[Callable[..., dict[str, Plain]]], Callable[..., dict[str, Plain]]]:
+    """Offer a function to agents: `reads` changes nothing, `repeats` may be called again to no harm."""
+
+    def offer(function: Callable[..., dict[str, Plain]]) -> Callable[..., dict[str, Plain]]:
+        description = inspect.getdoc(function) or ""
+        name = function.__name__
+        _TOOLS[name] = Tool(name, toolset, " ".join(description.split()), function, reads, reads or repeats)
+        return function
+
+    return offer
+
+
+def tools(*toolsets: Toolset | str) -> list[Tool]:
+    """Return the tools of these sets, or all of them."""
+    wanted = {Toolset(each) for each in toolsets}
+    return [tool for tool in _TOOLS.values() if not wanted or tool.toolset in wanted]
+
+
+def call(bank: Bank, name: str, arguments: Mapping[str, Any]) -> dict[str, Plain]:
+    """Call a tool by its name."""
+    if name not in _TOOLS:
+        raise InputError(f"no tool {name!r}", hint=f"one of {', '.join(_TOOLS)}")
+    return _TOOLS[name].call(bank, arguments)
+
+
+def for_openai(chosen: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Return tools as OpenAI's chat completions take them."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema()},
+        }
+        for tool in chosen
+    ]
+
+
+def for_anthropic(chosen: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Return tools as Anthropic's messages take them."""
+    return [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.schema()} for tool in chosen
+    ]
+
+
+def for_mcp(chosen: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Return tools as an MCP server lists them."""
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.schema(),
+            "outputSchema": {"type": "object"},
+            "annotations": {
+                "readOnlyHint": tool.is_read_only,
+                "destructiveHint": False,
+                "idempotentHint": tool.is_idempotent,
+                "openWorldHint": False,
+            },
+        }
+        for tool in chosen
+    ]
+
+
+@cache
+def _asked(name: str) -> type[msgspec.Struct]:
+    """Return the shape of what a tool takes, made from its signature."""
+    function = _TOOLS[name].run
+    # The bank comes first and is no part of the shape; its class need not be there to be looked up.
+    hints = get_type_hints(function, localns={"Bank": object}, include_extras=True)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for each in list(inspect.signature(function).parameters.values())[1:]:
+        kind = hints[each.name]
+        fields.append((each.name, kind) if each.default is each.empty else (each.name, kind, each.default))
+    title = name.title().replace("_", "")
+    return msgspec.defstruct(title, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+@cache
+def _schema(name: str) -> dict[str, Any]:
+    _, parts = msgspec.json.schema_components((_asked(name),), ref_template="#/$defs/{name}")
+    schema = dict(next(iter(parts.values())))
+    schema.pop("title", None)
+    return schema
+
+
+def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    shape = _asked(name)
+    known = set(shape.__struct_fields__)
+    options = given.get("options")
+    flat = dict(given)
+    if isinstance(options, Mapping) and "options" not in known:
+        del flat["options"]
+        flat |= options
+    spelled = {key if key in known else _UPPER.sub(r"_\1", key).lower(): value for key, value in flat.items()}
+    try:
+        asked = msgspec.convert(spelled, shape, strict=True)
+    except msgspec.ValidationError as error:
+        takes = ", ".join(shape.__struct_fields__)
+        raise InputError(f"{name}: {error}", hint=f"it takes {takes}") from None
+    return {field: getattr(asked, field) for field in shape.__struct_fields__}
+
+
+# The memory functions of the cognitive tiers
+
+
+@_tool(Toolset.COGNITIVE, reads=True)
+def recall_search(
+    bank: Bank,
+    query: Words,
+    role: Role = "",
+    issue: Issue = None,
+    min_importance: Weight | None = None,
+    limit: Limit = 5,
+    cycle_range: Cycles = None,
+) -> dict[str, Plain]:
+    """Search the recent cycles of the stream; the best by recency, importance and relevance first."""
+    found = bank.stream.search(
+        query, role=role, issue=issue, min_importance=min_importance, limit=limit, cycles=cycle_range
+    )
+    return page("entries", [{**_entry(each.entry), "score": round(each.hit.score, 3)} for each in found])
+
+
+@_tool(Toolset.COGNITIVE, reads=True)
+def recall_by_cycle(
+    bank: Bank,
+    start_cycle: Annotated[int, Meta(ge=0, description="The first cycle.")],
+    end_cycle: Annotated[int, Meta(ge=0, description="The last cycle.")],
+    role: Role = "",
+    min_importance: Weight = 1,
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """Get what was logged in a range of cycles, in order, however long ago."""
+    entries = bank.stream.by_cycle(start_cycle, end_cycle, role=role, min_importance=min_importance)
+    return page("entries", [_entry(each) for each in entries[offset:]], offset=offset, total=len(entries))
+
+
+@_tool(Toolset.COGNITIVE, reads=True)
+def archival_search(
+    bank: Bank,
+    query: Words,
+    type: Archived | None = None,  # noqa: A002
+    date_range: Dates = None,
+    limit: Limit = 5,
+) -> dict[str, Plain]:
+    """Search long-term memory: documents, decisions, specs, lessons of reflections, and old cycles."""
+    found = bank.documents.search(query, type=type, dates=_days(date_range), limit=limit)
+    return page("entries", [_hit(each) for each in found])
+
+
+@_tool(Toolset.COGNITIVE, repeats=True)
+def archival_insert(
+    bank: Bank,
+    content: Text,
+    type: Archived,  # noqa: A002
+    roles: Annotated[list[str] | None, Meta(description="The roles that it concerns.")] = None,
+    issues: Numbers = None,
+    importance: Weight = 5,
+) -> dict[str, Plain]:
+    """Keep a text in long-term memory."""
+    pieces = bank.documents.insert(
+        content, type=type, roles=tuple(roles or ()), issues=tuple(issues or ()), importance=importance
+    )
+    return {"source": pieces[0].source, "pieces": len(pieces)}
+
+
+@_tool(Toolset.COGNITIVE, repeats=True)
+def core_memory_update(
+    bank: Bank,
+    section: Annotated[
+        Literal["status", "threads", "roleState", "lessons"], Meta(description="Which block of core memory.")
+    ],
+    content: Item,
+    role: Annotated[str, Meta(description="Whose role state; yours by default.")] = "",
+) -> dict[str, Plain]:
+    """Change a block of core memory, which is always in context. Playbook and rules change by proposals."""
+    bank.core.update(section, content, role=role)
+    return {"section": section, "tokens": bank.core.view(role).tokens}
+
+
+@_tool(Toolset.COGNITIVE)
+def core_memory_append(
+    bank: Bank,
+    section: Annotated[
+        Literal["threads", "recentlyShipped", "blockers"], Meta(description="Which list of core memory.")
+    ],
+    item: Item,
+) -> dict[str, Plain]:
+    """Add to a list of core memory: a thread, something shipped, a blocker."""
+    bank.core.append(section, item)
+    return {"section": section, "tokens": bank.core.view().tokens}
+
+
+@_tool(Toolset.COGNITIVE)
+def memory_log(
+    bank: Bank,
+    action: Annotated[str, Meta(min_length=1, description="What was done, in a few words.")],
+    importance: Weight,
+    type: Literal["action", "observation", "decision"],  # noqa: A002
+    tags: Tags,
+    content: Annotated[str, Meta(description="What happened, in a few sentences.")],
+    issue_refs: Numbers = None,
+    pr_refs: Numbers = None,
+    role: Annotated[str, Meta(description="Who acted; you by default.")] = "",
+    cycle: Annotated[Count | None, Meta(description="The cycle; the present one by default.")] = None,
+) -> dict[str, Plain]:
+    """Log what was done to the stream, at the end of every cycle, with an honest importance."""
+    entry = bank.stream.log(
+        action,
+        cycle=cycle,
+        role=role,
+        importance=importance,
+        type=type,
+        content=content,
+        tags=tuple(tags),
+        issues=tuple(issue_refs or ()),
+        prs=tuple(pr_refs or ()),
+    )
+    due = bank.stream.due()
+    return {"id": entry.id, "cycle": entry.cycle, **({"reflection_due": due} if due else {})}
+
+
+# The layers that a project's agents share
+
+
+@_tool(Toolset.LAYERS, reads=True)
+def knowledge_query(
+    bank: Bank,
+    text: Annotated[str, Meta(description="What is sought, in plain words; empty for all.")] = "",
+    category: Annotated[str, Meta(description="convention, architecture, decision, fact, …")] = "",
+    key: Annotated[str, Meta(description="The exact key.")] = "",
+    limit: Limit = 10,
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """Look up what is known about the project: conventions, architecture, decisions, facts."""
+    facts = bank.knowledge.query(category=category, key=key, text=text, limit=limit + offset)
+    shown = ("id", "category", "key", "value", "source", "confidence", "updated")
+    return page("knowledge", [_chosen(each, shown) for each in facts[offset:]], offset=offset)
+
+
+@_tool(Toolset.LAYERS, repeats=True)
+def knowledge_put(
+    bank: Bank,
+    category: Annotated[str, Meta(min_length=1, max_length=200, description="convention, decision, …")],
+    key: Annotated[str, Meta(min_length=1, max_length=200, description="A short stable name.")],
+    value: Text,
+    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure, from 0 to 1.")] = 1.0,
+) -> dict[str, Plain]:
+    """Write down what holds for the project. Orchestrators and people may; higher confidence wins."""
+    kept = bank.knowledge.put(category, key, value, confidence=confidence)
+    conflict = {"conflict": kept.conflict.reason} if kept.conflict else {}
+    return {**_chosen(kept.fact, ("id", "category", "key", "value", "confidence")), **conflict}
+
+
+@_tool(Toolset.LAYERS)
+def episode_log(
+    bank: Bank,
+    task: Annotated[str, Meta(min_length=1, description="The task's id or title.")],
+    agent: Annotated[str, Meta(min_length=1, description="Who tried.")],
+    action: Literal["attempted", "completed", "failed", "retried"],
+    approach: Annotated[str, Meta(min_length=1, description="What was tried.")],
+    outcome: Annotated[str, Meta(description="What came of it.")] = "",
+    duration_ms: Annotated[Count | None, Meta(description="How long it took.")] = None,
+    tokens_in: Annotated[Count | None, Meta(description="Tokens read.")] = None,
+    tokens_out: Annotated[Count | None, Meta(description="Tokens written.")] = None,
+) -> dict[str, Plain]:
+    """Log an attempt at a task and what came of it. Orchestrators and people may."""
+    episode = bank.attempts.log(
+        task,
+        agent=agent,
+        action=action,
+        approach=approach,
+        outcome=outcome,
+        duration_ms=duration_ms,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+    )
+    return {"id": episode.id, "task": task, "action": action}
+
+
+@_tool(Toolset.LAYERS, reads=True)
+def episode_query(
+    bank: Bank,
+    task: Annotated[str, Meta(description="Attempts at this task.")] = "",
+    agent: Annotated[str, Meta(description="Attempts of this agent.")] = "",
+    action: Literal["attempted", "completed", "failed", "retried"] | None = None,
+    limit: Limit = 10,
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """See what was tried for a task, or how an agent fared, the latest first."""
+    found = bank.attempts.query(task=task, agent=agent, action=action, limit=limit + offset)
+    shown = ("id", "task", "agent", "action", "approach", "outcome", "finished")
+    return page("episodes", [_chosen(each, shown) for each in found[offset:]], offset=offset)
+
+
+@_tool(Toolset.LAYERS, reads=True)
+def what_worked(bank: Bank, task: Words, limit: Limit = 5) -> dict[str, Plain]:
+    """See what worked, and what did not, for tasks like this one."""
+    found: list[dict[str, Plain]] = [
+        {
+            "id": each.tried.last.id,
+            "task": each.tried.task,
+            "approach": each.tried.approach,
+            "verdict": each.tried.verdict,
+            "outcome": each.tried.last.outcome,
+            "score": round(each.score, 3),
+        }
+        for each in bank.attempts.similar(task, limit=limit)
+    ]
+    return page("tried", found)
+
+
+@_tool(Toolset.LAYERS, repeats=True)
+def artifact_register(
+    bank: Bank,
+    path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")],
+    task: Annotated[str, Meta(min_length=1, description="The task that produced it.")],
+    type: Literal["file", "patch", "test", "document", "config"] = "file",  # noqa: A002
+    description: Annotated[str, Meta(description="What it is.")] = "",
+    agent: Annotated[str, Meta(description="Who produced it; you by default.")] = "",
+) -> dict[str, Plain]:
+    """Register a file that was produced, with its checksum as it is now."""
+    made = bank.artifacts.register(path, task=task, agent=agent, type=type, description=description)
+    return _chosen(made, ("id", "path", "type", "size_bytes", "checksum", "previous"))
+
+
+@_tool(Toolset.LAYERS, reads=True)
+def artifact_query(
+    bank: Bank,
+    task: Annotated[str, Meta(description="Produced by this task.")] = "",
+    type: Literal["file", "patch", "test", "document", "config"] | None = None,  # noqa: A002
+    path: Annotated[str, Meta(description="Of this path.")] = "",
+    limit: Limit = 10,
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """List what was produced, the latest first."""
+    found = bank.artifacts.query(task=task, type=type, path=path, limit=limit + offset)
+    shown = ("id", "path", "type", "task", "agent", "description", "size_bytes", "checksum", "created")
+    return page("artifacts", [_chosen(each, shown) for each in found[offset:]], offset=offset)
+
+
+# Lessons, briefs, and reading on
+
+
+@_tool(Toolset.ARCHIVIST, reads=True)
+def brief(
+    bank: Bank,
+    task: Annotated[str, Meta(description="What is about to be done.")] = "",
+    role: Role = "",
+    error: Annotated[str, Meta(description="The output of something that failed, to see what helped.")] = "",
+    tool: Annotated[str, Meta(description="The tool that is about to be used, or that failed.")] = "",
+) -> dict[str, Plain]:
+    """Get what earlier runs learnt that matters now: before a task, or beside an error."""
+    told = bank.heal(error, tool=tool) if error else bank.brief(task=task, role=role, tool=tool)
+    return {"text": told.text, "lessons": [each.lesson.short_id for each in told.chosen]}
+
+
+@_tool(Toolset.ARCHIVIST, reads=True)
+def recall(
+    bank: Bank,
+    query: Words,
+    kinds: Annotated[
+        list[Literal["lesson", "episode", "event", "fact", "artifact", "entry", "document"]] | None,
+        Meta(description="Only these kinds of memory."),
+    ] = None,
+    role: Role = "",
+    issue: Issue = None,
+    limit: Limit = 5,
+) -> dict[str, Plain]:
+    """Find what the memory knows about something: lessons, runs, facts, stream and archive."""
+    from archivist.recall.query import Query
+
+    found = bank.recall(Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, limit=limit))
+    return page("hits", [_hit(each) for each in found.hits])
+
+
+@_tool(Toolset.ARCHIVIST)
+def lesson_add(
+    bank: Bank,
+    summary: Text,
+    rule: Annotated[str, Meta(description="IF … THEN …")] = "",
+    detail: Annotated[str, Meta(description="What happened, and how it is known.")] = "",
+    tags: Annotated[list[str] | None, Meta(description="Tags.")] = None,
+    importance: Annotated[float, Meta(ge=0, le=1, description="From 0 to 1.")] = 0.5,
+) -> dict[str, Plain]:
+    """Keep a lesson for the runs to come."""
+    lesson = bank.add(
+        summary,
+        type="pattern",
+        rule=rule,
+        detail=detail,
+        importance=importance,
+        **({"tags": tuple(tags)} if tags else {}),
+    )
+    return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value}
+
+
+@_tool(Toolset.ARCHIVIST, reads=True)
+def lesson_query(
+    bank: Bank,
+    text: Annotated[str, Meta(description="What is sought; empty for the most frequent.")] = "",
+    tool: Annotated[str, Meta(description="Only about this tool.")] = "",
+    limit: Limit = 10,
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """List lessons: the best matches, or the most frequent."""
+    from archivist.recall.query import Query
+
+    found = bank.query(Query(text=text, tool=tool, limit=limit + offset))
+    shown = ("summary", "rule", "category", "tags", "status")
+    rows = [{"id": each.short_id, **_chosen(each, shown)} for each in found[offset:]]
+    return page("lessons", rows, offset=offset)
+
+
+@_tool(Toolset.ARCHIVIST, reads=True)
+def memory_get(
+    bank: Bank,
+    id: Annotated[str, Meta(min_length=1, description="The id of anything that another tool named.")],  # noqa: A002
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """Read one memory whole, a page at a time."""
+    kind, record = bank.find(id)
+    text = json.dumps(to_plain(record), ensure_ascii=False, indent=1)
+    return {"id": id, "kind": kind, **text_page(text, offset=offset)}
+
+
+@_tool(Toolset.ARCHIVIST)
+def proposal_add(
+    bank: Bank,
+    section: Literal["playbook", "rules"],
+    after: Annotated[str, Meta(min_length=1, description="The whole new text of the section.")],
+    reason: Annotated[str, Meta(min_length=1, description="Why.")],
+    role: Annotated[str, Meta(description="Whose playbook; yours by default.")] = "",
+    evidence: Annotated[list[str] | None, Meta(description="Ids of lessons, runs or entries.")] = None,
+) -> dict[str, Plain]:
+    """Propose a change of the playbook or the rules; somebody who may accepts or rejects it."""
+    made = bank.proposals.propose(section, after, reason=reason, role=role, evidence=tuple(evidence or ()))
+    return {"id": made.short_id, "status": made.status.value, "diff": bank.proposals.diff(made.id)}
+
+
+def _entry(entry: Entry) -> dict[str, Plain]:
+    from archivist.records.stream_lines import to_stream_line
+
+    line: dict[str, Any] = to_stream_line(entry)
+    return line
+
+
+def _hit(hit: Hit) -> dict[str, Plain]:
+    when = hit.time.isoformat(timespec="seconds") if hit.time else None
+    return {
+        "kind": hit.kind,
+        "id": hit.id,
+        "name": hit.name,
+        "text": hit.text,
+        "time": when,
+        "score": round(hit.score, 3),
+        **({"notes": list(hit.notes)} if hit.notes else {}),
+    }
+
+
+def _chosen(record: Any, names: Sequence[str]) -> dict[str, Plain]:
+    """Return some fields of a record, without those that are empty."""
+    plain = to_plain(record)
+    return {name: plain[name] for name in names if plain[name] not in ("", None, [])}
+
+
+def _days(given: tuple[str, str] | None) -> tuple[datetime, datetime] | None:
+    """Return the first moment of the first day and the last of the last."""
+    if given is None:
+        return None
+    try:
+        first, last = (datetime.fromisoformat(day) for day in given)
+    except ValueError as error:
+        raise InputError(f"date_range: {error}", hint="two days, YYYY-MM-DD") from None
+    first, last = (each if each.tzinfo else each.replace(tzinfo=UTC) for each in (first, last))
+    return first, last + timedelta(days=1, microseconds=-1) if last.time() == time() else last

@@ -1,0 +1,195 @@
+"""The functions that agents call: their names, their schemas, their answers and their limits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archivist import Bank
+from archivist.errors import AccessError, InputError, NotFoundError
+from archivist.records import Actor
+from archivist.tool_answers import LIMIT_TOKENS, page, text_page
+from archivist.tools import Toolset, for_anthropic, for_mcp, for_openai, tools
+from archivist.tools import call as call_tool
+
+# What the document of cognitive memory gives: parameters, and those that must be given.
+DOCUMENTED: dict[str, tuple[set[str], set[str]]] = {
+    "recall_search": ({"query", "role", "issue", "min_importance", "limit", "cycle_range"}, {"query"}),
+    "recall_by_cycle": (
+        {"start_cycle", "end_cycle", "role", "min_importance"},
+        {"start_cycle", "end_cycle"},
+    ),
+    "archival_search": ({"query", "type", "date_range", "limit"}, {"query"}),
+    "archival_insert": ({"content", "type", "roles", "issues", "importance"}, {"content", "type"}),
+    "core_memory_update": ({"section", "content"}, {"section", "content"}),
+    "core_memory_append": ({"section", "item"}, {"section", "item"}),
+    "memory_log": (
+        {"action", "importance", "type", "tags", "content", "issue_refs", "pr_refs"},
+        {"action", "importance", "type", "tags", "content"},
+    ),
+}
+LOGGED = {
+    "action": "Review the parser",
+    "importance": 8,
+    "type": "decision",
+    "tags": ["parser"],
+    "content": "The parser moves to its own module, see #84",
+}
+
+
+def call(bank: Bank, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return what a tool answers, as an agent gets it."""
+    answer: dict[str, Any] = json.loads(json.dumps(call_tool(bank, name, arguments)))
+    return answer
+
+
+@pytest.mark.req("C5")
+def test_the_seven_functions_have_the_documented_names_parameters_and_defaults() -> None:
+    offered = {tool.name: tool.schema() for tool in tools(Toolset.COGNITIVE)}
+    assert set(offered) == set(DOCUMENTED)
+    for name, (parameters, required) in DOCUMENTED.items():
+        schema = offered[name]
+        assert parameters <= set(schema["properties"])
+        assert set(schema["required"]) == required
+        assert schema["additionalProperties"] is False
+    assert offered["recall_search"]["properties"]["limit"]["default"] == 5
+    assert offered["archival_search"]["properties"]["limit"]["default"] == 5
+
+
+@pytest.mark.req("C5")
+def test_schemas_are_what_each_provider_takes() -> None:
+    every = tools()
+    assert [each["function"]["name"] for each in for_openai(every)] == [tool.name for tool in every]
+    assert all(each["input_schema"]["type"] == "object" for each in for_anthropic(every))
+    for each in for_mcp(every):
+        assert each["inputSchema"]["type"] == "object"
+        assert {"readOnlyHint", "idempotentHint"} <= set(each["annotations"])
+        assert 20 <= len(each["description"]) <= 300
+    described = [
+        prop for each in for_anthropic(every) for prop in each["input_schema"]["properties"].values()
+    ]
+    assert not any("$ref" in json.dumps(prop) for prop in described)
+
+
+@pytest.mark.req("C5")
+@pytest.mark.req("C6")
+def test_an_agent_goes_through_a_cycle_by_functions_alone(bank: Bank) -> None:
+    call(bank, "core_memory_update", {"section": "status", "content": {"sprint": "Ship the parser"}})
+    call(bank, "core_memory_append", {"section": "blockers", "item": "waiting for #84"})
+    logged = call(bank, "memory_log", LOGGED)
+    assert logged["cycle"] == 1
+    found = call(bank, "recall_search", {"query": "what blocks #84?"})
+    assert found["entries"][0]["action"] == "Review the parser"
+    by_cycle = call(bank, "recall_by_cycle", {"start_cycle": 1, "end_cycle": 1})
+    assert by_cycle["total"] == 1
+    kept = call(bank, "archival_insert", {"content": "# Parsers\n\nWritten by hand.", "type": "decision"})
+    assert kept["pieces"] == 1
+    archived = call(bank, "archival_search", {"query": "parsers by hand", "type": "decision"})
+    assert "by hand" in archived["entries"][0]["text"]
+
+
+def test_the_documents_spelling_is_understood(bank: Bank) -> None:
+    call(bank, "memory_log", {**LOGGED, "issueRefs": [84, 85]})
+    found = call(
+        bank, "recall_search", {"query": "parser", "options": {"minImportance": 7, "cycleRange": [1, 1]}}
+    )
+    assert found["entries"][0]["issueRefs"] == [84, 85]
+    assert call(bank, "recall_search", {"query": "parser", "minImportance": 9})["entries"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("memory_log", {**LOGGED, "importance": 11}),
+        ("memory_log", {**LOGGED, "type": "rumour"}),
+        ("recall_search", {}),
+        ("recall_search", {"query": ""}),
+        ("recall_search", {"query": "x", "unheard": 1}),
+        ("recall_search", {"query": "x", "limit": "many"}),
+        ("core_memory_update", {"section": "playbook", "content": "Do as I say"}),
+        ("archival_search", {"query": "x", "date_range": ["yesterday", "today"]}),
+        ("no_such_tool", {}),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(bank: Bank, name: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        call(bank, name, arguments)
+    assert caught.value.hint
+
+
+def test_layers_are_reached_and_guarded(bank: Bank) -> None:
+    (bank.path.parent.parent / "out.txt").write_text("made")
+    orchestrator = bank.acting_as(Actor.parse("orchestrator:lead"))
+    agent = bank.acting_as(Actor.parse("agent:w1:maker"))
+    call(orchestrator, "knowledge_put", {"category": "convention", "key": "imports", "value": "absolute"})
+    assert call(agent, "knowledge_query", {"category": "convention"})["knowledge"]
+    with pytest.raises(AccessError, match="agent:w1:maker may not write knowledge"):
+        call(agent, "knowledge_put", {"category": "convention", "key": "imports", "value": "relative"})
+    tried = {"task": "t1", "agent": "w1", "action": "failed", "approach": "regex", "outcome": "too slow"}
+    call(orchestrator, "episode_log", tried)
+    assert call(agent, "episode_query", {"task": "t1"})["episodes"]
+    assert call(agent, "what_worked", {"task": "t1"})["tried"]
+    made = call(agent, "artifact_register", {"path": "out.txt", "task": "t1"})
+    assert made["size_bytes"] == 4
+    assert call(agent, "artifact_query", {"task": "t1"})["artifacts"]
+    lesson = call(agent, "lesson_add", {"summary": "Compile the regex once", "rule": "IF slow THEN cache"})
+    assert call(agent, "lesson_query", {"text": "regex"})["lessons"]
+    read = call(agent, "memory_get", {"id": lesson["id"]})
+    assert read["kind"] == "lesson"
+    with pytest.raises(NotFoundError):
+        call(agent, "memory_get", {"id": "nobody"})
+
+
+def test_private_scratch_is_not_read_by_its_name(bank: Bank) -> None:
+    agent = bank.acting_as(Actor.parse("agent:w1"))
+    agent.working.note("only mine")
+    assert call(agent, "memory_get", {"id": "w1"})["kind"] == "working"
+    with pytest.raises(AccessError, match="may not read working"):
+        call(bank.acting_as(Actor.parse("agent:w2")), "memory_get", {"id": "w1"})
+
+
+@pytest.mark.req("C5")
+def test_long_answers_come_in_pages_that_lose_nothing(bank: Bank) -> None:
+    for number in range(30):
+        content = f"entry {number} " + "word " * 200
+        call(bank, "memory_log", {**LOGGED, "action": f"Step {number}", "content": content})
+    seen: list[str] = []
+    offset = 0
+    while True:
+        answer = call(bank, "recall_by_cycle", {"start_cycle": 1, "end_cycle": 1, "offset": offset})
+        assert len(json.dumps(answer)) / 4 <= LIMIT_TOKENS * 1.05
+        seen += [each["action"] for each in answer["entries"]]
+        if "next_offset" not in answer:
+            break
+        offset = answer["next_offset"]
+    assert seen == [f"Step {number}" for number in range(30)]
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.text(max_size=3000), min_size=1), max_size=12),
+    st.integers(100, 1000),
+)
+@settings(max_examples=60)
+def test_any_page_fits_and_goes_on_where_it_stopped(items: list[dict[str, str]], limit_tokens: int) -> None:
+    answer = page("items", items, limit_tokens=limit_tokens)
+    shown = answer["items"]
+    assert isinstance(shown, list)
+    assert answer.get("next_offset", len(items)) == len(shown)
+    assert bool(shown) == bool(items)
+    assert len(shown) <= 1 or len(json.dumps(answer, ensure_ascii=False)) <= limit_tokens * 4
+
+
+@given(st.text(max_size=5000), st.integers(1, 300))
+def test_a_text_read_in_pages_is_the_text(text: str, limit_tokens: int) -> None:
+    whole, offset = "", 0
+    while True:
+        part = text_page(text, offset=offset, limit_tokens=limit_tokens)
+        whole += str(part["text"])
+        if "next_offset" not in part:
+            break
+        offset = int(str(part["next_offset"]))
+    assert whole == text
