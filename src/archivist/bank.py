@@ -171,7 +171,7 @@ class Bank:
         """Raise AccessError, and note in the ledger that the actor was refused."""
         told = f"{layer.value} of {what!r}" if what else layer.value
         error = AccessError(str(self.actor), verb.value, told, hint=hint)
-        if not self._store.is_writing:
+        if not self._store.is_writing and not self._store.is_reading:
             self._note_denial(error)
         raise error
 
@@ -186,8 +186,14 @@ class Bank:
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Read within one unchanging view."""
-        with self._store.reading() as reader:
-            yield reader
+        is_outermost = not self._store.is_reading and not self._store.is_writing
+        try:
+            with self._store.reading() as reader:
+                yield reader
+        except AccessError as error:
+            if is_outermost:
+                self._note_denial(error)
+            raise
 
     # Lessons
 

@@ -74,7 +74,7 @@ class RecallRules(NamedTuple):
     generative_recency: float = 1.0
     generative_relevance: float = 1.0
     half_life_days: float = 30.0
-    half_life_cycles: float = 20.0
+    half_life_cycles: float = 58.0
 
 
 class Retention(NamedTuple):

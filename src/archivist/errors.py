@@ -69,9 +69,9 @@ class NotFoundError(ArchivistError):
 
     code = "not_found"
 
-    def __init__(self, kind: str, name: str) -> None:
+    def __init__(self, kind: str, name: str, *, hint: str = "") -> None:
         command = _LISTS.get(kind, f"{kind}s list")
-        super().__init__(f"no {kind} {name!r}", hint=f"archivist {command} shows what there is")
+        super().__init__(f"no {kind} {name!r}", hint=hint or f"archivist {command} shows what there is")
 
 
 class NothingToUndoError(ArchivistError):

@@ -649,7 +649,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
         [write_jsonl(tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])]
     )
     assert [problem.reason for problem in taken.problems] == [
-        "neither a lesson, an episode nor an audit record"
+        "no record of ours: neither a lesson, a run, an audit record nor one of a layer"
     ]
     (known, once) = bank.query(Query())
     assert (known.frequency, known.status, known.detail) == (3, Status.ACTIVE, "TS2322")

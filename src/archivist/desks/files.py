@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from archivist.desks.guarding import guard_taken
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.jsonl import write_lines
 from archivist.records.plain import canonical
@@ -56,6 +57,7 @@ def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
             f"{len(parcel.problems)} bad lines, nothing was taken; the first: {parcel.problems[0]}",
             hint="without --strict the good lines are taken",
         )
+    guard_taken(bank, parcel.kept)
     with bank.transaction() as writer:
         taken = files.take(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
         stream = bank.stream.take(parcel.stream)

@@ -30,7 +30,7 @@ from archivist.age.receipt import (
 from archivist.age.retention import Going, Kept, Needed, Run, decide, growth_warnings, needed
 from archivist.clock import from_text
 from archivist.desks.files import written_files
-from archivist.desks.proposals import guard_erasure
+from archivist.desks.guarding import guard_erasure
 from archivist.desks.runs import NOTES
 from archivist.desks.written import clean_files
 from archivist.errors import InputError, NotFoundError

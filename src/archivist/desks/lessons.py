@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from archivist.access import Layer, Verb, may
 from archivist.age.promotion import standing
 from archivist.errors import NotFoundError, NothingToUndoError, RecordError
 from archivist.recall.keywords import keywords
@@ -14,6 +15,7 @@ from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Sou
 from archivist.records.lesson import SHORT_ID, checked
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
+from archivist.records.words import CoreSection
 from archivist.stores.filters import Condition, any_of, equals, has, one_of
 from archivist.stores.ledger import Change, undo_target
 from archivist.stores.protocol import Reader
@@ -37,6 +39,11 @@ _FIXED_FIELDS = {
     "evidence",
     "extra",
 }
+# The kind of record that only its agent sees, and what seeing it takes.
+_PRIVATE = "working"
+_OWN = (Layer.WORKING, Verb.READ)
+_GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
+_SETTLED = "archivist proposals roll-back ID takes an accepted proposal back; working memory is its agent's"
 # More answers than anybody reads.
 _TEXT_HITS = 200
 
@@ -178,9 +185,14 @@ def history(bank: Bank, name: str) -> list[Change]:
     """Return every change of a record, oldest first."""
     with bank.reading() as reader:
         changes = reader.changes(record_id=_record_id(reader, name))
-        if not changes:
-            raise NotFoundError("lesson", name)
-        return changes
+    shown = [
+        change for change in changes if change.entry.kind != _PRIVATE or may(bank.actor, *_OWN, owner=name)
+    ]
+    if changes and not shown:
+        bank.require(*_OWN, owner=name)
+    if not changes:
+        raise NotFoundError("lesson", name)
+    return shown
 
 
 def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
@@ -189,7 +201,10 @@ def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
         record_id = _record_id(writer, name)
         known = kinds()
         changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in known]
-        target = undo_target(changes)
+        free = [change for change in changes if not _is_settled(change)]
+        if changes and not free:
+            bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_SETTLED)
+        target = undo_target(free)
         if target is None or (target[1] is not None and target[1].is_erased):
             raise NothingToUndoError(name)
         taken, before = target
@@ -203,7 +218,19 @@ def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
         return record  # type: ignore[no-any-return]
 
 
+def _is_settled(change: Change) -> bool:
+    """Say whether a change is not for undo: an agent's own memory, and what somebody must approve."""
+    kind, record = change.entry.kind, change.entry.record
+    return kind in (_PRIVATE, "proposal") or (kind == "block" and record.partition(":")[0] in _GUARDED)
+
+
 def _record_id(reader: Reader, name: str) -> str:
+    if name.lower().startswith("p-"):
+        from archivist.records.tiers import PROPOSAL_ID, Proposal
+
+        short = PROPOSAL_ID.fullmatch(name.lower())
+        found = reader.select(Proposal, equals("number", int(short[1])), limit=1) if short else []
+        return found[0].id if found else name
     return find(reader, name).id if SHORT_ID.fullmatch(name.lower()) else name
 
 

@@ -152,6 +152,8 @@ def finish(
     beside: Bank | None,
 ) -> Finished:
     """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
+    from archivist.desks.proposals import propose_rules_quietly
+
     with bank.transaction() as writer:
         if status is not None:
             known = writer.get(Episode, episode.id)
@@ -162,6 +164,7 @@ def finish(
         aged = decay(bank, episode.id)
         verdicts = audit(bank, episode.id, beside) if events else []
         came_back = find_regressions(bank, episode.id)
+    propose_rules_quietly(bank)
     return Finished(episode.id, len(events), extraction, aged, tuple(verdicts), tuple(came_back))
 
 

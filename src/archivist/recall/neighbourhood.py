@@ -18,7 +18,7 @@ STANDING = {"lesson": 1.35, "episode": 1.1}
 def lend(found: Mapping[int, Relevance], placed: Mapping[int, Placed]) -> dict[int, Relevance]:
     """Return relevances to which each document's neighbours in its stream have added a share of theirs."""
     by_position = {
-        (each.thread, each.position): found[place].total
+        (_voice(each), each.position): found[place].total
         for place, each in placed.items()
         if each.thread and place in found
     }
@@ -28,11 +28,16 @@ def lend(found: Mapping[int, Relevance], placed: Mapping[int, Placed]) -> dict[i
             continue
         extra = 0.0
         for step, share in LENT.items():
-            before = by_position.get((each.thread, each.position - step), 0.0)
-            extra += share * (before + by_position.get((each.thread, each.position + step), 0.0))
+            before = by_position.get((_voice(each), each.position - step), 0.0)
+            extra += share * (before + by_position.get((_voice(each), each.position + step), 0.0))
         if extra:
             lent[place] = found[place]._replace(total=found[place].total + extra, neighbours=extra)
     return lent
+
+
+def _voice(placed: Placed) -> str:
+    """Return whose neighbours a document has: in the agents' log each role speaks of its own work."""
+    return f"{placed.thread}:{placed.speaker}" if placed.kind == "entry" else placed.thread
 
 
 def favour(

@@ -48,7 +48,8 @@ _CHANGE = re.compile(
 )
 # Who asks what happened wants it as it was; who asks how it is, as it is now.
 _OF_THE_PAST = re.compile(
-    r"\b(?:did|was|were|had|used to|ago|yesterday|first|originally|initially|previously|earlier|before)\b"
+    r"\b(?:did(?! (?:\w+ ){1,2}(?:decide|agree|settle|choose)\b)|was|were|had|used to|ago|yesterday|first"
+    r"|originally|initially|previously|earlier|before)\b"
     r"|\bha(?:s|ve)\b(?=.*(?:ed|en|one|ade|ent|ost|ound|ought)\b)(?!.*\b(?:decided|agreed|settled|chosen)\b)",
     re.IGNORECASE,
 )

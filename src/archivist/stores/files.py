@@ -258,7 +258,7 @@ def _sort(parcel: Parcel, line: Line, is_archive: bool) -> None:
         read_lesson(value, lambda _name: None, is_archive=is_archive)
         parcel.lessons.append((line, is_archive))
     else:
-        raise RecordError("no record that we know: neither a lesson, a run, an audit record nor a layer's")
+        raise RecordError("no record of ours: neither a lesson, a run, an audit record nor one of a layer")
 
 
 def _brief(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief:

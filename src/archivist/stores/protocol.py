@@ -280,6 +280,11 @@ class Store(Protocol):
     """A bank's place. Opened once, used from one process, safe beside others."""
 
     @property
+    def is_reading(self) -> bool:
+        """Say whether this store is within a view of its own."""
+        ...
+
+    @property
     def is_writing(self) -> bool:
         """Say whether this store is within a transaction of its own."""
         ...

@@ -216,7 +216,8 @@ def _(text: Text) -> Document:
     said = _joined(text.heading, text.text)
     roles = [scope_token("role", role) for role in text.roles]
     return Document(
-        text=_words(said[:_TEXT], " ".join(text.tags)),
+        # Whole: a piece of the archive is bounded, and code in it is longer than anything else.
+        text=_words(said, " ".join(text.tags)),
         spoken=said[:_SPOKEN],
         scope=(*_tokens(scoped, text.tags), *roles, *_numbered(text.issues, ())),
         time=text.date or text.created,

@@ -80,6 +80,11 @@ class SqliteStore:
         return self._db.readonly("main")
 
     @property
+    def is_reading(self) -> bool:
+        """Say whether this store is within a view of its own."""
+        return self._is_reading
+
+    @property
     def is_writing(self) -> bool:
         """Say whether this store is within a transaction of its own."""
         return self._writer is not None

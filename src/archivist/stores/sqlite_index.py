@@ -23,7 +23,8 @@ _NONE_YET = 0
 def index(db: apsw.Connection, kind: str, record: Any) -> None:
     """Bring a record's document up to date."""
     made = document(record)
-    row = db.execute("SELECT id FROM documents WHERE kind = ? AND record = ?", (kind, record.id)).fetchone()
+    sql = "SELECT id, revision, embedder FROM documents WHERE kind = ? AND record = ?"
+    row = db.execute(sql, (kind, record.id)).fetchone()
     if made is None:
         if row is not None:
             _remove(db, int(row[0]))
@@ -33,7 +34,11 @@ def index(db: apsw.Connection, kind: str, record: Any) -> None:
     else:
         place = _place_document(db, int(row[0]), kind, record.id, made)
         db.execute("DELETE FROM search WHERE rowid = ?", (place,))
-        _remove_vectors(db, place)
+        if row[2] > _NONE_YET and row[1] == _revision(made) and not made.is_hidden:
+            # What is embedded of it has not changed: its vector still holds.
+            db.execute("UPDATE documents SET embedder = ? WHERE id = ?", (row[2], place))
+        else:
+            _remove_vectors(db, place)
     scope = " ".join((*made.scope, "hidden")) if made.is_hidden else " ".join(made.scope)
     db.execute("INSERT INTO search (rowid, text, scope) VALUES (?, ?, ?)", (place, made.text, scope))
     if made.speaker:
@@ -130,17 +135,20 @@ def _known_embedder(db: apsw.Connection, name: str, dimensions: int) -> int:
 
 
 def _place_document(db: apsw.Connection, place: int | None, kind: str, record: str, made: Document) -> int:
-    # The revision is the text's own: a place can be taken by another document while a vector is made.
-    revision = int.from_bytes(blake2s(made.spoken.encode(), digest_size=7).digest(), "big")
     db.execute(
         "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            place, kind, record, revision, int(made.time.timestamp()) if made.time else None, made.cycle,
-            made.importance, made.speaker, made.thread, made.position, made.superseded_by,
+            place, kind, record, _revision(made), int(made.time.timestamp()) if made.time else None,
+            made.cycle, made.importance, made.speaker, made.thread, made.position, made.superseded_by,
             int(made.is_hidden), _NONE_YET if made.spoken.strip() and not made.is_hidden else _UNWANTED,
         ),
     )  # fmt: skip
     return place if place is not None else db.last_insert_rowid()
+
+
+def _revision(made: Document) -> int:
+    """Return the text's own number: a place can be taken by another document while a vector is made."""
+    return int.from_bytes(blake2s(made.spoken.encode(), digest_size=7).digest(), "big")
 
 
 def _remove(db: apsw.Connection, place: int) -> None:

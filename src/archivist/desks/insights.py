@@ -1,0 +1,266 @@
+"""Work on reflection over the stream: when it is due, and exactly once what it finds.
+
+What is gathered, what is written and how far the stream was reflected on change in one transaction. What the
+archive and the lessons know is looked up before, for nothing slow may keep other writers waiting.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.errors import ArchivistError
+from archivist.ids import derived_id
+from archivist.recall.query import LIVE, Query
+from archivist.records import (
+    ARCHIVIST,
+    Block,
+    CoreSection,
+    Document,
+    DocumentType,
+    Entry,
+    EntryType,
+    Lesson,
+    Proposal,
+)
+from archivist.records.plain import canonical
+from archivist.reflect.insights import (
+    Insight,
+    Marker,
+    Related,
+    Unreflected,
+    gathered,
+    insights,
+    reason_to_reflect,
+)
+from archivist.stores.filters import at_least, one_of
+from archivist.tiers.stream import references, tokens_of
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.stores.protocol import Reader, Writer
+
+ROLE = "archivist"
+# Where the bank notes how far the stream was reflected on.
+_MARKER = "stream_reflected"
+_ASKED_CHARACTERS = 2_000
+_RELATED = 10
+
+
+class Insights(NamedTuple):
+    """What a reflection did: why it ran or was skipped, what it looked at, and what it wrote.
+
+    `told_core` is what was put into core memory or proposed for it, `problems` what core refused.
+    """
+
+    reason: str = ""
+    skipped: str = ""
+    gathered: int = 0
+    cycles: tuple[int, int] | None = None
+    entries: tuple[Entry, ...] = ()
+    documents: tuple[Document, ...] = ()
+    told_core: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def marker_of(reader: Reader) -> Marker | None:
+    """Return how far the stream was reflected on; None before its first entry."""
+    noted = reader.setting(_MARKER)
+    return Marker(**json.loads(noted)) if noted else None
+
+
+def note_beginning(writer: Writer, cycle: int) -> None:
+    """Note where the stream begins, so that the first reflection knows how far it has come."""
+    if marker_of(writer) is None:
+        _set_marker(writer, Marker(0, max(0, cycle - 1), _sprint(writer)))
+
+
+def due(bank: Bank) -> str:
+    """Return why the stream should be reflected on now, or an empty text."""
+    with bank.reading() as reader:
+        marker = marker_of(reader)
+        return _reason(bank, reader, marker) if marker else ""
+
+
+def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
+    """Write what recurs since the last reflection to stream and archive, and move on; each entry counts once.
+
+    Without a trigger only when it is due. Two processes that try at once do it once.
+    """
+    with bank.reading() as reader:
+        marker = marker_of(reader)
+        entries = _since(reader, marker)
+    chosen = gathered(entries, bank.config.stream.gather_importance)
+    related, lessons = _related(bank, chosen), _lessons(bank, chosen)
+    done = Insights(skipped="nothing was logged since the last reflection")
+    found: list[Insight] = []
+    archivist = bank.acting_as(ARCHIVIST)
+    with archivist.transaction() as writer:
+        marker = marker_of(writer)
+        reason = trigger or (_reason(bank, writer, marker) if marker else "")
+        entries = _since(writer, marker)
+        if any(entry.type is not EntryType.REFLECTION for entry in entries):
+            if not reason:
+                return Insights(skipped="not due")
+            chosen = gathered(entries, bank.config.stream.gather_importance)
+            found = insights(chosen, related=related, lessons=lessons)
+            done = _written(archivist, writer, found, chosen, entries)._replace(reason=reason)
+    if done.skipped:
+        return done
+    return _tell_core(archivist, done, found)
+
+
+def _reason(bank: Bank, reader: Reader, marker: Marker) -> str:
+    rows = reader.select_fields(Entry, ("importance", "type"), at_least("seq", marker.seq + 1))
+    weights = [int(weight) for weight, kind in rows if kind != EntryType.REFLECTION.value]
+    since = Unreflected(
+        len(weights), sum(weights), max(0, _latest_cycle(reader) - marker.cycle), _sprint(reader)
+    )
+    return reason_to_reflect(since, marker, bank.config.stream)
+
+
+def _since(reader: Reader, marker: Marker | None) -> list[Entry]:
+    return reader.select(Entry, at_least("seq", (marker.seq if marker else 0) + 1), order=("seq",))
+
+
+def _written(
+    bank: Bank, writer: Writer, found: list[Insight], chosen: list[Entry], entries: list[Entry]
+) -> Insights:
+    """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
+    now = bank.now()
+    latest, seq = _latest_cycle(writer), entries[-1].seq
+    cycles = [entry.cycle for entry in entries]
+    source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
+    logged, archived = [], []
+    for place, insight in enumerate(found):
+        entry = Entry(
+            id=derived_id("reflection", source, str(place), insight.content),
+            seq=seq + place + 1,
+            cycle=latest,
+            time=now,
+            role=ROLE,
+            action=insight.action,
+            importance=insight.importance,
+            type=EntryType.REFLECTION,
+            tags=insight.tags,
+            issues=insight.issues,
+            content=insight.content,
+            tokens=tokens_of(insight.action, insight.content),
+            extra={"evidence": list(insight.evidence)},
+        )
+        document = Document(
+            id=derived_id("document", source, insight.content, str(place)),
+            source=source,
+            position=place,
+            heading=insight.action,
+            text=insight.content,
+            type=DocumentType.LESSON,
+            date=now,
+            roles=insight.roles,
+            issues=insight.issues,
+            tags=insight.tags,
+            importance=insight.importance,
+            created=now,
+            extra={"entry": entry.id, "evidence": list(insight.evidence)},
+        )
+        writer.put(entry, "reflect")
+        writer.put(document, "reflect")
+        logged.append(entry)
+        archived.append(document)
+    _set_marker(writer, Marker(seq + len(found), latest, _sprint(writer)))
+    return Insights(
+        gathered=len(chosen),
+        cycles=(min(cycles), max(cycles)),
+        entries=tuple(logged),
+        documents=tuple(archived),
+    )
+
+
+def _tell_core(bank: Bank, done: Insights, found: list[Insight]) -> Insights:
+    """Name what recurs most in the status, and propose a rule about it; what core refuses is only noted."""
+    told, problems = [], []
+    for insight in found:
+        if not insight.blocker:
+            continue
+        for tell in (_append_blocker, _propose_rule):
+            try:
+                if said := tell(bank, insight):
+                    told.append(said)
+            except ArchivistError as error:
+                problems.append(error.message)
+    return done._replace(told_core=tuple(told), problems=tuple(problems))
+
+
+def _append_blocker(bank: Bank, insight: Insight) -> str:
+    with bank.reading() as reader:
+        known = _content(reader, "status").get("blockers")
+    if isinstance(known, list | tuple) and any(_names(str(text), insight.blocker) for text in known):
+        return ""
+    text = insight.action.removeprefix("Reflection: ")
+    bank.core.append("blockers", text)
+    return f"status blockers: {text}"
+
+
+def _names(text: str, blocker: str) -> bool:
+    """Say whether a text names a blocker; an issue only by its whole number."""
+    number = blocker.removeprefix("#")
+    return int(number) in references(text).issues if number.isdigit() else blocker.strip("“”") in text
+
+
+def _propose_rule(bank: Bank, insight: Insight) -> str:
+    """Propose the rule that such a blocker calls for, once, whatever becomes of it."""
+    rule = f"- Before work that needs {insight.blocker}, look whether it still stands in the way."
+    with bank.reading() as reader:
+        before = str(_content(reader, CoreSection.RULES.value).get("text") or "")
+        is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
+    if is_known:
+        return ""
+    after = f"{before.rstrip()}\n{rule}".lstrip("\n")
+    reason = insight.action.removeprefix("Reflection: ")
+    made = bank.proposals.propose(CoreSection.RULES.value, after, reason=reason, evidence=insight.evidence)
+    return f"proposal {made.short_id}: {rule.removeprefix('- ')}"
+
+
+def _related(bank: Bank, chosen: list[Entry]) -> list[Related]:
+    """Return what the archive holds about what was gathered."""
+    if not chosen:
+        return []
+    weightiest = sorted(chosen, key=lambda entry: (-entry.importance, -entry.seq))
+    asked = " ".join(entry.action for entry in weightiest)[:_ASKED_CHARACTERS]
+    hits = bank.recall(Query(text=asked, kinds=("document",), tier="archive", limit=_RELATED)).hits
+    with bank.reading() as reader:
+        found = reader.records("document", [hit.id for hit in hits])
+    return [Related(hit.name, hit.text, found[hit.id].issues) for hit in hits if hit.id in found]
+
+
+def _lessons(bank: Bank, chosen: list[Entry]) -> list[Related]:
+    """Return the lessons that name an issue which was met."""
+    met = {issue for entry in chosen for issue in entry.issues}
+    if not met:
+        return []
+    fields = ("number", "summary", "rule", "detail", "task")
+    with bank.reading() as reader:
+        rows = reader.select_fields(Lesson, fields, one_of("status", LIVE), order=("number",))
+    found = []
+    for number, summary, *texts in rows:
+        if issues := tuple(issue for issue in references(summary, *texts).issues if issue in met):
+            found.append(Related(f"m-{number:03d}", summary, issues))
+    return found
+
+
+def _set_marker(writer: Writer, marker: Marker) -> None:
+    writer.set_setting(_MARKER, canonical(marker._asdict()))
+
+
+def _latest_cycle(reader: Reader) -> int:
+    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
+    return int(rows[0][0]) if rows else 0
+
+
+def _sprint(reader: Reader) -> str:
+    return str(_content(reader, CoreSection.STATUS.value).get("sprint") or "")
+
+
+def _content(reader: Reader, block: str) -> dict[str, object]:
+    found = reader.get(Block, block)
+    return found.content if found else {}

@@ -1,0 +1,167 @@
+"""Work on cold memory: the transcripts folder, captured on demand, summed up, and read line by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archivist.access import Layer, reads, writes
+from archivist.desks.desk import Desk
+from archivist.errors import InputError, NotFoundError
+from archivist.records import Episode, Event
+from archivist.records.plain import canonical
+from archivist.workspace import cold
+from archivist.workspace.cold import SUFFIXES, Noted, Transcript
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.stores.protocol import Reader
+    from archivist.workspace.topology import Topology
+
+# Where the bank notes which transcripts it captured, as they were then.
+_NOTED = "transcripts"
+_AROUND = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What capturing the folder came to: the transcripts that were read, and what is wrong with others."""
+
+    captured: tuple[Transcript, ...]
+    unchanged: int
+    events: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Some lines of a transcript, with their numbers; `marked` is the one that was asked for by its event."""
+
+    transcript: Transcript
+    lines: tuple[tuple[int, str], ...] = ()
+    marked: int | None = None
+
+
+class Transcripts(Desk):
+    """The raw logs of a root, which are searched when nothing warmer answers."""
+
+    def __init__(self, bank: Bank, topology: Topology) -> None:
+        super().__init__(bank)
+        self._topology = topology
+        self._folder = topology.inside(topology.rules.transcripts)
+
+    @reads(Layer.RUNS)
+    def listed(self) -> list[Transcript]:
+        """Return the transcripts, the latest first; one that changed since counts as not captured."""
+        with self._bank.reading() as reader:
+            noted = _noted(reader)
+            found = [self._seen(reader, path, noted) for path in self._paths()]
+        return sorted(found, key=lambda each: (-each.mtime_ns, each.name))
+
+    @reads(Layer.RUNS)
+    def find(self, name: str) -> Transcript:
+        """Return a transcript by its path, its name, or one of its runs."""
+        return cold.find(self.listed(), name)
+
+    @writes(Layer.RUNS)
+    def capture(self, names: Sequence[str] = ()) -> Taken:
+        """Take transcripts in, all or some. One that is as it was is not opened again."""
+        listed = self.listed()
+        wanted = [cold.find(listed, name) for name in names] if names else listed
+        noted: dict[str, Noted] = {}
+        problems: list[str] = []
+        events = 0
+        for each in wanted:
+            if each.runs:
+                continue
+            try:
+                captured = self._bank.capture_file(self._folder / each.name)
+            except InputError as error:
+                problems.append(error.message)
+                continue
+            events += captured.events
+            problems += [f"{each.name}: {reason}" for reason in captured.reasons]
+            runs = tuple(episode.id for episode in captured.episodes)
+            noted[each.name] = Noted(each.size_bytes, each.mtime_ns, runs)
+        self._note(noted)
+        taken = tuple(each for each in self.listed() if each.name in noted)
+        unchanged = sum(bool(each.runs) for each in wanted)
+        return Taken(taken, unchanged, events, tuple(problems))
+
+    @reads(Layer.RUNS)
+    def lines(self, name: str, asked: str) -> Shown:
+        """Return the lines that `120-140` asks for, as they stand in the log, without secrets."""
+        transcript = self.find(name)
+        first, last = cold.parse_range(asked)
+        with self._opened(transcript) as lines:
+            return Shown(transcript, _cleaned(cold.between(lines, first, last)))
+
+    @reads(Layer.RUNS)
+    def matching(self, name: str, text: str) -> Shown:
+        """Return the lines that hold a text."""
+        transcript = self.find(name)
+        with self._opened(transcript) as lines:
+            return Shown(transcript, _cleaned(cold.holding(lines, text)))
+
+    @reads(Layer.RUNS)
+    def at_event(self, event_id: str, around: int = _AROUND) -> Shown:
+        """Return the line that tells of an event, and those around it; no line when the log does not say."""
+        with self._bank.reading() as reader:
+            event = reader.get(Event, event_id)
+        if event is None:
+            raise NotFoundError("event", event_id)
+        transcript = self.find(event.run)
+        with self._opened(transcript) as lines:
+            number = cold.line_of(event, lines)
+        if number is None:
+            return Shown(transcript)
+        with self._opened(transcript) as lines:
+            shown = _cleaned(cold.between(lines, max(1, number - around), number + around))
+        return Shown(transcript, shown, number)
+
+    def _paths(self) -> list[Path]:
+        if not self._folder.is_dir():
+            return []
+        return sorted(
+            path for path in self._folder.rglob("*.jsonl*") if path.name.endswith(SUFFIXES) and path.is_file()
+        )
+
+    def _seen(self, reader: Reader, path: Path, noted: Mapping[str, Noted]) -> Transcript:
+        name = path.relative_to(self._folder).as_posix()
+        seen = path.stat()
+        known = noted.get(name)
+        runs: tuple[Episode, ...] = ()
+        if known is not None and known[:2] == (seen.st_size, seen.st_mtime_ns):
+            found = [reader.get(Episode, run) for run in known.runs]
+            # A run that was erased or pruned must be captured anew before it can be told of.
+            runs = tuple(run for run in found if run is not None) if all(found) else ()
+        return Transcript(name, seen.st_size, seen.st_mtime_ns, runs)
+
+    def _note(self, noted: Mapping[str, Noted]) -> None:
+        if not noted:
+            return
+        with self._bank.transaction() as writer:
+            writer.set_setting(_NOTED, canonical({**_noted(writer), **noted}))
+
+    @contextmanager
+    def _opened(self, transcript: Transcript) -> Iterator[Iterator[str]]:
+        from archivist.opening import open_file
+
+        with open_file(self._folder / transcript.name) as source:
+            yield (raw.decode("utf-8", "replace").rstrip("\r\n") for raw in source)
+
+
+def _noted(reader: Reader) -> dict[str, Noted]:
+    held: dict[str, tuple[int, int, list[str]]] = json.loads(reader.setting(_NOTED) or "{}")
+    return {name: Noted(size, time, tuple(runs)) for name, (size, time, runs) in held.items()}
+
+
+def _cleaned(lines: Iterator[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
+    """Return lines without secrets: who reads them may put them into a prompt."""
+    from archivist.capture.redaction import redact
+
+    return tuple((number, redact(line).text) for number, line in lines)

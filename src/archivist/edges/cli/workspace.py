@@ -1,0 +1,402 @@
+"""Commands about the workspace's markdown: read it, save to it, check it, migrate it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.workspace_root import root_option, topology_of
+from archivist.errors import InputError
+from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view, to_yaml
+from archivist.workspace.memory import Workspace
+
+if TYPE_CHECKING:
+    from archivist.desks.workspace import WorkspaceDesk
+    from archivist.workspace.migrate import Change
+    from archivist.workspace.problems import Problem
+    from archivist.workspace.save import MemoryItem, Outcome
+
+_SHOWN = 5
+_MAX_INPUT = 4 * 1024**2
+
+# name → where the command lives: what only some calls need is imported by those.
+_ELSEWHERE = {
+    "hot": ("workspace_hot:hot", "Show how full hot memory is; demote and promote."),
+    "link": ("workspace_hot:link", "Link hot files into agent tools."),
+    "unlink": ("workspace_hot:unlink", "Take those links away again."),
+    "skills": ("workspace_skills:skills", "List, show and save skills."),
+    "transcripts": ("workspace_cold:transcripts", "List, capture and show raw transcripts."),
+    "drafts": ("workspace_cold:drafts", "Offer what runs have taught for saving."),
+    "search": ("workspace_graph:search", "Search every document of every root."),
+    "graph": ("workspace_graph:graph", "Draw what is related to what."),
+}
+
+
+class _Group(click.Group):
+    """A group some of whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_ELSEWHERE]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _ELSEWHERE:
+            return super().get_command(ctx, name)
+        module, _, attribute = _ELSEWHERE[name][0].partition(":")
+        command: click.Command = getattr(import_module(f"archivist.edges.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own = [(name, self.commands[name].get_short_help_str(70)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl([*own, *((name, text) for name, (_, text) in _ELSEWHERE.items())])
+
+
+@click.group(cls=_Group)
+def workspace() -> None:
+    """Read, save, check and migrate a workspace's markdown.
+
+    SCOPE is WORKSPACE, WORKSPACE/DOMAIN or WORKSPACE/DOMAIN/REPOSITORY; without one, all workspaces count.
+    """
+
+
+_scope = click.argument("scope", default="", metavar="[SCOPE]")
+_tags = click.option(
+    "--tag", "tags", metavar="T", multiple=True, help="With this tag; repeated: any of them."
+)
+
+
+def _opened(session: Session, root: str | None) -> Workspace:
+    topology = topology_of(session, root)
+    return Workspace(topology.root, topology.rules)
+
+
+@contextmanager
+def _writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceDesk]:
+    """Open what is written through: the bank's desk, which checks who acts, when the root is a bank's."""
+    from archivist.desks.workspace import root_of
+    from archivist.places import bank_file
+
+    found = _opened(session, root)
+    place = session.place()
+    if place is None or root_of(bank_file(place)).resolve() != found.topology.root.resolve():
+        yield found
+        return
+    with session.bank() as bank:
+        yield bank.workspace
+
+
+@workspace.command()
+@_scope
+@click.option("--status", metavar="S", multiple=True, help="Of this status; repeated: any of them.")
+@_tags
+@click.option("--full", "name", metavar="NAME", help="One plan in full, by its id, path or name.")
+@root_option
+@json_option
+@click.pass_obj
+def plans(
+    session: Session,
+    scope: str,
+    status: tuple[str, ...],
+    tags: tuple[str, ...],
+    name: str | None,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Print the front matter of the plans of SCOPE as YAML."""
+    opened = _opened(session, root)
+    if name:
+        detail = opened.retrieve_plan(name, scope)
+        view = plan_view(detail.plan)
+        meta = view.pop("_meta")
+        _print({"plans": [{**view, "content": detail.content, "_meta": meta}]}, as_json=as_json)
+        return
+    found = opened.retrieve_plans(scope, status=status, tags=tags)
+    _print(plans_view(found), as_json=as_json)
+    _report(opened, scope, is_empty=not found)
+
+
+@workspace.command()
+@_scope
+@click.option("--full", "is_full", is_flag=True, help="Every overview in full, not only the one asked for.")
+@root_option
+@json_option
+@click.pass_obj
+def overview(session: Session, scope: str, is_full: bool, root: str | None, as_json: bool) -> None:
+    """Print what SCOPE is about: a workspace or a repository in full, what lies below as abstracts."""
+    opened = _opened(session, root)
+    found = opened.retrieve_overview(scope, is_full=is_full)
+    _print(overviews_view(found), as_json=as_json)
+    _report(opened, scope, is_empty=not found)
+
+
+@workspace.command()
+@_scope
+@_tags
+@click.option("--category", metavar="C", default="", help="Of this category.")
+@click.option("--all", "with_superseded", is_flag=True, help="Also those that were superseded.")
+@root_option
+@json_option
+@click.pass_obj
+def learnings(
+    session: Session,
+    scope: str,
+    tags: tuple[str, ...],
+    category: str,
+    with_superseded: bool,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Print the decisions and lessons of SCOPE as YAML."""
+    opened = _opened(session, root)
+    found = opened.retrieve_learnings(scope, tags=tags, category=category, with_superseded=with_superseded)
+    _print(learnings_view(found), as_json=as_json)
+    _report(opened, scope, is_empty=not found.decisions and not found.lessons)
+
+
+def _print(view: dict[str, object], *, as_json: bool) -> None:
+    if as_json:
+        print_json(view)
+    else:
+        click.echo(to_yaml(view), nl=False)
+
+
+def _report(opened: Workspace, scope: str, *, is_empty: bool) -> None:
+    """Name on stderr what was in the way, and what there is when a scope is not."""
+    from archivist.workspace.problems import Severity
+    from archivist.workspace.topology import Scope
+
+    serious = [each for each in opened.problems if each.severity is Severity.ERROR]
+    _note_problems(serious, "archivist workspace lint says what to do")
+    if not is_empty:
+        return
+    asked = Scope.parse(scope)
+    known = opened.topology.scopes()
+    if not known:
+        rules = opened.topology.rules
+        note(f"archivist: nothing below {rules.resources} or {rules.learnings} in {opened.topology.root}")
+        note("hint: --root names another folder; archivist workspace save WORKSPACE TEXT begins one")
+    elif asked.parts and not any(asked.holds(each) for each in known):
+        there = sorted({str(Scope(*each.parts[: len(asked.parts)])) for each in known})
+        from difflib import get_close_matches
+
+        near = get_close_matches(str(asked), there, n=1)
+        note(f"archivist: no scope {str(asked)!r}")
+        note(f"hint: {f'did you mean {near[0]!r}?' if near else 'there is ' + ', '.join(there[:10])}")
+
+
+def _note_problems(problems: Sequence[Problem], hint: str) -> None:
+    for problem in problems[:_SHOWN]:
+        note(f"archivist: {problem}")
+    if len(problems) > _SHOWN:
+        note(f"archivist: … and {len(problems) - _SHOWN} more")
+    if problems:
+        note(f"hint: {hint}")
+
+
+# Saving
+
+
+@workspace.command()
+@_scope
+@click.argument("text", default="")
+@click.option(
+    "--kind", type=click.Choice(["decision", "lesson", "plan_status"]), help="Found by rule otherwise."
+)
+@click.option("--title", metavar="TEXT", default="", help="The first sentence otherwise.")
+@click.option("--category", metavar="C", default="", help="Found by rule otherwise.")
+@click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated.")
+@click.option("--plan", metavar="NAME", default="", help="The plan whose status changes.")
+@click.option("--status", metavar="S", default="", help="The plan's new status.")
+@click.option("--from", "source", metavar="FILE", help="Items as JSON: a list, or one a line; - reads stdin.")
+@click.option("--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both.")
+@click.option("--create", is_flag=True, help="Allow a workspace or domain that has no folder yet.")
+@root_option
+@json_option
+@click.pass_obj
+def save(
+    session: Session,
+    /,
+    scope: str,
+    text: str,
+    source: str | None,
+    on_conflict: str,
+    create: bool,
+    root: str | None,
+    as_json: bool,
+    **fields: Any,
+) -> int:
+    """Save TEXT to SCOPE as a decision, a lesson or a plan's status, unless it is there already.
+
+    What contradicts an entry is not written but named; --on-conflict supersede keeps the old one, marked.
+    Exit 7 when something was not written.
+    """
+    from archivist.workspace.save import OnConflict, item_from
+
+    if on_conflict not in set(OnConflict):
+        words = ", ".join(rule.value for rule in OnConflict)
+        raise InputError(f"no rule {on_conflict!r} for conflicts", hint=f"one of {words}")
+    items = _items(source) if source else []
+    if not source:
+        if not text and not fields["plan"]:
+            raise click.UsageError(
+                "nothing to save\nhint: archivist workspace save SCOPE TEXT, or --from FILE"
+            )
+        items = [item_from({"text": text, **fields})]
+    with _writable(session, root) as opened:
+        outcomes = opened.save_memory(items, scope, on_conflict=on_conflict, create=create)
+    return _print_outcomes(outcomes, as_json=as_json)
+
+
+def _items(source: str) -> list[MemoryItem]:
+    from archivist.workspace.save import item_from
+
+    try:
+        if source == "-":
+            data = sys.stdin.buffer.read(_MAX_INPUT + 1)
+        else:
+            with Path(source).open("rb") as file:
+                data = file.read(_MAX_INPUT + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read {source!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source!r} is no UTF-8: byte {error.start}") from error
+    if len(data) > _MAX_INPUT:
+        raise InputError(f"{source!r} is larger than {_MAX_INPUT >> 20} MiB", hint="save it in parts")
+    return [item_from(value) for value in _values(text, source)]
+
+
+def _values(text: str, source: str) -> list[object]:
+    """Return the items of a JSON list, of one object, or of one object a line."""
+    hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
+    try:
+        whole = json.loads(text)
+        if isinstance(whole, dict) and isinstance(whole.get("items"), list):
+            whole = whole["items"]
+        return whole if isinstance(whole, list) else [whole]
+    except json.JSONDecodeError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        try:
+            return [json.loads(line) for line in lines]
+        except json.JSONDecodeError:
+            raise InputError(f"{source!r} is no JSON: line {error.lineno}: {error.msg}", hint=hint) from None
+
+
+def _print_outcomes(outcomes: Sequence[Outcome], *, as_json: bool) -> int:
+    from archivist.workspace.save import Result
+
+    bad = [each for each in outcomes if each.result in (Result.CONFLICT, Result.REFUSED)]
+    if as_json:
+        counts = {result.value: sum(each.result is result for each in outcomes) for result in Result}
+        print_json({**counts, "items": [_outcome_view(each) for each in outcomes]})
+        return EXIT_PARTIAL if bad else 0
+    for each in outcomes:
+        where = f"  {each.place}" if each.place else ""
+        click.echo(f"{each.result.value:<9} {each.kind.value:<11} {each.title}{where}")
+        if each.reason:
+            against = f" ({each.against})" if each.against and each.against != each.place else ""
+            click.echo(f"          {each.reason}{against}")
+    if any(each.result is Result.CONFLICT for each in outcomes):
+        note(
+            "hint: --on-conflict supersede marks the old entry and writes the new; keep_both writes it beside"
+        )
+    return EXIT_PARTIAL if bad else 0
+
+
+def _outcome_view(outcome: Outcome) -> dict[str, object]:
+    return {**outcome._asdict(), "result": outcome.result.value, "kind": outcome.kind.value}
+
+
+# Upkeep
+
+
+@workspace.command()
+@_scope
+@click.option("--rules", "with_rules", is_flag=True, help="List the rules instead.")
+@root_option
+@json_option
+@click.pass_obj
+def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_json: bool) -> int:
+    """Check the files of SCOPE against their formats; exit 1 when there are errors."""
+    if with_rules:
+        return _print_rules(as_json=as_json)
+    opened = _opened(session, root)
+    checked = opened.lint(scope)
+    warnings = len(checked.problems) - checked.errors
+    if as_json:
+        found = [
+            {**each._asdict(), "severity": each.severity, "remedy": each.remedy} for each in checked.problems
+        ]
+        view = {"files": checked.files, "errors": checked.errors, "warnings": warnings, "problems": found}
+        print_json(view)
+        return 1 if checked.errors else 0
+    for each in checked.problems:
+        click.echo(f"{each}  [{each.remedy}]")
+    note(f"{count(checked.errors, 'error')}, {count(warnings, 'warning')} in {count(checked.files, 'file')}")
+    opened.problems = []
+    _report(opened, scope, is_empty=not checked.files)
+    return 1 if checked.errors else 0
+
+
+def _print_rules(*, as_json: bool) -> int:
+    from archivist.edges.cli.output import print_table
+    from archivist.workspace.problems import RULES
+
+    if as_json:
+        print_json({"rules": [rule._asdict() for rule in RULES.values()]})
+    else:
+        print_table(("Rule", "Severity", "Asks", "Remedy"), list(RULES.values()))
+    return 0
+
+
+@workspace.command()
+@_scope
+@click.option(
+    "--write/--dry-run", "is_writing", default=False, help="Write it; the default only shows a diff."
+)
+@root_option
+@json_option
+@click.pass_obj
+def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as_json: bool) -> int:
+    """Add missing front matter to plans and overviews of SCOPE, and merge ABSTRACT.md into OVERVIEW.md.
+
+    Shows a unified diff; --write makes the changes. Bodies are never touched, a second run changes nothing.
+    """
+    with _writable(session, root) as opened:
+        migration = opened.proposed_migration(scope)
+        done, left = opened.migrate(migration.changes) if is_writing else ([], [])
+    problems = [*migration.problems, *left]
+    if as_json:
+        print_json(
+            {
+                "written": is_writing,
+                "changes": [_change_view(each) for each in (done if is_writing else migration.changes)],
+                "left": [each._asdict() for each in problems],
+            }
+        )
+        return EXIT_PARTIAL if problems else 0
+    if is_writing:
+        for change in done:
+            told = "removed" if change.after is None else "made" if change.before is None else "changed"
+            click.echo(f"{told:<8} {change.path}  ({', '.join(change.reasons)})")
+        note(f"{count(len(done), 'file')} changed")
+    else:
+        for change in migration.changes:
+            click.echo(change.diff(), nl=False)
+        to_do = "; --write makes the changes" if migration.changes else ""
+        note(f"{count(len(migration.changes), 'file')} would change{to_do}")
+    _note_problems(problems, "these are left as they are; archivist workspace lint says what to do")
+    return EXIT_PARTIAL if problems else 0
+
+
+def _change_view(change: Change) -> dict[str, object]:
+    return {"path": change.path, "reasons": list(change.reasons), "diff": change.diff()}

@@ -1,0 +1,263 @@
+"""Commands about transcripts, and about what captured runs offer to memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.workspace_root import root_option, topology_of
+
+if TYPE_CHECKING:
+    from archivist.desks.transcripts import Shown
+    from archivist.workspace.cold import Transcript
+    from archivist.workspace.drafts import Draft
+    from archivist.workspace.save import Outcome
+
+_LINE_CHARACTERS = 2_000
+_PROBLEMS_SHOWN = 10
+
+
+@click.group()
+def transcripts() -> None:
+    """List, capture and read raw transcripts: what is searched when nothing warmer answers."""
+
+
+@transcripts.command("list")
+@root_option
+@json_option
+@click.pass_obj
+def list_(session: Session, root: str | None, as_json: bool) -> None:
+    """Print each transcript in a few words, the latest first."""
+    from archivist.desks.transcripts import Transcripts
+
+    with session.bank() as bank:
+        found = Transcripts(bank, topology_of(session, root)).listed()
+    if as_json:
+        print_json({"transcripts": [_plain(each) for each in found]})
+        return
+    _print_list(found)
+
+
+def _print_list(found: list[Transcript]) -> None:
+    from archivist.workspace.cold import abstract
+
+    told = [abstract(each) for each in found]
+    print_table(
+        ("Name", "Outcome", "First", "Last", "Size", "Task"),
+        [
+            (
+                each.name,
+                each.outcome,
+                _moment(each.first),
+                _moment(each.last),
+                _size(each.size_bytes),
+                each.task,
+            )
+            for each in told
+        ],
+    )
+    waiting = sum(not each.run for each in told)
+    if waiting:
+        note(f"hint: {count(waiting, 'transcript')} to take in: archivist workspace transcripts capture")
+
+
+@transcripts.command()
+@click.argument("names", metavar="[NAME]…", nargs=-1)
+@root_option
+@json_option
+@click.pass_obj
+def capture(session: Session, names: tuple[str, ...], root: str | None, as_json: bool) -> int:
+    """Take the transcripts in, all or those named; one that did not change is not read again."""
+    from archivist.desks.transcripts import Transcripts
+
+    with session.bank() as bank:
+        taken = Transcripts(bank, topology_of(session, root)).capture(names)
+    if as_json:
+        captured = [_plain(each) for each in taken.captured]
+        print_json({"captured": captured, "unchanged": taken.unchanged, "problems": list(taken.problems)})
+    else:
+        told = f"{count(len(taken.captured), 'transcript')} captured, {count(taken.events, 'event')}"
+        click.echo(f"{told}; {taken.unchanged} unchanged")
+    for problem in taken.problems[:_PROBLEMS_SHOWN]:
+        note(f"archivist: {problem}")
+    if len(taken.problems) > _PROBLEMS_SHOWN:
+        note(f"archivist: … and {len(taken.problems) - _PROBLEMS_SHOWN} more")
+    if taken.captured and not as_json:
+        note("hint: archivist reflect learns from them, archivist recall finds what was said in them")
+    return EXIT_PARTIAL if taken.problems else 0
+
+
+@transcripts.command()
+@click.argument("name")
+@click.option(
+    "--lines", "asked", metavar="A-B", help="These lines as they stand in the log, without secrets."
+)
+@click.option("--matching", metavar="TEXT", help="The lines that hold a text.")
+@click.option("--full", "is_full", is_flag=True, help="Long lines whole.")
+@root_option
+@json_option
+@click.pass_obj
+def show(
+    session: Session,
+    name: str,
+    asked: str | None,
+    matching: str | None,
+    is_full: bool,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Print what the transcript NAME was; of RUN#12, an event that recall found, the line that tells it."""
+    from archivist.desks.transcripts import Shown, Transcripts
+
+    if asked and matching is not None:
+        raise click.UsageError("--lines and --matching exclude each other")
+    with session.bank() as bank:
+        desk = Transcripts(bank, topology_of(session, root))
+        if asked:
+            shown = desk.lines(name, asked)
+        elif matching is not None:
+            shown = desk.matching(name, matching)
+        elif "#" in name:
+            shown = desk.at_event(name)
+        else:
+            shown = Shown(desk.find(name))
+    is_about_lines = bool(asked or matching is not None or "#" in name)
+    if as_json:
+        lines = [{"line": number, "text": text} for number, text in shown.lines]
+        print_json({**_plain(shown.transcript), "lines": lines, "line": shown.marked})
+    elif is_about_lines:
+        _print_lines(shown, is_full=is_full)
+    else:
+        _print_account(shown.transcript)
+
+
+def _print_lines(shown: Shown, *, is_full: bool) -> None:
+    if not shown.lines:
+        note(f"archivist: no such line in {shown.transcript.name}")
+    for number, text in shown.lines:
+        mark = ">" if number == shown.marked else " "
+        is_cut = not is_full and len(text) > _LINE_CHARACTERS
+        rest = f"… (+{len(text) - _LINE_CHARACTERS} characters, --full)" if is_cut else ""
+        click.echo(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
+
+
+def _print_account(transcript: Transcript) -> None:
+    from archivist.edges.cli.telling import episode_lines
+
+    if not transcript.runs:
+        click.echo(f"{transcript.name}  {_size(transcript.size_bytes)}  not captured")
+        note(f"hint: archivist workspace transcripts capture {transcript.name}")
+        return
+    click.echo(f"{transcript.name}  {_size(transcript.size_bytes)}")
+    for run in transcript.runs:
+        for line in episode_lines(run):
+            click.echo(line)
+
+
+def _plain(transcript: Transcript) -> dict[str, object]:
+    from archivist.workspace.cold import abstract
+
+    told = abstract(transcript)
+    return {
+        "name": told.name,
+        "outcome": told.outcome,
+        "task": told.task,
+        "first": _moment(told.first) or None,
+        "last": _moment(told.last) or None,
+        "size_bytes": told.size_bytes,
+        "summary": told.summary,
+        "runs": [run.id for run in transcript.runs],
+    }
+
+
+def _moment(time: object) -> str:
+    return f"{time:%Y-%m-%d %H:%M}" if time else ""
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes >= 1e5 else f"{size_bytes / 1e3:.1f} kB"
+
+
+# Drafts
+
+
+@click.command()
+@click.option("--run", "runs", metavar="ID", multiple=True, help="This run; without it the latest ones.")
+@click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
+@click.option("--save", "is_saving", is_flag=True, help="Hand them to save_memory.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["refuse", "supersede", "keep_both"]),
+    default="refuse",
+    help="What to do about entries that they contradict.",
+)
+@root_option
+@json_option
+@click.pass_obj
+def drafts(
+    session: Session,
+    runs: tuple[str, ...],
+    scope: str,
+    is_saving: bool,
+    on_conflict: str,
+    root: str | None,
+    as_json: bool,
+) -> int:
+    """Print what captured runs offer to memory: hard-won fixes, solutions, conflicts, decisions."""
+    from archivist.desks.drafts import Drafts
+
+    with session.bank() as bank:
+        desk = Drafts(bank, topology_of(session, root))
+        found = desk.of(runs, scope=scope)
+        outcomes = desk.save(found, on_conflict=on_conflict) if is_saving else []
+    if as_json:
+        offered = [_plain_draft(each.run, draft) for each in found for draft in each.drafts]
+        print_json({"drafts": offered, "outcomes": [each._asdict() for each in outcomes]})
+        return _exit_code(outcomes)
+    if not found:
+        note("archivist: nothing worth a draft")
+    for each in found:
+        click.echo(each.run)
+        for draft in each.drafts:
+            _print_draft(draft)
+    for outcome in outcomes:
+        place = f" in {outcome.place}" if outcome.place else ""
+        click.echo(
+            f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}"
+        )
+    return _exit_code(outcomes)
+
+
+def _exit_code(outcomes: list[Outcome]) -> int:
+    """Return the code that says whether something was left out."""
+    return EXIT_PARTIAL if any(each.result in ("conflict", "refused") for each in outcomes) else 0
+
+
+def _print_draft(draft: Draft) -> None:
+    place = f" → {draft.scope}" if draft.scope else ""
+    click.echo(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
+    for line in draft.text.splitlines():
+        if line:
+            click.echo(f"      {line}")
+    if draft.conflicts_with:
+        click.echo(f"      against: {draft.conflicts_with}")
+    click.echo(f"      evidence: {', '.join(draft.evidence)}")
+
+
+def _plain_draft(run: str, draft: Draft) -> dict[str, object]:
+    return {
+        "run": run,
+        "trigger": draft.trigger,
+        "kind": draft.kind,
+        "title": draft.title,
+        "text": draft.text,
+        "category": draft.category,
+        "tags": list(draft.tags),
+        "scope": draft.scope,
+        "weight": round(draft.weight, 2),
+        "evidence": list(draft.evidence),
+        "conflicts_with": draft.conflicts_with,
+    }

@@ -1,0 +1,181 @@
+"""Commands over all workspaces: search by words and meaning, and the graph of what they speak of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from archivist.edges.cli.output import json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.workspace_root import scope_option, topology_of
+from archivist.workspace.graph import EntityKind
+
+if TYPE_CHECKING:
+    from archivist.workspace.graph import Graph
+    from archivist.workspace.search import Snippet
+    from archivist.workspace.topology import Topology
+
+_PROBLEMS_SHOWN = 10
+_ROWS = 40
+
+_ROOTS = click.option(
+    "--root",
+    "roots",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="A root; may be repeated. Without it the one at hand and those of workspace.roots.",
+)
+
+
+def _topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
+    from archivist.workspace.corpus import topologies
+    from archivist.workspace.topology import Topology
+
+    if roots:
+        rules = session.effective(session.place()).config.workspace
+        found = {Path(root).resolve(): Topology(Path(root), rules) for root in roots}
+        return list(found.values())
+    topology = topology_of(session, None)
+    return topologies(topology.root, topology.rules)
+
+
+@click.command()
+@click.argument("scope", default="", metavar="[SCOPE]")
+@_ROOTS
+@click.option("--about", metavar="NAME", default="", help="Only what is around this thing.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=word_choice(EntityKind), help="Only things of this kind."
+)
+@click.option(
+    "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
+)
+@click.option(
+    "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."
+)
+@json_option
+@click.pass_obj
+def graph(
+    session: Session,
+    scope: str,
+    roots: tuple[str, ...],
+    about: str,
+    kinds: tuple[str, ...],
+    limit: int,
+    svg: str | None,
+    as_json: bool,
+) -> None:
+    """Print what the documents of SCOPE speak of and how it hangs together, with the places that show it."""
+    from archivist.workspace import graph as policy
+    from archivist.workspace.corpus import read_corpus
+    from archivist.workspace.topology import Scope
+
+    corpus = read_corpus(_topologies(session, roots), Scope.parse(scope))
+    found = policy.mine(corpus.sources)
+    if about:
+        found = policy.about(found, about)
+    if kinds:
+        found = policy.of_kinds(found, {EntityKind(kind) for kind in kinds})
+    _note_problems(corpus.problems)
+    if svg:
+        _draw(found, svg, about)
+        return
+    if as_json:
+        print_json(_plain(found))
+        return
+    _print_graph(found, limit)
+
+
+def _draw(found: Graph, file: str, about: str) -> None:
+    from archivist.workspace.graph_chart import chart
+    from archivist.workspace.replacing import told_plainly
+
+    image = chart(
+        found, f"What the workspace says about {about}" if about else "What the workspace speaks of"
+    )
+    if file == "-":
+        click.echo(image, nl=False)
+        return
+    with told_plainly(Path(file)):
+        Path(file).write_text(image, encoding="utf-8")
+    note(f"archivist: wrote {file}")
+
+
+def _print_graph(found: Graph, limit: int) -> None:
+    if not found.entities:
+        note("archivist: nothing found")
+        return
+    names = {each.id: each for each in found.entities}
+    rows = [
+        (
+            f"{names[each.source].kind} {names[each.source].name}",
+            each.kind.replace("_", " "),
+            f"{names[each.target].kind} {names[each.target].name}",
+            each.weight,
+            each.evidence[0] + (f" +{len(each.evidence) - 1}" if len(each.evidence) > 1 else ""),
+        )
+        for each in found.relations[:limit]
+    ]
+    print_table(("From", "Relation", "To", "Places", "Shown by"), rows)
+    if len(found.relations) > limit:
+        note(f"archivist: {len(found.relations) - limit} more relations; --max N, --about NAME, --json")
+
+
+def _plain(found: Graph) -> dict[str, object]:
+    return {
+        "entities": [each._asdict() for each in found.entities],
+        "relations": [{**each._asdict(), "evidence": list(each.evidence)} for each in found.relations],
+    }
+
+
+@click.command()
+@click.argument("text")
+@scope_option
+@_ROOTS
+@click.option("--max", "limit", type=click.IntRange(1, 200), default=10, metavar="N", help="At most N.")
+@json_option
+@click.pass_obj
+def search(
+    session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int, as_json: bool
+) -> None:
+    """Find what the documents of all workspaces say about TEXT, by words and by meaning."""
+    from archivist.desks.workspace_search import WorkspaceSearch
+    from archivist.workspace.topology import Scope
+
+    with session.bank() as bank:
+        desk = WorkspaceSearch(bank, _topologies(session, roots))
+        found = desk.search(text, scope=Scope.parse(scope), limit=limit)
+    _note_problems(list(found.problems))
+    if as_json:
+        print_json({"hits": [_plain_hit(each) for each in found.snippets]})
+        return
+    if not found.snippets:
+        note("archivist: nothing found")
+    for each in found.snippets:
+        place = f"{f'{each.root}: ' if each.root else ''}{each.path}:{each.line}"
+        click.echo(f"{each.score:.2f}  {place}{f'  {each.heading}' if each.heading else ''}")
+        click.echo(f"      {each.text}")
+
+
+def _plain_hit(each: Snippet) -> dict[str, object]:
+    return {
+        "scope": str(each.scope),
+        "heading": each.heading,
+        "text": each.text,
+        "score": round(each.score, 4),
+        "_meta": {
+            "document_path": each.path,
+            "document_id": each.document,
+            "line": each.line,
+            "root": each.root,
+        },
+    }
+
+
+def _note_problems(problems: list[str]) -> None:
+    for problem in problems[:_PROBLEMS_SHOWN]:
+        note(f"archivist: {problem}")
+    if len(problems) > _PROBLEMS_SHOWN:
+        note(f"archivist: … and {len(problems) - _PROBLEMS_SHOWN} more; see archivist workspace lint")

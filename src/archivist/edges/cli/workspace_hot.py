@@ -1,0 +1,300 @@
+"""Commands about hot memory: what it takes, what should leave it, and its links into the agent tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.workspace_root import root_option, topology_of
+from archivist.workspace.links import Client
+
+if TYPE_CHECKING:
+    from archivist.desks.hot import Review
+    from archivist.workspace.hot import HotFile
+    from archivist.workspace.link_files import Linked
+    from archivist.workspace.topology import Topology
+
+EXIT_OVER = 1
+_ITEM_CHARACTERS = 100
+_CODEX_BYTES = 32 * 1024
+
+
+@click.group(invoke_without_command=True)
+@root_option
+@click.option("--items", "with_items", is_flag=True, help="List every rule, with the runs that met it.")
+@json_option
+@click.pass_context
+def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -> int:
+    """Say how much of its budget hot memory takes, and what should leave or join it. Exit 1 when over."""
+    if ctx.invoked_subcommand is not None:
+        ctx.ensure_object(Session)
+        ctx.meta["archivist.root"] = root
+        return 0
+    session: Session = ctx.obj
+    review = _review(session, topology_of(session, root))
+    if as_json:
+        print_json(_plain(review))
+    else:
+        _print_review(review, with_items=with_items)
+    return EXIT_OVER if review.usage.is_over else 0
+
+
+def _review(session: Session, topology: Topology) -> Review:
+    from archivist.desks.hot import HotMemory, Seen, review
+
+    bank = session.bank_if_any()
+    if bank is None:
+        return review(topology, Seen())
+    with bank:
+        return HotMemory(bank, topology).review()
+
+
+@hot.command()
+@click.argument("item")
+@click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
+@root_option
+@json_option
+@click.pass_context
+def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json: bool) -> None:
+    """Move the rule ITEM (h-1a2b3c, or FILE:LINE) from hot memory into a workspace's lessons."""
+    from archivist.desks.hot import HotMemory
+
+    session: Session = ctx.obj
+    with session.bank() as bank:
+        topology = topology_of(session, root or ctx.meta.get("archivist.root"))
+        moved = HotMemory(bank, topology).demote(item, scope)
+    if as_json:
+        print_json(moved._asdict())
+        return
+    click.echo(f"{moved.source} → {moved.target}  {_short(moved.text)}")
+
+
+@hot.command()
+@click.argument("name", metavar="LESSON")
+@click.option("--file", "file", metavar="FILE", required=True, help="The hot file that it goes into.")
+@root_option
+@json_option
+@click.pass_context
+def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json: bool) -> None:
+    """Put LESSON (m-001, or FILE:LINE of a learning entry) into a hot file; it stays warm too."""
+    from archivist.desks.hot import HotMemory
+
+    session: Session = ctx.obj
+    with session.bank() as bank:
+        topology = topology_of(session, root or ctx.meta.get("archivist.root"))
+        moved = HotMemory(bank, topology).promote(name, file)
+    if as_json:
+        print_json(moved._asdict())
+        return
+    click.echo(f"{moved.source} → {moved.target}  {_short(moved.text)}")
+
+
+def _short(text: str) -> str:
+    said = " ".join(text.split())
+    return said if len(said) <= _ITEM_CHARACTERS else f"{said[: _ITEM_CHARACTERS - 1]}…"
+
+
+def _print_review(review: Review, *, with_items: bool) -> None:
+    usage = review.usage
+    for problem in review.problems:
+        note(f"archivist: {problem}")
+    if not usage.files:
+        note("archivist: no hot files")
+        note("hint: workspace.hot names their folder (agent/rules/common unless set)")
+        return
+    rows: list[tuple[object, ...]] = [_row(file) for file in usage.files]
+    total = _note_of(usage.share, is_declared=True)
+    rows.append(("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total))
+    print_table(("File", "Lines", "Budget", "Tokens", "Used", "Note"), rows)
+    if with_items:
+        click.echo("\nRules and the runs that met them")
+        _print_items(
+            [(each.id, f"{each.file}:{each.line}", _met(use), each.text) for each, use in review.items]
+        )
+    if review.demotions:
+        click.echo("\nDemote: the least used first, just enough to come under budget")
+        found = [
+            (each.item.id, f"{each.item.file}:{each.item.line}", each.reason, each.item.text)
+            for each in review.demotions
+        ]
+        _print_items(found)
+        note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
+    elif usage.is_over:
+        note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
+    if review.promotions:
+        click.echo("\nPromote: used everywhere")
+        _print_items(
+            [(each.warm.id, each.warm.scope, each.reason, each.warm.text) for each in review.promotions]
+        )
+        note("hint: archivist workspace hot promote ID --file FILE puts one into a hot file")
+
+
+def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
+    for name, place, reason, text in rows:
+        click.echo(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_short(text)}")
+
+
+def _met(use: Any) -> str:
+    return f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
+
+
+def _row(file: HotFile) -> tuple[object, ...]:
+    budget = file.budget
+    said = "-"
+    if budget is not None:
+        parts = [str(budget.lines)] if budget.lines else []
+        said = " / ".join([*parts, *([f"{budget.tokens} tokens"] if budget.tokens else [])])
+    share = "-" if file.share is None else f"{file.share:.0%}"
+    told = file.problem or _note_of(file.share, is_declared=budget is not None)
+    if file.agent:
+        told = f"{file.agent} only" if budget is None else f"{file.agent} only {told}"
+    return file.path, file.lines, said, file.tokens, share, told
+
+
+def _note_of(share: float | None, *, is_declared: bool) -> str:
+    from archivist.workspace.hot import NEARLY
+
+    if not is_declared or share is None:
+        return "no budget declared"
+    return "over budget" if share > 1 else "nearly full" if share > NEARLY else ""
+
+
+def _plain(review: Review) -> dict[str, object]:
+    usage = review.usage
+    return {
+        "files": [
+            {
+                "path": file.path,
+                "lines": file.lines,
+                "tokens": file.tokens,
+                "budget_lines": file.budget.lines if file.budget else None,
+                "budget_tokens": file.budget.tokens if file.budget else None,
+                "share": None if file.share is None else round(file.share, 3),
+                "over": file.is_over,
+                "agent": file.agent,
+                "problem": file.problem,
+            }
+            for file in usage.files
+        ],
+        "lines": usage.lines,
+        "tokens": usage.tokens,
+        "max_lines": usage.max_lines,
+        "max_tokens": usage.max_tokens,
+        "share": round(usage.share, 3),
+        "over": usage.is_over,
+        "runs": review.runs,
+        "items": [
+            {"id": item.id, "file": item.file, "line": item.line, "met": use.met, "text": item.text}
+            for item, use in review.items
+        ],
+        "demote": [
+            {"id": each.item.id, "file": each.item.file, "line": each.item.line, "reason": each.reason}
+            for each in review.demotions
+        ],
+        "promote": [
+            {"id": each.warm.id, "scope": each.warm.scope, "reason": each.reason, "text": each.warm.text}
+            for each in review.promotions
+        ],
+        "problems": list(review.problems),
+    }
+
+
+# Links
+
+
+_CLIENTS = click.argument(
+    "clients",
+    metavar="CLIENT…",
+    nargs=-1,
+    required=True,
+    type=click.Choice([*word_choice(Client).choices, "all"]),
+)
+_DRY_RUN = click.option("--dry-run", "is_dry_run", is_flag=True, help="Say what would be done, do nothing.")
+
+
+@click.command()
+@_CLIENTS
+@click.option("--copy", "as_copies", is_flag=True, help="Copies with a mark instead of links.")
+@_DRY_RUN
+@root_option
+@json_option
+@click.pass_obj
+def link(
+    session: Session,
+    clients: tuple[str, ...],
+    as_copies: bool,
+    is_dry_run: bool,
+    root: str | None,
+    as_json: bool,
+) -> int:
+    """Put the hot files into the places of agent tools: cursor, codex, claude-code, gemini, vscode, or all.
+
+    What you wrote yourself is never overwritten; a second time changes nothing.
+    """
+    from archivist.errors import InputError
+    from archivist.workspace.link_files import link as link_files
+    from archivist.workspace.link_files import read_rules
+
+    topology = topology_of(session, root)
+    folder = topology.rules.hot
+    rules, problems = read_rules(topology.root, folder)
+    for problem in problems:
+        note(f"archivist: {problem}")
+    done = link_files(
+        topology.root, folder, rules, _chosen(clients), as_copies=as_copies, is_dry_run=is_dry_run
+    )
+    if not rules and not done:
+        raise InputError(
+            f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
+        )
+    if "codex" in _chosen(clients):
+        _note_codex(topology)
+    return max(_report(done, as_json=as_json, is_dry_run=is_dry_run), EXIT_PARTIAL if problems else 0)
+
+
+@click.command()
+@_CLIENTS
+@_DRY_RUN
+@root_option
+@json_option
+@click.pass_obj
+def unlink(
+    session: Session, clients: tuple[str, ...], is_dry_run: bool, root: str | None, as_json: bool
+) -> int:
+    """Take everything that `link` made out of the places of agent tools; the rest is as it was before."""
+    from archivist.workspace.link_files import unlink as unlink_files
+
+    topology = topology_of(session, root)
+    done = unlink_files(topology.root, topology.rules.hot, _chosen(clients), is_dry_run=is_dry_run)
+    return _report(done, as_json=as_json, is_dry_run=is_dry_run)
+
+
+def _chosen(clients: tuple[str, ...]) -> list[Client]:
+    return list(Client) if "all" in clients else [Client(name) for name in dict.fromkeys(clients)]
+
+
+def _note_codex(topology: Topology) -> None:
+    if (topology.root / "AGENTS.override.md").is_file():
+        note("archivist: Codex reads AGENTS.override.md here and not AGENTS.md")
+    file = topology.root / "AGENTS.md"
+    if file.is_file() and file.stat().st_size > _CODEX_BYTES:
+        note("archivist: AGENTS.md has more than 32 KiB, of which Codex reads no more unless told to")
+
+
+def _report(done: list[Linked], *, as_json: bool, is_dry_run: bool) -> int:
+    from archivist.workspace.link_files import Done
+
+    left = [each for each in done if each.done is Done.LEFT]
+    if as_json:
+        print_json({"places": [each._asdict() for each in done], "dry_run": is_dry_run})
+    elif len(done) > len(left):
+        rows = [(each.client, each.path, each.done, each.told) for each in done if each.done is not Done.LEFT]
+        print_table(("Client", "Path", "Would be" if is_dry_run else "Done", "As"), rows)
+    elif not done:
+        note("archivist: nothing of ours there")
+    for each in left:
+        note(f"archivist: {each.path} is left as it is: {each.told}")
+    return EXIT_PARTIAL if left else 0

@@ -1,0 +1,44 @@
+"""Find the root that a command about a workspace works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from archivist.edges.cli.session import Session
+
+if TYPE_CHECKING:
+    from archivist.workspace.topology import Topology
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+root_option = click.option(
+    "--root", metavar="FOLDER", type=click.Path(exists=True, file_okay=False), help="The workspace's root."
+)
+scope_option = click.option(
+    "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; without it all."
+)
+
+
+def topology_of(session: Session, root: str | None) -> Topology:
+    """Return the files of the root: as named, else the nearest upwards that is one, else the bank's."""
+    from archivist.places import bank_file
+    from archivist.workspace.topology import Topology, find_root
+
+    place = session.place()
+    rules = session.effective(place).config.workspace
+    if root:
+        return Topology(Path(root), rules)
+    here = Path.cwd()
+    nearest = find_root(here, rules)
+    if nearest is None:
+        folders = (rules.hot, rules.transcripts)
+        nearest = next(
+            (each for each in (here, *here.parents) if any((each / name).is_dir() for name in folders)), None
+        )
+    if nearest is None and place is not None:
+        nearest = bank_file(place).absolute().parent.parent
+    return Topology(nearest or here, rules)

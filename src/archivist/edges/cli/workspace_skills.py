@@ -1,0 +1,130 @@
+"""Commands about skills."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from archivist.edges.cli.output import json_option, note, print_json, print_table
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.workspace_root import root_option, scope_option, topology_of
+
+if TYPE_CHECKING:
+    from archivist.workspace.skills import Skill
+
+_LARGEST = 1 << 20
+
+
+@click.group()
+def skills() -> None:
+    """List, show and save the skills of workspaces, as portable SKILL.md."""
+
+
+@skills.command("list")
+@click.argument("scope", default="", metavar="[SCOPE]")
+@root_option
+@json_option
+@click.pass_obj
+def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None:
+    """Print the skills of SCOPE and of everything below it."""
+    from archivist.workspace.skill_files import list_skills
+    from archivist.workspace.topology import Scope
+
+    found = list_skills(topology_of(session, root), Scope.parse(scope))
+    if as_json:
+        print_json({"skills": [_plain(each) for each in found]})
+        return
+    print_table(
+        ("Name", "Scope", "Description"), [(each.name, each.scope, each.description) for each in found]
+    )
+    for each in found:
+        for problem in each.problems:
+            note(f"archivist: {each.path}: {problem}")
+
+
+@skills.command()
+@click.argument("name")
+@scope_option
+@root_option
+@json_option
+@click.pass_obj
+def show(session: Session, name: str, scope: str, root: str | None, as_json: bool) -> None:
+    """Print the skill NAME that counts for a scope: its own, else that of the scope around it."""
+    from archivist.workspace.skill_files import find_skill
+    from archivist.workspace.topology import Scope
+
+    skill = find_skill(topology_of(session, root), name, Scope.parse(scope))
+    if as_json:
+        print_json({**_plain(skill), "content": skill.text})
+        return
+    click.echo(skill.text, nl=not skill.text.endswith("\n"))
+
+
+@skills.command()
+@click.argument("name")
+@click.option("--from", "source", metavar="FILE", required=True, help="The text; - reads it from stdin.")
+@click.option("--scope", metavar="SCOPE", required=True, help="WORKSPACE[/DOMAIN[/REPOSITORY]].")
+@click.option("--description", metavar="TEXT", default="", help="When to use it, if the text does not say.")
+@click.option("--replace", "is_replacing", is_flag=True, help="Replace another skill of that name.")
+@root_option
+@json_option
+@click.pass_obj
+def save(
+    session: Session,
+    name: str,
+    source: str,
+    scope: str,
+    description: str,
+    is_replacing: bool,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Save a text as the skill NAME of a scope; secrets in it are taken out."""
+    from archivist.desks.skills import Skills, save_cleaned
+
+    topology = topology_of(session, root)
+    text = _read(source)
+    bank = session.bank_if_any()
+    if bank is None:
+        saved = save_cleaned(topology, name, text, scope, description=description, is_replacing=is_replacing)
+    else:
+        with bank:
+            desk = Skills(bank, topology)
+            saved = desk.save(name, text, scope, description=description, is_replacing=is_replacing)
+    if as_json:
+        print_json({**_plain(saved.skill), "saved": saved.kept})
+        return
+    click.echo(f"{saved.kept}: {saved.skill.path}")
+
+
+def _read(source: str) -> str:
+    """Return a file's text, or that of stdin."""
+    from archivist.errors import InputError
+    from archivist.workspace.replacing import told_plainly
+
+    with told_plainly(Path(source)):
+        data = sys.stdin.buffer.read(_LARGEST + 1) if source == "-" else Path(source).read_bytes()
+    if len(data) > _LARGEST:
+        raise InputError(
+            "the text is larger than 1 MiB", hint="put long material into files beside the skill"
+        )
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        raise InputError(f"{source!r} is not UTF-8 text", hint="save it as UTF-8") from None
+
+
+def _plain(skill: Skill) -> dict[str, object]:
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "scope": str(skill.scope),
+        "license": skill.license,
+        "compatibility": skill.compatibility,
+        "allowed-tools": skill.allowed_tools,
+        "problems": list(skill.problems),
+        "_meta": {"document_path": skill.path, "document_id": skill.name},
+    }

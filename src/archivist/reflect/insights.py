@@ -1,0 +1,386 @@
+"""Say what recurs in a stream, by counting: when to look back, and what can be said without interpreting.
+
+Every insight is a cluster of entries: a blocker that comes again, an issue that several roles work on, what
+was decided, the theme of most entries, lessons that are known about the same issues. It names its counts, its
+cycles and its entries. Where nothing recurs there is nothing to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from archivist.config import StreamRules
+from archivist.recall.keywords import keywords
+from archivist.records import Entry, EntryType
+
+MOST_INSIGHTS = 5
+# From so many cycles on a blocker concerns those who set the course.
+STRATEGIC_CYCLES = 3
+_RECURRING_CYCLES = 2
+_MOST_BLOCKERS = 2
+_MOST_COMPARED = 400
+_LEAST_THEME = 3
+_ALIKE = 0.5
+_SHOWN_IDS = 8
+_SHOWN_WORDS = 110
+_HONESTLY = "Counted, not interpreted."
+_BLOCKED = re.compile(
+    r"\b(?:block(?:ed|er|ers|ing|s (?:#\d|us|our|all|every|this))|stuck|stalled|wait(?:ing|s)? (?:for|on)"
+    r"|depends? on|cannot (?:proceed|continue|start)|on hold)\b(?! (?:no more|resolved|cleared|lifted))",
+    re.IGNORECASE,
+)
+_WAITS = re.compile(
+    r"\b(?:wait(?:ing|s)? (?:for|on)|blocked (?:by|on)|depends? on|needs?)\s+(?:the\s+)?([\w-]+)",
+    re.IGNORECASE,
+)
+_BLOCKER_TAGS = frozenset(("blocked", "blocker", "blocking"))
+_NO_THEME = re.compile(r"(?:issue|pr|cycle)[-_ ]?\d+|reflection|deterministic|action|decision|observation")
+
+
+class Marker(NamedTuple):
+    """How far the stream was reflected on, and the sprint that was on then."""
+
+    seq: int = 0
+    cycle: int = 0
+    sprint: str = ""
+
+
+class Unreflected(NamedTuple):
+    """What has gathered since the last reflection."""
+
+    entries: int
+    importance: int
+    cycles: int
+    sprint: str = ""
+
+
+class Related(NamedTuple):
+    """Something else that is known: what it is called, what it says, which issues it is about."""
+
+    name: str
+    text: str
+    issues: tuple[int, ...] = ()
+
+
+class Insight(NamedTuple):
+    """One thing that recurs, its weight and its evidence.
+
+    `blocker` names what stands in the way so often that core memory should say it.
+    """
+
+    action: str
+    content: str
+    importance: int
+    tags: tuple[str, ...]
+    issues: tuple[int, ...] = ()
+    roles: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    blocker: str = ""
+
+
+def reason_to_reflect(since: Unreflected, marker: Marker, rules: StreamRules) -> str:
+    """Return why a stream is to be reflected on now, or an empty text."""
+    if not since.entries:
+        return ""
+    if since.importance > rules.reflect_at_importance:
+        return f"importance of unreflected entries is {since.importance}, over {rules.reflect_at_importance}"
+    if since.cycles >= rules.reflect_at_cycles:
+        return f"{since.cycles} cycles since the last reflection"
+    if since.sprint != marker.sprint:
+        return f"sprint boundary: {marker.sprint or 'none'} → {since.sprint or 'none'}"
+    return ""
+
+
+def gathered(entries: Iterable[Entry], least_importance: int) -> list[Entry]:
+    """Return what is worth reflecting on, in order: important enough, and no reflection itself."""
+    kept = [
+        entry
+        for entry in entries
+        if entry.importance >= least_importance and entry.type is not EntryType.REFLECTION
+    ]
+    return sorted(kept, key=lambda entry: entry.seq)
+
+
+def insights(
+    entries: Sequence[Entry], *, related: Sequence[Related] = (), lessons: Sequence[Related] = ()
+) -> list[Insight]:
+    """Return what recurs among entries, the most pressing first, five at most."""
+    blockers = _blockers(entries, related)
+    said = {issue for each in blockers for issue in each.issues}
+    found = [*blockers, *_between_roles(entries, related, said), *_decisions(entries)]
+    found += [*_known_lessons(entries, lessons), *_theme(entries)]
+    return found[:MOST_INSIGHTS]
+
+
+def is_blocked(entry: Entry) -> bool:
+    """Say whether an entry tells of something that stands in the way."""
+    if _BLOCKER_TAGS & {tag.lower() for tag in entry.tags}:
+        return True
+    told = f"{entry.action}. {entry.content}"
+    return _BLOCKED.search(told) is not None
+
+
+def _blockers(entries: Sequence[Entry], related: Sequence[Related]) -> list[Insight]:
+    blocked = [entry for entry in entries if is_blocked(entry)][-_MOST_COMPARED:]
+    clusters: dict[str, list[Entry]] = {}
+    for entry in blocked:
+        for issue in entry.issues:
+            clusters.setdefault(f"#{issue}", []).append(entry)
+    for entries_alike in _alike([entry for entry in blocked if not entry.issues]):
+        words = _common_words(entries_alike)
+        if words:
+            clusters.setdefault(words, []).extend(entries_alike)
+    found = []
+    for name, cluster in clusters.items():
+        cycles = _cycles(cluster)
+        if len(cycles) < _RECURRING_CYCLES:
+            continue
+        is_strategic = len(cycles) >= STRATEGIC_CYCLES
+        what = name if name.startswith("#") else f"“{name}”"
+        issues = (int(name[1:]),) if name.startswith("#") else ()
+        found.append(
+            Insight(
+                action=f"Reflection: {what} stood in the way in {len(cycles)} cycles",
+                content=_told(
+                    f"Recurring blocker: {what} in {_entries(cluster)} of {_listed_cycles(cycles)}"
+                    f"{_by_roles(cluster)}.",
+                    f"First: {_quoted(cluster[0])}. Last: {_quoted(cluster[-1])}.",
+                    _related(related, issues),
+                    _evidence(cluster),
+                ),
+                importance=10 if is_strategic else 9,
+                tags=("reflection", "deterministic", "blocker"),
+                issues=issues,
+                roles=_roles(cluster),
+                evidence=_ids(cluster),
+                blocker=what if is_strategic else "",
+            )
+        )
+    found.sort(key=lambda each: (-each.importance, -len(each.evidence), each.action))
+    return found[:_MOST_BLOCKERS]
+
+
+def _between_roles(entries: Sequence[Entry], related: Sequence[Related], said: set[int]) -> list[Insight]:
+    """Return the issue that most roles touched: who waits for whom, or in which order they worked on it."""
+    by_issue = _by_issue(entries)
+    shared = {issue: cluster for issue, cluster in by_issue.items() if len(_roles(cluster)) > 1}
+    known = _roles(entries)
+    best: tuple[tuple[int, int, int, int], int, list[str]] | None = None
+    for issue, cluster in shared.items():
+        waits = _waits(cluster, known)
+        if issue in said and not waits:
+            continue
+        rank = (len(waits), len(_roles(cluster)), len(cluster), -issue)
+        if best is None or rank > best[0]:
+            best = rank, issue, waits
+    if best is None:
+        return []
+    _, issue, waits = best
+    cluster = shared[issue]
+    return [
+        Insight(
+            action=f"Reflection: {len(_roles(cluster))} roles work on #{issue}",
+            content=_told(
+                f"Cross-role: #{issue} in {_entries(cluster)} of {_listed_cycles(_cycles(cluster))},"
+                f" first in this order: {_handovers(cluster)}.",
+                f"{'; '.join(waits)}." if waits else "",
+                _related(related, (issue,)),
+                _evidence(cluster),
+            ),
+            importance=10 if waits else 9,
+            tags=("reflection", "deterministic", "cross-role"),
+            issues=(issue,),
+            roles=_roles(cluster),
+            evidence=_ids(cluster),
+        )
+    ]
+
+
+def _decisions(entries: Sequence[Entry]) -> list[Insight]:
+    made = [entry for entry in entries if entry.type is EntryType.DECISION]
+    if len(made) < 2:
+        return []
+    latest = [_quoted(entry) for entry in made[-5:]]
+    more = f" (and {len(made) - 5} before)" if len(made) > 5 else ""
+    return [
+        Insight(
+            action=f"Reflection: {len(made)} decisions in {_listed_cycles(_cycles(made))}",
+            content=_told(f"Decisions: {'; '.join(latest)}{more}.", _evidence(made)),
+            importance=9,
+            tags=("reflection", "deterministic", "decisions"),
+            issues=_issues(made),
+            roles=_roles(made),
+            evidence=_ids(made),
+        )
+    ]
+
+
+def _known_lessons(entries: Sequence[Entry], lessons: Sequence[Related]) -> list[Insight]:
+    """Return what the bank's lessons say about issues that these entries meet."""
+    met = _by_issue(entries)
+    told = [lesson for lesson in lessons if any(issue in met for issue in lesson.issues)]
+    if not told:
+        return []
+    issues = tuple(dict.fromkeys(issue for lesson in told for issue in lesson.issues if issue in met))
+    cluster = _unique(entry for issue in issues for entry in met[issue])
+    names = "; ".join(f"{each.name} “{_short(each.text)}”" for each in told[:3])
+    return [
+        Insight(
+            action=f"Reflection: lessons are known about {', '.join(f'#{issue}' for issue in issues[:5])}",
+            content=_told(f"Known lessons that met these issues: {names}.", _evidence(cluster)),
+            importance=9,
+            tags=("reflection", "deterministic", "lessons"),
+            issues=issues,
+            roles=_roles(cluster),
+            evidence=_ids(cluster),
+        )
+    ]
+
+
+def _theme(entries: Sequence[Entry]) -> list[Insight]:
+    by_tag: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for tag in {tag.lower() for tag in entry.tags}:
+            if not _NO_THEME.fullmatch(tag):
+                by_tag.setdefault(tag, []).append(entry)
+    busy = {
+        tag: cluster
+        for tag, cluster in by_tag.items()
+        if len(cluster) >= _LEAST_THEME and len(_cycles(cluster)) >= _RECURRING_CYCLES
+    }
+    if not busy:
+        return []
+    tag, cluster = min(busy.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [
+        Insight(
+            action=f"Reflection: the busiest theme is {tag}",
+            content=_told(
+                f"Theme: {tag} in {_entries(cluster)} of {len(entries)}, {_listed_cycles(_cycles(cluster))}"
+                f"{_by_roles(cluster)}.",
+                _evidence(cluster),
+            ),
+            importance=9,
+            tags=("reflection", "deterministic", "theme", tag),
+            issues=_issues(cluster)[:5],
+            roles=_roles(cluster),
+            evidence=_ids(cluster),
+        )
+    ]
+
+
+def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return entries that say the same in about the same words, together; each joins the first it is like."""
+    clusters: list[tuple[frozenset[str], list[Entry]]] = []
+    for entry in entries:
+        words = keywords(f"{entry.action} {entry.content}")
+        for first, cluster in clusters:
+            if len(words & first) >= max(2, _ALIKE * min(len(words), len(first))):
+                cluster.append(entry)
+                break
+        else:
+            clusters.append((words, [entry]))
+    return [cluster for _, cluster in clusters if len(cluster) > 1]
+
+
+def _common_words(cluster: Sequence[Entry]) -> str:
+    """Return the words that all of a cluster share, as the first of them puts them."""
+    shared = frozenset.intersection(*(keywords(f"{entry.action} {entry.content}") for entry in cluster))
+    words = re.findall(r"\w+", f"{cluster[0].action} {cluster[0].content}".lower())
+    return " ".join(list(dict.fromkeys(word for word in words if word in shared))[:6])
+
+
+def _waits(cluster: Sequence[Entry], roles: Iterable[str]) -> list[str]:
+    """Return who waits for whom, as the entries say it."""
+    known = {role.lower(): role for role in roles}
+    pairs: Counter[tuple[str, str]] = Counter()
+    for entry in cluster:
+        awaited = {word.lower() for word in _WAITS.findall(f"{entry.action}. {entry.content}")}
+        for name in sorted(awaited & known.keys()):
+            if entry.role and known[name] != entry.role:
+                pairs[entry.role, known[name]] += 1
+    ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+    return [f"{who} waits for {whom} ({_counted(count)})" for (who, whom), count in ordered]
+
+
+def _handovers(cluster: Sequence[Entry]) -> str:
+    """Return the roles in the order in which they came to it, and how often one followed another."""
+    steps = [entry.role for entry in cluster if entry.role]
+    changes = sum(one != other for one, other in pairwise(steps))
+    return f"{' → '.join(_roles(cluster)[:6])}, {changes} handover{'s' if changes != 1 else ''}"
+
+
+def _by_issue(entries: Iterable[Entry]) -> Mapping[int, list[Entry]]:
+    found: dict[int, list[Entry]] = {}
+    for entry in entries:
+        for issue in entry.issues:
+            found.setdefault(issue, []).append(entry)
+    return found
+
+
+def _related(related: Sequence[Related], issues: Sequence[int]) -> str:
+    names = [each.name for each in related if set(each.issues) & set(issues)][:3]
+    return f"In the archive: {', '.join(names)}." if names else ""
+
+
+def _told(*parts: str) -> str:
+    return " ".join((*(part for part in parts if part), _HONESTLY))
+
+
+def _quoted(entry: Entry) -> str:
+    return f"“{_short(entry.action)}” (cycle {entry.cycle}{f', {entry.role}' if entry.role else ''})"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_WORDS else f"{text[: _SHOWN_WORDS - 1]}…"
+
+
+def _evidence(cluster: Sequence[Entry]) -> str:
+    ids = [entry.id for entry in cluster]
+    more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+    return f"Entries: {', '.join(ids[:_SHOWN_IDS])}{more}."
+
+
+def _listed_cycles(cycles: Sequence[int]) -> str:
+    if len(cycles) == 1:
+        return f"cycle {cycles[0]}"
+    if len(cycles) <= 5:
+        return f"cycles {', '.join(map(str, cycles))}"
+    return f"{len(cycles)} cycles from {cycles[0]} to {cycles[-1]}"
+
+
+def _by_roles(cluster: Sequence[Entry]) -> str:
+    counts = Counter(entry.role for entry in cluster if entry.role)
+    return f" ({', '.join(f'{role} {count}' for role, count in counts.most_common(6))})" if counts else ""
+
+
+def _entries(cluster: Sequence[Entry]) -> str:
+    return _counted(len(cluster))
+
+
+def _counted(count: int) -> str:
+    return f"{count} entry" if count == 1 else f"{count} entries"
+
+
+def _cycles(cluster: Iterable[Entry]) -> list[int]:
+    return sorted({entry.cycle for entry in cluster})
+
+
+def _ids(cluster: Iterable[Entry]) -> tuple[str, ...]:
+    return tuple(entry.id for entry in cluster)
+
+
+def _unique(cluster: Iterable[Entry]) -> list[Entry]:
+    return list({entry.id: entry for entry in cluster}.values())
+
+
+def _roles(cluster: Iterable[Entry]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entry.role for entry in cluster if entry.role))
+
+
+def _issues(cluster: Iterable[Entry]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(issue for entry in cluster for issue in entry.issues))

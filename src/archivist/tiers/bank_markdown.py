@@ -1,0 +1,343 @@
+"""Read a `bank.md`: status, threads, role state and cycles where it tells them, and the rest as it stands.
+
+Nothing is lost: every line that is not taken by one of these parts is in the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?P<text>\S.*)")
+_ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_LABEL = re.compile(
+    r"\*\*(?P<name>[^*:]+?):?\*\*:?[ \t]*(?P<text>.*)|(?P<plain>[A-Z][\w ]{2,20}):[ \t]+(?P<rest>.+)"
+)
+# The cycle that a line is of stands in brackets behind its words, or before them; a range is of none.
+_CYCLE = re.compile(
+    r"(?:[(,;][ \t]*|^)(?:Cycle[ \t]*#?|C)(?P<cycle>\d{1,7})\b(?![ \t]*[-\u2013→][ \t]*C?\d)"
+    r"(?:[ \t]*,[ \t]*(?P<role>[A-Za-z][\w -]{1,30}?)(?=[),;]))?",
+    re.IGNORECASE,
+)
+_LINE_OF_CYCLE = re.compile(
+    r"""(?:\*\*)?(?:Cycle[ ]*\#?|C)(?P<cycle>\d{1,7})(?:\*\*)?
+        (?:[ ]*[(\[](?P<in>[^)\]]{1,40})[)\]]|[ ]*[,·|][ ]*(?P<after>[A-Za-z][\w -]{1,30}?))?(?:\*\*)?
+        [ ]*(?:[:·|]|—|\u2013|->|→|-[ ])[ ]*(?:\*\*)?(?P<text>\S.*)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_UPDATED = re.compile(r"\*\*Last updated:?\*\*:?[ \t]*(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d))?", re.IGNORECASE)
+_AT_CYCLE = re.compile(r"\*\*Cycle:?\*\*:?[ \t]*(\d{1,7})", re.IGNORECASE)
+_VERSION = re.compile(r"\*\*Version:?\*\*:?[ \t]*v?(\d{1,7})", re.IGNORECASE)
+_NONE = re.compile(r"\W*(?:none|nothing|n/?a|no blockers)\b[\w \t]{0,12}\W*|\W*", re.IGNORECASE)
+_THREAD = re.compile(
+    r"(?:\*\*)?(?:(?P<kind>Issue|PR)[ \t]*)?#(?P<number>\d{1,7})(?:\*\*|:|\b)", re.IGNORECASE
+)
+_RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*")
+_SLUG = re.compile(r"[^\w]+")
+_ROLE_FIELDS = {
+    "last": "last_action",
+    "last action": "last_action",
+    "next": "next_action",
+    "next action": "next_action",
+    "working on": "working_on",
+    "current": "working_on",
+}
+_LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shipped": "recently_shipped"}
+_SHORT_ID = 40
+_ACTION = 200
+
+
+class RoleLine(NamedTuple):
+    """What a bank says of one role."""
+
+    role: str
+    last_action: str = ""
+    next_action: str = ""
+    working_on: str = ""
+
+
+class CycleLine(NamedTuple):
+    """Something that was done in a cycle, and by whom."""
+
+    cycle: int
+    role: str
+    action: str
+    content: str
+
+
+class ThreadLine(NamedTuple):
+    """A matter that roles follow."""
+
+    id: str
+    summary: str
+    roles: tuple[str, ...] = ()
+
+
+class BankPage(NamedTuple):
+    """A bank in its parts. `parts` says for each line which of them it went into: a field, `role:ceo`, …"""
+
+    lines: tuple[str, ...]
+    parts: tuple[frozenset[str], ...]
+    updated: datetime | None = None
+    cycle: int | None = None
+    version: int | None = None
+    sprint: str = ""
+    in_progress: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+    recently_shipped: tuple[str, ...] = ()
+    threads: tuple[ThreadLine, ...] = ()
+    roles: tuple[RoleLine, ...] = ()
+    cycles: tuple[CycleLine, ...] = ()
+
+
+class _Item(NamedTuple):
+    """A list item or a row of a table with the headings above it; nested lines belong to it."""
+
+    first: int
+    last: int
+    text: str
+    section: str
+    below: str
+
+
+def parsed(text: str) -> BankPage:
+    """Read a bank's text, leniently: sections and lines that mean nothing here stay in the rest."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    head = "\n".join(lines[:30])
+    items = list(_items(lines))
+    known = tuple(dict.fromkeys(role_name(each.below) for each in items if _is_role_state(each)))
+    page = _Reading(lines, frozenset(role for role in known if role))
+    for item in items:
+        page.take(item)
+    return BankPage(
+        lines=tuple(lines),
+        parts=tuple(map(frozenset, page.parts)),
+        updated=_updated(head),
+        cycle=_number(_AT_CYCLE, head),
+        version=_number(_VERSION, head),
+        sprint=page.sprint,
+        in_progress=tuple(page.lists["in_progress"]),
+        blockers=tuple(page.lists["blockers"]),
+        recently_shipped=tuple(page.lists["recently_shipped"]),
+        threads=tuple(page.threads),
+        roles=tuple(page.roles.values()),
+        cycles=tuple(sorted(dict.fromkeys(page.cycles), key=lambda each: (each.cycle, each.role))),
+    )
+
+
+def rest(page: BankPage, taken: Collection[str]) -> str:
+    """Return what is left of a bank when some of its parts were taken elsewhere; its line numbers stay."""
+    kept = ["" if parts & set(taken) else line for line, parts in zip(page.lines, page.parts, strict=True)]
+    return "\n".join(_without_bare_headings(kept))
+
+
+def role_name(heading: str) -> str:
+    """Return the role of a heading such as `👔 CEO — The Founder`: `ceo`."""
+    name = re.split(r"\s[—\u2013-]\s|\(|:", heading, maxsplit=1)[0]
+    return "-".join(re.findall(r"[^\W_]+", name.lower()))
+
+
+def plain(text: str) -> str:
+    """Return a line's words without the marks for bold and struck text."""
+    return " ".join(text.replace("**", "").replace("~~", "").split())
+
+
+class _Reading:
+    """What has been read of a bank so far."""
+
+    def __init__(self, lines: Sequence[str], known: frozenset[str]) -> None:
+        self.parts: list[set[str]] = [set() for _ in lines]
+        self.lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
+        self.sprint = ""
+        self.threads: list[ThreadLine] = []
+        self.roles: dict[str, RoleLine] = {}
+        self.cycles: list[CycleLine] = []
+        self._known = known
+        self._ids: set[str] = set()
+
+    def take(self, item: _Item) -> None:
+        """Read one item by the section that it stands in."""
+        section, below = item.section.lower(), item.below.lower()
+        if _is_role_state(item):
+            self._role(item)
+        elif "thread" in section:
+            self._thread(item)
+        elif "status" in section and "sprint" in below:
+            self._sprint(item)
+        elif "status" in section and below in _LISTS:
+            self._listed(item, _LISTS[below])
+        elif section in _LISTS:
+            self._listed(item, _LISTS[section])
+        elif "cycle" in section or "cycle" in below or "recent" in section:
+            self._of_cycle(item)
+
+    def _role(self, item: _Item) -> None:
+        label, role = _LABEL.fullmatch(item.text), role_name(item.below)
+        if label is None or not role:
+            return
+        field = _ROLE_FIELDS.get((label["name"] or label["plain"]).strip().lower())
+        told = plain(label["text"] or label["rest"] or "")
+        if field is None:
+            return
+        state = self.roles.get(role, RoleLine(role))
+        if not getattr(state, field):
+            is_said = not _NONE.fullmatch(told)
+            self.roles[role] = state._replace(**{field: told if is_said else ""})
+            self._mark(item, f"role:{role}")
+            if field == "last_action" and is_said:
+                self._cycle_in(item, told, role)
+
+    def _thread(self, item: _Item) -> None:
+        told = plain(item.text)
+        if _NONE.fullmatch(told):
+            return
+        named = _THREAD.match(item.text)
+        label = _LABEL.fullmatch(item.text)
+        if named:
+            name = f"{'PR ' if (named['kind'] or '').upper() == 'PR' else ''}#{named['number']}"
+        else:
+            name = _slug(label["name"] or label["plain"] if label else told)
+        if name in self._ids:
+            return
+        self._ids.add(name)
+        words = set(re.findall(r"[\w-]+", told.lower()))
+        summary = (plain(item.text[named.end() :]).lstrip(" :—-") if named else "") or told
+        self.threads.append(ThreadLine(name, summary, tuple(sorted(self._known & words))))
+        self._mark(item, f"thread:{name}")
+
+    def _sprint(self, item: _Item) -> None:
+        told = plain(item.text)
+        is_over = "complete" in told.lower() or "done" in told.lower().split()
+        if "sprint" in told.lower() and (not self.sprint or not is_over):
+            self.sprint = told
+            # Of several sprints the last that is not over is the present one; the others stay in the rest.
+            for parts in self.parts:
+                parts.discard("sprint")
+            self._mark(item, "sprint")
+
+    def _listed(self, item: _Item, name: str) -> None:
+        told = plain(item.text)
+        if not _NONE.fullmatch(told):
+            self.lists[name].append(told)
+            self._cycle_in(item, told, "")
+        self._mark(item, name)
+
+    def _of_cycle(self, item: _Item) -> None:
+        told = plain(item.text.replace(" | ", " · "))
+        found = _LINE_OF_CYCLE.match(told)
+        if found:
+            role = role_name(found["in"] or found["after"] or "")
+            text = found["text"].strip()
+            first = role_name(re.split(r"[:·—]", text, maxsplit=1)[0])
+            if not role and first in self._known:
+                role, text = first, re.split(r"[:·—]", text, maxsplit=1)[-1].strip()
+            self._add(item, CycleLine(int(found["cycle"]), role, *_said(text)))
+
+    def _cycle_in(self, item: _Item, told: str, role: str) -> None:
+        """Note what was done in the cycle that a line names: `… (C286)`, `… (Cycle 174, Ops)`."""
+        found = _CYCLE.search(told)
+        if found is None:
+            return
+        named = role_name(found["role"] or "")
+        # One word behind the cycle is who did it; more are about what was done.
+        who = role or (named if named in self._known or "-" not in named else "")
+        if not who:
+            return
+        self._add(item, CycleLine(int(found["cycle"]), who, *_said(told, found.start())))
+
+    def _add(self, item: _Item, line: CycleLine) -> None:
+        self.cycles.append(line)
+        self._mark(item, "cycles")
+
+    def _mark(self, item: _Item, part: str) -> None:
+        for place in range(item.first, item.last):
+            self.parts[place].add(part)
+
+
+def _items(lines: Sequence[str]) -> Iterator[_Item]:
+    """Yield the items of every list and the rows of every table, with their nested lines."""
+    section = below = ""
+    in_fence = False
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        if _FENCE.match(line):
+            in_fence = not in_fence
+        heading = _HEADING.fullmatch(line) if not in_fence else None
+        if heading:
+            section, below = (heading[2], "") if len(heading[1]) <= 2 else (section, heading[2])
+        item = None if in_fence else _ITEM.fullmatch(line)
+        row = None if in_fence or item else _ROW.fullmatch(line)
+        end = place + 1
+        if item:
+            while end < len(lines) and _is_nested(lines[end], len(item["indent"])):
+                end += 1
+            text = " ".join(part.strip() for part in (item["text"], *lines[place + 1 : end]))
+            yield _Item(place, end, text, section, below)
+        elif row and not set(row[1]) <= set("|-: "):
+            cells = [cell.strip() for cell in row[1].split("|")]
+            yield _Item(place, end, " | ".join(cell for cell in cells if cell), section, below)
+        place = end
+
+
+def _is_nested(line: str, indent: int) -> bool:
+    """Say whether a line goes on with the item above it; a lazy continuation is not indented."""
+    if not line.strip() or _HEADING.fullmatch(line) or _ROW.fullmatch(line) or _FENCE.match(line):
+        return False
+    deeper = len(line) - len(line.lstrip())
+    return (
+        deeper > indent if _ITEM.fullmatch(line) else deeper > indent or not line.startswith(("_", "-", "*"))
+    )
+
+
+def _is_role_state(item: _Item) -> bool:
+    return "role" in item.section.lower() and bool(item.below)
+
+
+def _said(told: str, place: int | None = None) -> tuple[str, str]:
+    """Return what was done in a few words, and what else a line says."""
+    first = told[:place].strip() if place else ""
+    first = first or re.split(r"(?<=[.!?])\s|\s—\s", told, maxsplit=1)[0]
+    if len(first) > _ACTION:
+        return f"{first[: _ACTION - 1]}…", told
+    return first.rstrip(" -—\u2013:") or first, told[len(first) :].lstrip(" -—\u2013:")
+
+
+def _slug(text: str) -> str:
+    return _SLUG.sub("-", text.lower()).strip("-")[:_SHORT_ID].strip("-")
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int | None:
+    found = pattern.search(text)
+    return int(found[1]) if found else None
+
+
+def _updated(text: str) -> datetime | None:
+    found = _UPDATED.search(text)
+    if found is None:
+        return None
+    try:
+        day = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+        return day.replace(hour=int(found[2] or 0), minute=int(found[3] or 0))
+    except ValueError:
+        return None
+
+
+def _without_bare_headings(lines: Sequence[str]) -> list[str]:
+    """Return lines without the headings under which nothing is left."""
+    kept = list(lines)
+    # Whether anything is said below a heading of each rank, read from the end.
+    is_said = [False] * 7
+    for place in range(len(kept) - 1, -1, -1):
+        heading = _HEADING.fullmatch(kept[place])
+        if heading:
+            rank = len(heading[1])
+            kept[place] = kept[place] if is_said[rank] else ""
+            is_said[rank:] = [False] * (7 - rank)
+        elif kept[place].strip() and not _RULE.fullmatch(kept[place]):
+            is_said = [True] * 7
+    return kept

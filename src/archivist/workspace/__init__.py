@@ -1,0 +1,1 @@
+"""Workspace memory: markdown that people own, read well, checked, and written only in the documented form."""

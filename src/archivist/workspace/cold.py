@@ -1,0 +1,185 @@
+"""Cold memory: raw transcripts, each with a short account, and the way back from an event to its line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from archivist.errors import InputError, NotFoundError
+from archivist.records import Episode, Event
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})?)?")
+_COMPARED = 60
+_TASK_CHARACTERS = 200
+# A log whose clock is coarser than an event's is still the same moment.
+_SAME_MOMENT_S = 1.0
+
+
+class Noted(NamedTuple):
+    """What is remembered of a transcript that was captured: its size, its last change, its runs."""
+
+    size_bytes: int
+    mtime_ns: int
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One file of the transcripts folder; without runs it was not captured as it stands now."""
+
+    name: str
+    size_bytes: int
+    mtime_ns: int
+    runs: tuple[Episode, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """Return the file's name without folder and endings."""
+        base = PurePosixPath(self.name).name
+        return next((base.removesuffix(each) for each in SUFFIXES if base.endswith(each)), base)
+
+    @property
+    def main(self) -> Episode | None:
+        """Return the run that the transcript is of; subagents are its children."""
+        own = [run for run in self.runs if not run.parent]
+        return next(iter(own or self.runs), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Abstract:
+    """A transcript in a few words (T0): how it ended, what it was about, from when to when, how large."""
+
+    name: str
+    outcome: str
+    task: str
+    first: datetime | None
+    last: datetime | None
+    size_bytes: int
+    run: str = ""
+    children: int = 0
+    summary: str = ""
+
+
+def abstract(transcript: Transcript) -> Abstract:
+    """Sum a transcript up."""
+    main = transcript.main
+    if main is None:
+        return Abstract(transcript.name, "not captured", "", None, None, transcript.size_bytes)
+    starts = [run.started for run in transcript.runs if run.started]
+    ends = [run.finished or run.started for run in transcript.runs if run.finished or run.started]
+    return Abstract(
+        name=transcript.name,
+        outcome=main.status.value,
+        task=" ".join(main.task.split())[:_TASK_CHARACTERS],
+        first=min(starts, default=None),
+        last=max((end for end in ends if end), default=None),
+        size_bytes=transcript.size_bytes,
+        run=main.id,
+        children=len(transcript.runs) - 1,
+        summary=main.summary,
+    )
+
+
+def find(transcripts: Sequence[Transcript], name: str) -> Transcript:
+    """Return the transcript of a path, a file name, a name without endings, or one of its runs."""
+    ways: tuple[Callable[[Transcript], bool], ...] = (
+        lambda each: each.name == name,
+        lambda each: PurePosixPath(each.name).name == name,
+        lambda each: each.stem == name or any(run.id == name for run in each.runs),
+    )
+    for is_named in ways:
+        found = [each for each in transcripts if is_named(each)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InputError(
+                f"{len(found)} transcripts are called {name!r}: {', '.join(each.name for each in found[:5])}",
+                hint="name one by its path in the transcripts folder",
+            )
+    raise NotFoundError("transcript", name, hint="archivist workspace transcripts list shows what there is")
+
+
+def parse_range(text: str) -> tuple[int, int]:
+    """Return the first and last line that `120-140`, `120-` or `120` asks for."""
+    found = _RANGE.fullmatch(text.strip())
+    if found is None:
+        raise InputError(f"no lines: {text!r}", hint="--lines 120-140, or 120 for one line")
+    first = int(found[1])
+    last = int(found[2]) if found[2] else (1 << 60 if "-" in text else first)
+    if first < 1 or last < first:
+        raise InputError(f"no lines: {text!r}", hint="lines count from 1, the first stands before the last")
+    return first, last
+
+
+def between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines from one number to another, with their numbers."""
+    for number, line in enumerate(lines, 1):
+        if number > last:
+            return
+        if number >= first:
+            yield number, line
+
+
+def holding(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold a text, whatever the case, also as JSON writes it."""
+    plain, escaped = text.casefold(), json.dumps(text)[1:-1].casefold()
+    for number, line in enumerate(lines, 1):
+        folded = line.casefold()
+        if plain in folded or escaped in folded:
+            yield number, line
+
+
+def line_of(event: Event, lines: Iterable[str]) -> int | None:
+    """Return the line of a log that tells of an event, or None when the log does not say.
+
+    A line tells of it when it holds its words; of several the one of the same moment, else the first.
+    """
+    wanted = _squeezed(event.text or event.target or event.output)[:_COMPARED]
+    if not wanted:
+        return None
+    first: int | None = None
+    for number, line in enumerate(lines, 1):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not any(wanted in _squeezed(text) for text in _texts(value)):
+            continue
+        if event.time is None or _is_moment(value, event.time):
+            return number
+        first = first or number
+    return first
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text within a value."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+
+
+def _is_moment(value: object, time: datetime) -> bool:
+    if not isinstance(value, dict):
+        return False
+    said = next((value[key] for key in ("timestamp", "time", "ts") if isinstance(value.get(key), str)), "")
+    try:
+        seen = datetime.fromisoformat(said)
+        return abs((seen - time).total_seconds()) <= _SAME_MOMENT_S
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,80 @@
+"""Read every document of one or several roots, for what looks at all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.config import WorkspaceRules
+from archivist.errors import InputError
+from archivist.recall.keywords import keywords
+from archivist.workspace import learnings
+from archivist.workspace.graph import Source
+from archivist.workspace.learnings import Learning
+from archivist.workspace.reading import decode, read_bytes
+from archivist.workspace.topology import EVERYWHERE, LEARNINGS, Kind, Place, Scope, Topology
+
+
+class Corpus(NamedTuple):
+    """The documents of some roots, and what could not be read."""
+
+    sources: list[Source]
+    problems: list[str]
+
+
+def other_roots(root: Path, rules: WorkspaceRules) -> list[Path]:
+    """Return the roots that the configuration names beside this one; each must be a folder."""
+    found = [root / name.strip() for name in rules.roots.split(",") if name.strip()]
+    for path in found:
+        if not path.is_dir():
+            raise InputError(
+                f"no root {str(path)!r}", hint="workspace.roots names folders, separated by commas"
+            )
+    return found
+
+
+def topologies(root: Path, rules: WorkspaceRules, more: Sequence[Path] = ()) -> list[Topology]:
+    """Return the files of a root, of those that the configuration adds, and of more; none twice."""
+    paths = {path.resolve(): path for path in (root, *other_roots(root, rules), *more)}
+    return [Topology(path, rules) for path in paths.values()]
+
+
+def read_corpus(
+    roots: Sequence[Topology], scope: Scope = EVERYWHERE, kinds: Collection[Kind] = tuple(Kind)
+) -> Corpus:
+    """Read the documents of all roots; those of a second root are named by its folder first."""
+    corpus = Corpus([], [])
+    for at, topology in enumerate(roots):
+        prefix = f"{topology.root.name}/" if at else ""
+        found = topology.scan(scope, kinds)
+        corpus.problems.extend(f"{prefix}{problem}" for problem in found.problems)
+        for place in found.places:
+            source = _read(place, prefix, corpus.problems)
+            if source is not None:
+                corpus.sources.append(source)
+    return corpus
+
+
+def _read(place: Place, prefix: str, problems: list[str]) -> Source | None:
+    try:
+        decoded = decode(read_bytes(place.file, place.name), place.name)
+    except InputError as error:
+        problems.append(f"{prefix}{error.message}")
+        return None
+    return Source(f"{prefix}{place.name}", place.kind, place.scope, decoded.text)
+
+
+def words_of(sources: Iterable[Source]) -> frozenset[str]:
+    """Return every telling word of the documents."""
+    return frozenset(word for source in sources for word in keywords(source.text))
+
+
+def learnings_of(sources: Iterable[Source]) -> tuple[Learning, ...]:
+    """Return the entries of the learning files that still count."""
+    found: list[Learning] = []
+    for source in sources:
+        if source.kind in LEARNINGS:
+            place = Place("", source.name, source.kind, source.scope, "", 0, 0, 0)
+            found += learnings.listed(learnings.from_text(source.text, place))
+    return tuple(each for each in found if not each.entry.superseded_by)

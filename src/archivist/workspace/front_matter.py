@@ -1,0 +1,433 @@
+"""Read front matter, and change single fields of it so that everything else stays byte for byte.
+
+Most front matter is plain: a word, a colon, a value. That is read line by line, since a YAML parser takes
+a hundred times as long; whatever is not plain goes to ruamel.yaml, and a test holds that both agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.errors import InputError
+from archivist.workspace.problems import Problem
+
+if TYPE_CHECKING:
+    from ruamel.yaml.nodes import MappingNode, Node
+
+_OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
+_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
+_ITEM = re.compile(r"( *)- +(.*)")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# A plain scalar starts with a letter and holds nothing that YAML reads in any context.
+_PLAIN = re.compile(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
+_PLAIN_IN_LIST = re.compile(r"[A-Za-z][A-Za-z0-9_./+ -]*")
+_QUOTED = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
+_WORDS = {"true", "false", "null"}
+_WIDE = 1 << 20
+
+
+class FrontMatter(NamedTuple):
+    """The fields at the head of a file and the text below; `body_line` is where that begins, from 1."""
+
+    values: dict[str, object]
+    body: str
+    body_line: int
+    problems: tuple[Problem, ...] = ()
+    has_any: bool = True
+
+
+class _Cut(NamedTuple):
+    """Where front matter stands in a text: between its fences."""
+
+    start: int
+    end: int
+    body: int
+
+
+def read(text: str, name: str) -> FrontMatter:
+    """Read what stands between the fences at the head of a text; `name` is the file in the problems.
+
+    Front matter that is no YAML gives the fields that can still be read, and a problem for the others.
+    """
+    cut = _cut(text)
+    if cut is None:
+        if not _OPEN.match(text):
+            return FrontMatter({}, text.removeprefix("\ufeff"), 1, (), has_any=False)
+        problem = Problem(name, 1, "unclosed", "the front matter is never closed")
+        return FrontMatter({}, text.removeprefix("\ufeff"), 1, (problem,), has_any=False)
+    head = text[cut.start : cut.end]
+    body_line = text.count("\n", 0, cut.body) + 1
+    values = read_plain(head)
+    if values is not None:
+        return FrontMatter(values, text[cut.body :], body_line)
+    values, problems = _read_yaml(head, name)
+    return FrontMatter(values, text[cut.body :], body_line, tuple(problems))
+
+
+def _cut(text: str) -> _Cut | None:
+    opened = _OPEN.match(text)
+    closed = _CLOSE.search(text, opened.end()) if opened else None
+    if opened is None or closed is None:
+        return None
+    end = text.find("\n", closed.start())
+    return _Cut(opened.end(), closed.start(), len(text) if end < 0 else end + 1)
+
+
+def read_plain(head: str) -> dict[str, object] | None:
+    """Return the fields of plain front matter; None when only a YAML parser can say what it holds."""
+    values: dict[str, object] = {}
+    lines = head.split("\n")
+    lines.pop()
+    last, indent = "", -1
+    for line in lines:
+        if not line.isprintable():
+            return None
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            item = _ITEM.fullmatch(line)
+            if item is None or not _takes_item(values, last, indent, len(item[1])):
+                return None
+            value = _scalar(item[2].rstrip(" "), _PLAIN)
+            if value is None:
+                return None
+            indent = len(item[1])
+            listed = values[last] = values[last] or []
+            listed.append(value)  # type: ignore[attr-defined]
+            continue
+        last, given = field[1], (field[2] or "").rstrip(" ")
+        if last in values or last.lower() in _WORDS:
+            return None
+        indent = -1
+        values[last] = None if not given else _value(given)
+        if given and values[last] is None:
+            return None
+    return values
+
+
+def _takes_item(values: dict[str, object], last: str, indent: int, found: int) -> bool:
+    """Say whether a line `- item` belongs to the field above: it is the first, or stands as its like do."""
+    if not last:
+        return False
+    return values[last] is None if indent < 0 else indent == found
+
+
+def _value(given: str) -> object | None:
+    if given.startswith("[") and given.endswith("]"):
+        items = [each.strip(" ") for each in given[1:-1].split(",")] if given[1:-1].strip(" ") else []
+        values = [_scalar(each, _PLAIN_IN_LIST) for each in items]
+        return None if None in values else values
+    return _scalar(given, _PLAIN)
+
+
+def _scalar(given: str, plain: re.Pattern[str]) -> str | date | None:
+    quoted = _QUOTED.fullmatch(given)
+    if quoted:
+        inside = quoted[1] if quoted[1] is not None else quoted[2]
+        # A comma inside quotes would have cut the list in the wrong place.
+        return None if plain is _PLAIN_IN_LIST and "," in inside else inside
+    if _DATE.fullmatch(given):
+        try:
+            return date.fromisoformat(given)
+        except ValueError:
+            return None
+    if plain.fullmatch(given) and given.lower() not in _WORDS and not given.endswith((":", " ")):
+        return given
+    return None
+
+
+def _read_yaml(head: str, name: str) -> tuple[dict[str, object], list[Problem]]:
+    problems = _tabs(head, name)
+    try:
+        loaded = load(head)
+    except _BrokenError as broken:
+        if broken.rule == "broken-yaml" and problems:
+            # The tab is the cause, and its line the place to mend.
+            broken.rule = ""
+        if broken.rule:
+            problems.append(Problem(name, broken.line + 2, broken.rule, broken.text))
+        return _salvaged(head, name, problems, broken), problems
+    if loaded is None:
+        return {}, problems
+    if not isinstance(loaded, dict):
+        problems.append(Problem(name, 2, "broken-yaml", "no fields, `name: value`, but something else"))
+        return {}, problems
+    return {str(key): _settled(value) for key, value in loaded.items()}, problems
+
+
+def _tabs(head: str, name: str) -> list[Problem]:
+    return [
+        Problem(name, number, "tab", "a tab in the indentation")
+        for number, line in enumerate(head.split("\n"), 2)
+        if "\t" in line[: len(line) - len(line.lstrip())] and line.strip()
+    ]
+
+
+def _salvaged(head: str, name: str, problems: list[Problem], broken: _BrokenError) -> dict[str, object]:
+    """Return what each field says by itself, leaving out those that are broken."""
+    values: dict[str, object] = {}
+    for line, chunk in _fields(head):
+        try:
+            loaded = load(chunk)
+        except _BrokenError as error:
+            if (line + error.line, error.rule) != (broken.line, broken.rule) and error.rule == "bad-date":
+                problems.append(Problem(name, line + error.line + 2, error.rule, error.text))
+            continue
+        if isinstance(loaded, dict):
+            for key, value in loaded.items():
+                values.setdefault(str(key), _settled(value))
+    return values
+
+
+def _fields(head: str) -> list[tuple[int, str]]:
+    """Return the lines of each field: one that starts at the margin, and what is indented below it."""
+    chunks: list[tuple[int, str]] = []
+    for number, line in enumerate(head.split("\n")):
+        if chunks and (not line.strip() or line[0] in " \t-#"):
+            chunks[-1] = (chunks[-1][0], f"{chunks[-1][1]}{line}\n")
+        elif line.strip():
+            chunks.append((number, f"{line}\n"))
+    return chunks
+
+
+class _BrokenError(Exception):
+    """What a YAML parser had against a text, with the line from 0."""
+
+    def __init__(self, line: int, rule: str, text: str) -> None:
+        super().__init__(text)
+        self.line, self.rule, self.text = line, rule, text
+
+
+def load(head: str) -> object:
+    """Return what YAML holds, by ruamel.yaml alone."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import DuplicateKeyError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(head)
+    except DuplicateKeyError as error:
+        told = str(error.problem).split("with value")[0].strip()
+        raise _BrokenError(_line(error), "duplicate-key", told) from None
+    except MarkedYAMLError as error:
+        raise _BrokenError(_line(error), "broken-yaml", f"{error.problem or error.context}") from None
+    except YAMLError as error:
+        raise _BrokenError(0, "broken-yaml", str(error).splitlines()[0]) from None
+    except ValueError as error:
+        # A date of the right form that the calendar does not have comes up from Python's own class.
+        raise _BrokenError(_impossible_date(head), "bad-date", str(error)) from None
+    except (RecursionError, TypeError, KeyError) as error:
+        raise _BrokenError(0, "broken-yaml", f"it cannot be read ({type(error).__name__})") from None
+
+
+def _line(error: object) -> int:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    return int(mark.line) if mark is not None else 0
+
+
+def _impossible_date(head: str) -> int:
+    for number, line in enumerate(head.split("\n")):
+        for found in _DATE.findall(line):
+            try:
+                date.fromisoformat(found)
+            except ValueError:
+                return number
+    return 0
+
+
+def _settled(value: object) -> object:
+    """Return a value in plain types: a moment of midnight is no date, and stays a moment."""
+    if isinstance(value, dict):
+        return {str(key): _settled(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_settled(each) for each in value]
+    return value
+
+
+def words_of(value: object) -> tuple[str, ...]:
+    """Return a list of words, or one text with commas, as words; of anything else none."""
+    if isinstance(value, str):
+        return tuple(each.strip() for each in value.split(",") if each.strip())
+    if isinstance(value, list):
+        return tuple(str(each).strip() for each in value if each is not None and str(each).strip())
+    return ()
+
+
+def day_of(value: object) -> date | None:
+    """Return the day that a field names; None when it names none."""
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    if isinstance(value, str) and _DATE.fullmatch(value.strip()):
+        try:
+            return date.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    return None
+
+
+# Writing
+
+
+def quoted(text: str) -> str:
+    """Return a text in double quotes, on one line."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    pieces = []
+    for sign in text:
+        if sign in '"\\':
+            pieces.append("\\" + sign)
+        elif sign == "\n":
+            pieces.append("\\n")
+        elif sign == "\t":
+            pieces.append("\\t")
+        elif sign.isprintable():
+            pieces.append(sign)
+        else:
+            pieces.append(f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}")
+    return '"' + "".join(pieces) + '"'
+
+
+def word(text: str) -> str:
+    """Return a text bare where it may stand so in a list, else in quotes."""
+    is_bare = _PLAIN_IN_LIST.fullmatch(text) and text.lower() not in _WORDS and not text.endswith(" ")
+    return text if is_bare else quoted(text)
+
+
+def written(value: object) -> str:
+    """Return a value as front matter holds it: on one line, quoted where it must be."""
+    if value is None:
+        return ""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str):
+        is_bare = isinstance(_scalar(value, _PLAIN), str) and not value.startswith(('"', "'"))
+        return value if is_bare and value.isprintable() else quoted(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(word(str(each)) for each in value)}]"
+    raise TypeError(f"no value of front matter: {value!r}")
+
+
+def added(text: str, values: Mapping[str, object]) -> str:
+    """Return a text that has no front matter with these fields at its head."""
+    end = "\r\n" if "\r\n" in text[:1000] else "\n"
+    lines = ["---", *(_line_of(key, value) for key, value in values.items()), "---", ""]
+    body = text.removeprefix("\ufeff")
+    gap = end if body and not body.startswith(("\n", "\r")) else ""
+    return end.join(lines) + gap + body
+
+
+def edited(text: str, changes: Mapping[str, object], name: str) -> str:
+    """Return a text with some fields changed or added; comments, order and quotes of the rest stay.
+
+    Raise InputError when the front matter cannot be read, since then it cannot be changed safely.
+    """
+    cut = _cut(text)
+    if cut is None:
+        return added(text, changes)
+    head = text[cut.start : cut.end]
+    before = _loaded(head, name)
+    changes = {key: value for key, value in changes.items() if before.get(key, ...) != value}
+    if not changes:
+        return text
+    end = "\r\n" if "\r\n" in text[: cut.body] else "\n"
+    new = _spliced(head, changes, end)
+    if not _holds(new, {**before, **{key: _listed(value) for key, value in changes.items()}}):
+        new = _dumped(head, changes)
+    return text[: cut.start] + new + text[cut.end :]
+
+
+def _holds(head: str, expected: Mapping[str, object]) -> bool:
+    try:
+        return _loaded(head, "") == expected
+    except InputError:
+        return False
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _loaded(head: str, name: str) -> dict[str, object]:
+    try:
+        loaded = load(head)
+    except _BrokenError as broken:
+        raise InputError(
+            f"{name}:{broken.line + 2}: {broken.text}",
+            hint="mend the front matter first: archivist workspace lint",
+        ) from None
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise InputError(
+            f"{name}:2: the front matter has no fields", hint="archivist workspace lint says more"
+        )
+    return {str(key): _settled(value) for key, value in loaded.items()}
+
+
+def _spliced(head: str, changes: Mapping[str, object], end: str) -> str:
+    """Put new values in the place of old ones, and new fields below the last."""
+    spans = _spans(head)
+    missing = [key for key in changes if key not in spans]
+    for key in sorted((key for key in changes if key in spans), key=lambda key: -spans[key][0]):
+        start, stop, style = spans[key]
+        value = changes[key]
+        told = quoted(value) if style == '"' and isinstance(value, str) else written(value)
+        if style == "'" and isinstance(value, str) and value.isprintable():
+            told = "'" + value.replace("'", "''") + "'"
+        if style in ("'", '"') and isinstance(value, date):
+            told = f"{style}{value.isoformat()}{style}"
+        gap = " " if head[start - 1 : start] == ":" else ""
+        head = f"{head[:start]}{gap}{told}{head[stop:]}"
+    if head and not head.endswith("\n"):
+        head += end
+    return head + "".join(f"{_line_of(key, changes[key])}{end}" for key in missing)
+
+
+def _line_of(key: str, value: object) -> str:
+    return f"{key}: {written(value)}".rstrip()
+
+
+def _spans(head: str) -> dict[str, tuple[int, int, str]]:
+    """Return where the value of each field stands, and how it is quoted."""
+    from ruamel.yaml import YAML
+
+    node: MappingNode | None = YAML(typ="rt", pure=True).compose(head)
+    if node is None:
+        return {}
+    return {str(key.value): _span(head, key, value) for key, value in node.value}
+
+
+def _span(head: str, key: Node, value: Node) -> tuple[int, int, str]:
+    start, stop = value.start_mark.index, value.end_mark.index
+    colon = head.find(":", key.end_mark.index) + 1
+    if start == stop:
+        start = stop = colon
+    elif "\n" in head[colon:start] and not head[colon:start].strip():
+        start = colon
+    # The end of a block reaches over the line ends and comments behind it: those stay.
+    kept = head[start:stop].rstrip()
+    while "\n" in kept and kept.rpartition("\n")[2].lstrip().startswith("#"):
+        kept = kept.rpartition("\n")[0].rstrip()
+    return start, start + len(kept), str(getattr(value, "style", None) or "")
+
+
+def _dumped(head: str, changes: Mapping[str, object]) -> str:
+    """Let ruamel write the whole: for what cannot be put in place, such as a field with an anchor."""
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt", pure=True)
+    yaml.preserve_quotes = True
+    yaml.width = _WIDE
+    held = yaml.load(head) or {}
+    for key, value in changes.items():
+        held[key] = _listed(value)
+    out = StringIO()
+    yaml.dump(held, out)
+    return out.getvalue()

@@ -1,0 +1,454 @@
+"""Hot memory: what every conversation is given, how much room it takes, and what should leave or join it.
+
+A rule belongs here when more than four of five runs need it. Who needs what is an estimate: a run has met a
+rule when its words hold enough of the rule's own, or when it was told a lesson that says the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.recall.keywords import Overlap, keywords, matches
+from archivist.tokens import estimated
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+# A rule is universal when more than this share of the runs met it.
+UNIVERSAL = 0.8
+# Above this share of a budget it is time to look through the file.
+NEARLY = 0.9
+# So few runs say nothing yet about what is needed in most of them.
+ENOUGH_RUNS = 5
+_BUDGET = re.compile(r"<!--\s*budget:\s*(?P<said>.*?)\s*-->", re.IGNORECASE)
+_AMOUNT = re.compile(r"<?\s*~?\s*(?P<number>\d{1,7})\s*(?P<unit>lines?|tokens?)?", re.IGNORECASE)
+_CODE = re.compile(r"`([^`\n]+)`")
+_NAME = re.compile(r"[^\W_]{3,}")
+_ANY_WORD = re.compile(r"[^\W_]+")
+_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+# A budget stands at the top: after front matter and a heading at most.
+_TOP_LINES = 12
+_MET_SHARE = 0.4
+_SAME = Overlap(of_finding=0.6, of_lesson=0.6)
+_WHOLE_BLOCKS = ("paragraph_open", "fence", "code_block", "table_open", "blockquote_open", "html_block")
+_LISTS = ("bullet_list_open", "ordered_list_open")
+
+
+class Budget(NamedTuple):
+    """How much room a file claims for itself; None where it claims nothing of that kind."""
+
+    lines: int | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HotItem:
+    """One rule of a hot file: a paragraph or an item of a list, with the lines it stands on, from 1."""
+
+    id: str
+    file: str
+    line: int
+    end_line: int
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines go when it goes."""
+        return self.end_line - self.line + 1
+
+
+@dataclass(frozen=True, slots=True)
+class HotFile:
+    """One hot file as it stands; `agent` names the only tool that reads it, `problem` what is wrong."""
+
+    path: str
+    text: str
+    lines: int
+    tokens: int
+    budget: Budget | None = None
+    agent: str = ""
+    problem: str = ""
+
+    @property
+    def share(self) -> float | None:
+        """Return how much of its budget the file takes, or None without one."""
+        if self.budget is None:
+            return None
+        used = ((self.lines, self.budget.lines), (self.tokens, self.budget.tokens))
+        return max(amount / most for amount, most in used if most)
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether it takes more than its budget."""
+        return self.share is not None and self.share > 1
+
+
+@dataclass(frozen=True, slots=True)
+class HotUsage:
+    """All hot files together against what they may take."""
+
+    files: tuple[HotFile, ...]
+    max_lines: int
+    max_tokens: int
+
+    @property
+    def lines(self) -> int:
+        """Return the lines of all files."""
+        return sum(file.lines for file in self.files)
+
+    @property
+    def tokens(self) -> int:
+        """Return the estimated tokens of all files."""
+        return sum(file.tokens for file in self.files)
+
+    @property
+    def share(self) -> float:
+        """Return how much of the whole budget is taken."""
+        return max(self.lines / max(1, self.max_lines), self.tokens / max(1, self.max_tokens))
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether a file or the whole takes more than it may."""
+        return self.share > 1 or any(file.is_over for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How many of the known runs met something."""
+
+    met: int = 0
+    runs: int = 0
+
+    @property
+    def share(self) -> float:
+        """Return the share of the runs that met it."""
+        return self.met / self.runs if self.runs else 0.0
+
+    @property
+    def is_universal(self) -> bool:
+        """Say whether enough runs are known and most of them met it."""
+        return self.runs >= ENOUGH_RUNS and self.share > UNIVERSAL
+
+
+@dataclass(frozen=True, slots=True)
+class Demotion:
+    """A rule that should leave hot memory, with the reason."""
+
+    item: HotItem
+    use: Use
+    names: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Say why in a few words."""
+        met = f"met in {self.use.met} of {self.use.runs} runs" if self.use.runs else "no runs known yet"
+        return f"{met}; names {', '.join(self.names)} only" if self.names else met
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """Something warm that could be hot: a lesson of the bank by its id, or a learning entry by file:line."""
+
+    id: str
+    text: str
+    scope: str = ""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """Something warm that most runs, or all workspaces, use."""
+
+    warm: Warm
+    use: Use
+    reason: str
+
+
+def hot_file(path: str, text: str, *, agent: str = "") -> HotFile:
+    """Read a hot file: its size, and the budget that it declares at the top."""
+    budget, problem = _declared(text)
+    lines = len(text.splitlines())
+    return HotFile(path, text, lines, estimated(text), budget, agent, problem)
+
+
+def _declared(text: str) -> tuple[Budget | None, str]:
+    """Return the budget of a file, or what is wrong with the one that it tries to declare."""
+    body = _without_front_matter(text.removeprefix("\ufeff").splitlines())
+    found = _BUDGET.search("\n".join(body[:_TOP_LINES]))
+    if found is None:
+        return None, ""
+    budget = Budget()
+    for part in re.split(r"[,/;]|\band\b", found["said"]):
+        amount = _AMOUNT.fullmatch(part.strip())
+        if amount is None or not int(amount["number"]):
+            return None, f"budget {found['said']!r} is no number of lines or tokens"
+        is_tokens = (amount["unit"] or "lines").lower().startswith("token")
+        number = int(amount["number"])
+        budget = budget._replace(tokens=number) if is_tokens else budget._replace(lines=number)
+    return budget, ""
+
+
+def _without_front_matter(lines: Sequence[str]) -> Sequence[str]:
+    if lines[:1] != ["---"]:
+        return lines
+    end = next((at for at, line in enumerate(lines[1:], 1) if line in ("---", "...")), 0)
+    return lines[end + 1 :]
+
+
+def items(file: HotFile) -> list[HotItem]:
+    """Return the rules of a file in order: each item of a list, each paragraph with what belongs to it."""
+    lines = file.text.splitlines()
+    found: list[HotItem] = []
+    for start, end in _joined(list(_spans(_blocks(lines))), lines):
+        text = "\n".join(lines[start:end]).strip()
+        if text and not (text.startswith("<!--") and text.endswith("-->")):
+            last = max(at for at in range(start, end) if lines[at].strip())
+            found.append(HotItem(_item_id(text), file.path, start + 1, last + 1, text))
+    return found
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")
+
+
+def _blocks(lines: Sequence[str]) -> list[Token]:
+    """Return the blocks of a text; its front matter counts as blank lines."""
+    skipped = len(lines) - len(_without_front_matter(lines))
+    return _markdown().parse("\n" * skipped + "\n".join(lines[skipped:]))
+
+
+def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
+    """Yield the lines of each item of an outer list, and of each block outside of lists."""
+    depth = 0
+    for token in tokens:
+        if token.type in _LISTS:
+            depth += 1
+        elif token.type.replace("_close", "_open") in _LISTS:
+            depth -= 1
+        elif token.map and (
+            (token.type == "list_item_open" and depth == 1)
+            or (token.type in _WHOLE_BLOCKS and not depth and token.level == 0)
+        ):
+            yield token.map[0], token.map[1]
+
+
+def _joined(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Let a paragraph that ends with a colon take the example along that it announces."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        is_example = lines[start].lstrip().startswith(("```", "~~~", "|", ">")) or lines[start][:4] == "    "
+        if found and is_example and lines[found[-1][1] - 1].rstrip().endswith(":"):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _item_id(text: str) -> str:
+    """Name a rule by its words, so that editing another one leaves the name."""
+    return f"h-{sha256(' '.join(text.split()).encode()).hexdigest()[:6]}"
+
+
+def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
+    """Return the rule of an id (`h-1a2b3c`, or as much of it as is unique) or of a place (`file.md:12`)."""
+    path, _, line = name.rpartition(":")
+    if path and line.isdigit():
+        at = int(line)
+        return next(
+            (
+                item
+                for item in found
+                if (item.file == path or item.file.endswith(f"/{path}")) and item.line <= at <= item.end_line
+            ),
+            None,
+        )
+    wanted = [item for item in found if item.id == name]
+    begun = [item for item in found if name.startswith("h-") and item.id.startswith(name)]
+    return wanted[0] if wanted else begun[0] if len({item.id for item in begun}) == 1 else None
+
+
+# Use
+
+
+def is_met(text: str, run_words: Collection[str]) -> bool:
+    """Say whether a run whose words these are met what a text speaks of.
+
+    Names set as code tell most: of those the run must hold one whole; of all words a good part.
+    """
+    words = keywords(_without_markup(text))
+    if not words:
+        return False
+    needed = max(min(2, len(words)), ceil(_MET_SHARE * len(words)))
+    named = [set(_NAME.findall(code.lower())) for code in _CODE.findall(text)]
+    named = [names for names in named if names]
+    if named and not any(names <= set(run_words) for names in named):
+        return False
+    return sum(word in run_words for word in words) >= needed
+
+
+def _without_markup(text: str) -> str:
+    return re.sub(r"https?://\S+|[*_#>\[\]()`-]", " ", text)
+
+
+def uses(
+    texts: Mapping[str, str],
+    runs: Mapping[str, Collection[str]],
+    told: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, Use]:
+    """Return how many runs, each given as its words, met each text; `told` are those told of it by name."""
+    told = told or {}
+    return {
+        key: Use(
+            sum(run in told.get(key, ()) or is_met(text, words) for run, words in runs.items()), len(runs)
+        )
+        for key, text in texts.items()
+    }
+
+
+def told_again(text: str, lessons: Mapping[str, str]) -> list[str]:
+    """Return the keys of the lessons that say what a text says."""
+    words = keywords(_without_markup(text))
+    return [
+        key
+        for key, said in lessons.items()
+        if matches(words, keywords(_without_markup(said)), frozenset(), _SAME)
+    ]
+
+
+# Proposals
+
+
+def demotions(
+    usage: HotUsage, uses_of: Mapping[str, Use], workspaces: Sequence[str] = ()
+) -> tuple[Demotion, ...]:
+    """Return the rules whose leaving brings every file and the whole under budget, and no more.
+
+    The least used go first, of those the ones that speak of one workspace only, of those the longest. What
+    more than four of five runs met stays.
+    """
+    waiting = [
+        Demotion(item, uses_of.get(item.id, Use()), _named_places(item.text, workspaces))
+        for file in usage.files
+        if not file.agent
+        for item in items(file)
+    ]
+    waiting.sort(
+        key=lambda each: (
+            round(each.use.share, 3),
+            not each.names,
+            -each.item.lines,
+            each.item.file,
+            each.item.line,
+        )
+    )
+    chosen: list[Demotion] = []
+    left = usage
+    for each in waiting:
+        file = next(file for file in left.files if file.path == each.item.file)
+        helps = file.is_over or left.share > 1
+        if helps and not each.use.is_universal:
+            chosen.append(each)
+            left = _less(left, file, each.item)
+    return tuple(chosen)
+
+
+def _less(usage: HotUsage, file: HotFile, item: HotItem) -> HotUsage:
+    smaller = replace(file, lines=file.lines - item.lines, tokens=file.tokens - estimated(item.text))
+    return replace(usage, files=tuple(smaller if each is file else each for each in usage.files))
+
+
+def _named_places(text: str, workspaces: Sequence[str]) -> tuple[str, ...]:
+    """Return the workspaces that a rule names, when those are not all there are."""
+    words = set(re.findall(r"[\w.-]+", text.lower()))
+    named = tuple(name for name in workspaces if name.lower() in words)
+    return named if len(named) < len(workspaces) else ()
+
+
+def promotions(
+    warm: Sequence[Warm], uses_of: Mapping[str, Use], workspaces: Sequence[str], usage: HotUsage
+) -> tuple[Promotion, ...]:
+    """Return what is warm and used everywhere: in most runs, or written down in every workspace."""
+    hot = [keywords(_without_markup(item.text)) for file in usage.files for item in items(file)]
+    found: list[Promotion] = []
+    said: list[frozenset[str]] = []
+    for each in warm:
+        words = keywords(_without_markup(each.text))
+        if any(matches(words, other, frozenset(), _SAME) for other in (*hot, *said)):
+            continue
+        use = uses_of.get(each.id, Use())
+        reason = _why_hot(each, use, warm, workspaces)
+        if reason:
+            found.append(Promotion(each, use, reason))
+            said.append(words)
+    return tuple(sorted(found, key=lambda each: (-each.use.share, each.warm.id)))
+
+
+def _why_hot(each: Warm, use: Use, warm: Sequence[Warm], workspaces: Sequence[str]) -> str:
+    if use.is_universal:
+        return f"met in {use.met} of {use.runs} runs"
+    if not each.scope or len(workspaces) < 2:
+        return ""
+    words = keywords(_without_markup(each.text))
+    places = {
+        other.scope.split("/")[0]
+        for other in warm
+        if other.scope and matches(words, keywords(_without_markup(other.text)), frozenset(), _SAME)
+    }
+    return f"written down in all {len(workspaces)} workspaces" if places >= set(workspaces) else ""
+
+
+# Edits
+
+
+def unmarked(text: str) -> str:
+    """Return a rule without the mark of its list; one that is a single sentence on a single line."""
+    found = _MARK.match(text)
+    if found is not None:
+        indent = " " * len(found[0])
+        first, *rest = text.splitlines()
+        text = "\n".join((first[found.end() :], *(line.removeprefix(indent) for line in rest)))
+    is_plain = not re.search(r"^(?:\s*$|```|~~~|[-*+>|#]|\d+[.)])", text, re.MULTILINE)
+    return " ".join(text.split()) if is_plain else text
+
+
+def missing_words(text: str, kept: str) -> list[str]:
+    """Return the words of a text that another one does not hold."""
+    held = set(_ANY_WORD.findall(kept.lower()))
+    return [word for word in dict.fromkeys(_ANY_WORD.findall(text.lower())) if word not in held]
+
+
+def without_item(text: str, item: HotItem) -> str:
+    """Return a file's text without one rule, and without a blank line too many where it stood."""
+    lines = text.splitlines(keepends=True)
+    before, after = lines[: item.line - 1], lines[item.end_line :]
+    if after and not after[0].strip() and (not before or not before[-1].strip()):
+        after = after[1:]
+    return "".join((*before, *after))
+
+
+def with_item(text: str, words: str) -> str:
+    """Return a file's text with one rule more: an item after its last list, else a list at the end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    said = f"- {' '.join(words.split())}"
+    lines = text.splitlines()
+    last = max(
+        (token.map[1] for token in _blocks(lines) if token.type in _LISTS and token.map),
+        default=0,
+    )
+    while last and not lines[last - 1].strip():
+        last -= 1
+    if last and not any(line.lstrip().startswith("#") for line in lines[last:]):
+        lines.insert(last, said)
+    else:
+        lines += ["", said] if lines and lines[-1].strip() else [said]
+    return newline.join(lines) + newline

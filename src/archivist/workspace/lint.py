@@ -1,0 +1,187 @@
+"""Check the files of a workspace against their formats; each finding has a file, a line and a remedy."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+
+from archivist.workspace import entries, front_matter
+from archivist.workspace.entries import LearningEntry
+from archivist.workspace.front_matter import FrontMatter
+from archivist.workspace.plans import PlanStatus
+from archivist.workspace.problems import Problem
+from archivist.workspace.reading import decode
+from archivist.workspace.topology import Kind, Place
+
+REQUIRED = {Kind.PLAN: ("name", "description", "status", "created"), Kind.OVERVIEW: ("name", "description")}
+OPTIONAL = {Kind.PLAN: ("updated", "tags"), Kind.OVERVIEW: ("tags", "updated")}
+_PLAN_NAME = re.compile(r"(\d{6})-[a-z0-9]+(?:[-.][a-z0-9]+)*\.md")
+_DATES = ("created", "updated")
+
+
+def check(data: bytes, place: Place, max_entries: int, domains: Sequence[str] = ()) -> list[Problem]:
+    """Return everything that is wrong with one file."""
+    decoded = decode(data, place.name)
+    found = [*decoded.problems, *_bytes(data, place.name)]
+    if place.kind is Kind.ABSTRACT:
+        return [*found, Problem(place.name, 0, "abstract-file", "an abstract in a file of its own")]
+    if place.kind is Kind.PLAN:
+        found += _plan_name(place, decoded.text)
+    if not decoded.text.strip("\ufeff \t\r\n"):
+        return [*found, Problem(place.name, 0, "empty", "the file says nothing")]
+    if place.kind in REQUIRED:
+        found += _front_matter(decoded.text, place)
+    elif place.kind in (Kind.DECISIONS, Kind.LESSONS):
+        found += _learnings(decoded.text, place, max_entries, domains)
+    return sorted(set(found), key=lambda each: (each.line, each.rule, each.text))
+
+
+def _bytes(data: bytes, name: str) -> list[Problem]:
+    found = []
+    if data.startswith(b"\xef\xbb\xbf"):
+        found.append(Problem(name, 1, "bom", "the file begins with a byte order mark"))
+    at = data.find(b"\r")
+    if at >= 0:
+        line = data.count(b"\n", 0, at) + 1
+        count = data.count(b"\r")
+        found.append(Problem(name, line, "crlf", f"{count} carriage return{'s' if count > 1 else ''}"))
+    return found
+
+
+def _plan_name(place: Place, text: str) -> list[Problem]:
+    file_name = place.name.rpartition("/")[2]
+    if _PLAN_NAME.fullmatch(file_name) and day_of_name(file_name):
+        return []
+    told = f"{file_name!r} is not YYMMDD-plan-name.md"
+    created = front_matter.day_of(front_matter.read(text, place.name).values.get("created"))
+    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"^[\d_-]+", "", place.stem).lower()).strip("-")
+    if created and slug:
+        told += f"; by its day it would be {created:%y%m%d}-{slug}.md"
+    return [Problem(place.name, 0, "plan-name", told)]
+
+
+def day_of_name(file_name: str) -> date | None:
+    """Return the day that a plan's file name begins with; None without one."""
+    found = re.match(r"(\d\d)(\d\d)(\d\d)(?!\d)", file_name)
+    if found is None:
+        return None
+    try:
+        return date(2000 + int(found[1]), int(found[2]), int(found[3]))
+    except ValueError:
+        return None
+
+
+def _front_matter(text: str, place: Place) -> list[Problem]:
+    read = front_matter.read(text, place.name)
+    found = list(read.problems)
+    if not read.has_any:
+        missing = Problem(place.name, 1, "no-front-matter", f"the {place.kind.value} has no front matter")
+        return found or [missing]
+    broken = {problem.line for problem in found}
+    lines = _field_lines(text, read)
+    values = read.values
+    for field in REQUIRED[place.kind]:
+        if values.get(field) in (None, "") and lines.get(field) not in broken:
+            what = f"{field!r} is empty" if field in values else f"no {field!r}"
+            found.append(Problem(place.name, lines.get(field, 1), "missing-field", what))
+    known = (*REQUIRED[place.kind], *OPTIONAL[place.kind])
+    for field, value in values.items():
+        line = lines.get(field, 1)
+        if field not in known:
+            told = f"{field!r} is none of {', '.join(known)}"
+            found.append(Problem(place.name, line, "unknown-field", told))
+        elif value not in (None, ""):
+            found += (Problem(place.name, line, rule, what) for rule, what in _value(field, value))
+    return found
+
+
+def _value(field: str, value: object) -> list[tuple[str, str]]:
+    if field in _DATES and front_matter.day_of(value) is None:
+        return [("bad-date", f"{field!r} is no date: {_told(value)}")]
+    if field == "status" and value not in set(PlanStatus):
+        return [("bad-status", f"{_told(value)} is no status")]
+    if field in ("name", "description") and not isinstance(value, str):
+        return [("bad-value", f"{field!r} is no text: {_told(value)}")]
+    if field == "tags" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        return [("bad-value", f"'tags' is no list of words: {_told(value)}")]
+    return []
+
+
+def _told(value: object) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+def _field_lines(text: str, read: FrontMatter) -> dict[str, int]:
+    """Return the line of each field at the margin of the front matter."""
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n")[: read.body_line], 1):
+        found = re.match(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)", line)
+        if found:
+            lines.setdefault(found[1], number)
+    return lines
+
+
+def _learnings(text: str, place: Place, max_entries: int, domains: Sequence[str]) -> list[Problem]:
+    parsed = entries.parse(text, place.name)
+    found = [problem for entry in parsed for problem in entry.problems]
+    found += _stray(text, place)
+    if len(parsed) > max_entries:
+        what = (
+            f"{len(parsed)} entries, more than {max_entries}: {proposal(parsed, place, max_entries, domains)}"
+        )
+        found.append(Problem(place.name, 0, "too-many-entries", what))
+    return found
+
+
+def _stray(text: str, place: Place) -> list[Problem]:
+    """Name each stretch of text that belongs to no entry, by its first line."""
+    stray = entries.stray_lines(text)
+    firsts = [line for line, above in zip(stray, [0, *stray], strict=False) if line - 1 != above]
+    lines = entries.lines_of(text)
+    return [
+        Problem(place.name, line, "stray-text", f"{_told(lines[line - 1].strip())} belongs to no entry")
+        for line in firsts
+    ]
+
+
+def proposal(parsed: Sequence[LearningEntry], place: Place, max_entries: int, domains: Sequence[str]) -> str:
+    """Propose how to bring a learning file below its limit: what to move to a domain, what to archive."""
+    steps: list[str] = []
+    left = list(parsed)
+    gone = [entry for entry in left if entry.superseded_by]
+    folder = place.name.rpartition("/")[0]
+    if gone:
+        steps.append(f"archive the {len(gone)} superseded to {folder}/archive/{place.stem}.md")
+        left = [entry for entry in left if not entry.superseded_by]
+    if not place.scope.domain:
+        known = {domain.casefold(): domain for domain in domains}
+        counted = Counter(
+            known[tag.casefold()] for entry in left for tag in set(entry.tags) if tag.casefold() in known
+        )
+        for domain, count in counted.most_common():
+            if len(left) <= max_entries:
+                break
+            steps.append(f"move the {count} tagged {domain!r} to {folder}/{domain}/{place.stem}.md")
+            left = [
+                entry for entry in left if domain.casefold() not in {tag.casefold() for tag in entry.tags}
+            ]
+    if len(left) > max_entries:
+        steps.append(_archiving(left, place, max_entries))
+    return "; ".join(steps)
+
+
+def _archiving(left: Sequence[LearningEntry], place: Place, max_entries: int) -> str:
+    """Propose to archive the oldest, by whole years where that is enough."""
+    ordered = sorted(left, key=lambda entry: entry.date or date.min)
+    folder = place.name.rpartition("/")[0]
+    last = ordered[len(ordered) - max_entries - 1]
+    year = last.date.year if last.date else 0
+    through = [entry for entry in ordered if entry.date is None or entry.date.year <= year]
+    if year and len(through) <= len(ordered) * 3 // 4:
+        return f"archive the {len(through)} up to {year} to {folder}/archive/{place.stem}-{year}.md"
+    day = f" (up to {last.date})" if last.date else ""
+    count = len(ordered) - max_entries
+    return f"archive the {count} oldest{day} to {folder}/archive/{place.stem}.md"

@@ -1,0 +1,164 @@
+"""Overviews: the abstract of a scope from the front matter (T0), and the whole text (T1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from archivist.workspace import front_matter
+from archivist.workspace.plans import told
+from archivist.workspace.problems import Problem
+from archivist.workspace.topology import LEVELS, Place, Scope
+
+# An abstract is of 100 to 200 tokens; what no front matter limits is cut there.
+ABSTRACT_CHARACTERS = 800
+_FEW_WORDS = 4
+_NO_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
+
+
+class Tier(StrEnum):
+    """How much of a document is told: its abstract, its working context, all of it."""
+
+    T0 = "T0"
+    T1 = "T1"
+    T2 = "T2"
+
+
+class Overview(NamedTuple):
+    """The overview of one scope: its abstract, its text, and where it stands. Filters never see the path."""
+
+    name: str
+    abstract: str
+    tags: tuple[str, ...]
+    updated: str
+    content: str
+    scope: Scope
+    folder: str
+    path: str
+    problems: tuple[Problem, ...] = ()
+
+
+class OverviewAnswer(NamedTuple):
+    """An overview at the tier at which it is told."""
+
+    overview: Overview
+    tier: Tier
+
+    @property
+    def text(self) -> str:
+        """Return what this tier tells."""
+        return self.overview.content if self.tier is Tier.T1 else self.overview.abstract
+
+
+def from_text(text: str, place: Place) -> Overview:
+    """Read an overview; the abstract of one without a description is its first paragraph."""
+    read = front_matter.read(text, place.name)
+    values = read.values
+    body = trimmed(read.body)
+    return Overview(
+        told(values.get("name")) or first_heading(body) or place.folder,
+        told(values.get("description")) or first_paragraph(body),
+        front_matter.words_of(values.get("tags")),
+        told(values.get("updated")),
+        body,
+        place.scope,
+        place.folder,
+        place.name,
+        read.problems,
+    )
+
+
+def trimmed(body: str) -> str:
+    """Return a body without blank lines around it, ending with one line end."""
+    text = body.replace("\r\n", "\n").strip("\n")
+    return f"{text}\n" if text else ""
+
+
+def tiered(overviews: Iterable[Overview], asked: Scope, *, is_full: bool = False) -> list[OverviewAnswer]:
+    """Give each overview its tier: a workspace's in full, domains' and repositories' as abstracts.
+
+    A repository that is asked for by name is told in full too, and with `is_full` all of them.
+    """
+    answers = []
+    for overview in overviews:
+        depth = overview.folder.count("/") + 1
+        is_whole = is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
+        answers.append(OverviewAnswer(overview, Tier.T1 if is_whole else Tier.T0))
+    return answers
+
+
+def first_heading(body: str) -> str:
+    """Return the words of the first heading, without what Markdown adds."""
+    for line in prose_lines(body):
+        if line.startswith("#") and line.strip("# \t"):
+            return bare(line.lstrip("#").strip().rstrip("#"))
+    return ""
+
+
+def first_paragraph(body: str) -> str:
+    """Return the first paragraph of running text as one line, cut to the size of an abstract.
+
+    A label such as `Status: draft` is one only where nothing else is.
+    """
+    found = [bare(" ".join(lines)) for lines in _paragraphs(body)]
+    said = next((text for text in found if len(text.split()) >= _FEW_WORDS), "")
+    return clipped(said or next(iter(found), ""), ABSTRACT_CHARACTERS)
+
+
+def _paragraphs(body: str) -> Iterator[list[str]]:
+    taken: list[str] = []
+    is_aside = False
+    for line in prose_lines(body):
+        # The indented text below a mark such as `!!! note` belongs to it.
+        is_aside = line.startswith(("!!!", "???")) or (is_aside and (not line.strip() or line[0] in " \t"))
+        if (
+            line.strip()
+            and not is_aside
+            and not line.startswith(("    ", "\t"))
+            and not _NO_PROSE.match(line)
+        ):
+            taken.append(line.strip())
+        elif taken:
+            yield taken
+            taken = []
+    if taken:
+        yield taken
+
+
+def prose_lines(body: str) -> list[str]:
+    """Return the lines that stand outside code blocks and comments."""
+    lines, fence, is_comment = [], "", False
+    for line in body.splitlines():
+        mark = line.lstrip()[:3]
+        if fence:
+            fence = "" if mark == fence else fence
+        elif is_comment or line.lstrip().startswith("<!--"):
+            is_comment = "-->" not in line
+        elif mark in ("```", "~~~"):
+            fence = mark
+        else:
+            lines.append(line)
+    return lines
+
+
+def bare(text: str) -> str:
+    """Return a line without links, images, emphasis and code marks."""
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
+    text = re.sub(r"(\*\*|__)(\S(?:.*?\S)?)\1", r"\2", text)
+    text = re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"\1", text)
+    text = re.sub(r"`([^`]*)`", r"\1", text)
+    return " ".join(text.split())
+
+
+def clipped(text: str, characters: int) -> str:
+    """Return a text that fits, cut after a sentence where one ends, else after a word."""
+    if len(text) <= characters:
+        return text
+    head = text[:characters]
+    end = max(head.rfind(". "), head.rfind("! "), head.rfind("? "))
+    if end > characters // 3:
+        return head[: end + 1]
+    return head[: head.rfind(" ") if " " in head else characters].rstrip(" ,;:") + " …"

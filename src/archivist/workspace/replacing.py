@@ -1,0 +1,76 @@
+"""Write a file whole or not at all, and only when it is still what was read before."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from archivist.errors import InputError
+from archivist.workspace.exchange import replace_unchanged
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """Return a file's bytes, or None when there is no file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def replace_file(path: Path, before: bytes | None, after: bytes) -> bool:
+    """Put new bytes in a file's place; False, and nothing is written, when it is not as before any more.
+
+    A link is written through. An edit that comes between is not overwritten: `exchange` says how.
+    """
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        Path(temporary).chmod(mode)
+        if read_bytes(path) != before:
+            return False
+        if before is None:
+            # A hard link fails where a file has come up meanwhile; replacing would overwrite it.
+            return _put_new(temporary, path)
+        return replace_unchanged(Path(temporary), path, before, after)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _put_new(temporary: str, path: Path) -> bool:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError:
+        # A file system without hard links.
+        if path.exists():
+            return False
+        Path(temporary).replace(path)
+    return True
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def told_plainly(path: Path) -> Iterator[None]:
+    """Say in one line why a file or folder cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be used: {error.strerror or error}",
+            hint="check that it is there and its permissions",
+        ) from error

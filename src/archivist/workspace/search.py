@@ -1,0 +1,102 @@
+"""Say what a found piece of a document is: whose it is, where it stands, and what of it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from archivist.config import WorkspaceRules
+from archivist.workspace.topology import LEVELS, Place, Scope
+
+_SHOWN = 280
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A folder of documents as the archive names it, and the root that it belongs to.
+
+    `folder` is where it begins in the names of its documents, `top` where it lies below the root.
+    """
+
+    folder: str
+    top: str
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A piece of a document that answers a question, with the way to more of it."""
+
+    path: str
+    line: int
+    scope: Scope
+    heading: str
+    text: str
+    score: float
+    document: str
+    root: str = ""
+
+
+def homes(root: Path, project: Path, rules: WorkspaceRules) -> list[Home]:
+    """Return the folders of a root that hold documents, named as a bank of that project names them."""
+    found = []
+    for top in dict.fromkeys((rules.resources.strip("/"), rules.learnings.strip("/"))):
+        place = (root / top).resolve()
+        is_inside = place.is_relative_to(project.resolve())
+        name = place.relative_to(project.resolve()).as_posix() if is_inside else place.as_posix()
+        label = "" if root.resolve() == project.resolve() else root.name
+        found.append(Home(name, top, label))
+    return found
+
+
+def home_of(source: str, known: Iterable[Home]) -> Home | None:
+    """Return the folder that a document was found in, or None when it is of no workspace."""
+    held = [home for home in known if home.folder == "." or source.startswith(f"{home.folder}/")]
+    return max(held, key=lambda home: len(home.folder), default=None)
+
+
+def scope_of(source: str, home: Home) -> Scope:
+    """Return whose a document is: the folders below the top, as far as they are scopes."""
+    names = source.removeprefix(f"{home.folder}/").split("/")[:-1]
+    scopes = []
+    for name in names[:LEVELS]:
+        if name.startswith(("_", ".")):
+            break
+        scopes.append(name)
+    return Scope(*scopes)
+
+
+def path_of(source: str, home: Home) -> str:
+    """Return a document's path below its root."""
+    return f"{home.top}/{source.removeprefix(f'{home.folder}/')}"
+
+
+def line_of(text: str, heading: str, first: int) -> int:
+    """Return the line of the heading that a piece stands under, when that is part of it; else its first."""
+    last = _last(heading)
+    for at, line in enumerate(text.splitlines()):
+        if last and line.startswith("#") and line.lstrip("# ").strip() == last:
+            return first + at
+    return first
+
+
+def shown(text: str, heading: str) -> str:
+    """Return the beginning of a piece on one line, without its headings and an entry's marks."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" -\t")]
+    told = [line for line in lines if not line.startswith(("#", "**Category:**", "**Tags:**"))]
+    said = " ".join(" ".join(told or lines or [_last(heading)]).split())
+    return said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+
+
+def _last(heading: str) -> str:
+    return heading.rsplit(" > ", 1)[-1].strip()
+
+
+def fingerprint(places: Iterable[Place]) -> str:
+    """Return what changes whenever one of the files does: their names, sizes and times, as one word."""
+    digest = sha256()
+    for place in places:
+        digest.update(f"{place.name}\0{place.size}\0{place.mtime_ns}\0{place.ctime_ns}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,101 @@
+"""Find, read and write the skills of a root."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.errors import InputError, NotFoundError
+from archivist.workspace.replacing import read_bytes, replace_file, told_plainly
+from archivist.workspace.skills import (
+    FILE_NAME,
+    FOLDER,
+    Skill,
+    checked_name,
+    composed,
+    name_in,
+    nearest,
+    read_skill,
+)
+from archivist.workspace.topology import Kind, Scope, Topology
+
+
+class Kept(StrEnum):
+    """What saving a skill came to."""
+
+    SAVED = "saved"
+    REPLACED = "replaced"
+    UNCHANGED = "unchanged"
+
+
+class Saved(NamedTuple):
+    """A skill that was saved, and how."""
+
+    skill: Skill
+    kept: Kept
+
+
+def list_skills(topology: Topology, scope: Scope) -> list[Skill]:
+    """Return the skills of a scope and of everything below it, by scope and name."""
+    found = []
+    for place in topology.scan(scope, (Kind.DOCUMENT,)).places:
+        if name_in(place.name):
+            text = _text(place.path)
+            if text is not None:
+                found.append(read_skill(text, place.name, place.scope))
+    return sorted(found, key=lambda skill: (skill.scope, skill.name))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def find_skill(topology: Topology, name: str, scope: Scope) -> Skill:
+    """Return the skill of a name that counts for a scope: its own, else that of the scope around it."""
+    everywhere = Scope(scope.workspace) if scope.workspace else Scope()
+    found = [skill for skill in list_skills(topology, everywhere) if skill.name == name]
+    chosen = nearest(found, scope)
+    if len(chosen) == 1:
+        return chosen[0]
+    if chosen:
+        places = ", ".join(str(skill.scope) for skill in chosen)
+        raise InputError(
+            f"{len(chosen)} skills are called {name!r}: in {places}", hint="name one with --scope"
+        )
+    raise NotFoundError("skill", name, hint="archivist workspace skills list shows what there is")
+
+
+def save_skill(
+    topology: Topology,
+    name: str,
+    text: str,
+    scope: Scope,
+    *,
+    description: str = "",
+    is_replacing: bool = False,
+) -> Saved:
+    """Save a skill in its scope. Another one of the same name is only replaced when that is asked for."""
+    checked_name(name)
+    if not scope.parts:
+        raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
+    text = composed(text, name, description)
+    path = topology.inside(topology.folder(Kind.DOCUMENT, scope) / FOLDER / name / FILE_NAME)
+    after = text.encode()
+    with told_plainly(path):
+        before = read_bytes(path)
+        if before == after:
+            kept = Kept.UNCHANGED
+        elif before is not None and not is_replacing:
+            raise InputError(
+                f"there is another skill {name!r} in {scope}",
+                hint=f"see archivist workspace skills show {name} --scope {scope}; --replace replaces it",
+            )
+        elif not replace_file(path, before, after):
+            raise InputError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
+        else:
+            kept = Kept.SAVED if before is None else Kept.REPLACED
+    return Saved(read_skill(text, topology.name_of(path), scope), kept)

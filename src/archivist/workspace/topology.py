@@ -1,0 +1,310 @@
+"""Where a workspace's files lie: scopes as folders, and a walk that never leaves the root."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.config import WorkspaceRules
+from archivist.errors import InputError
+from archivist.workspace.problems import Problem
+
+LEVELS = 3
+DOCUMENTED = WorkspaceRules()
+ABSTRACT = "ABSTRACT.md"
+_NO_PLAN = "readme.md"
+_SCOPE_HINT = "a scope is WORKSPACE, WORKSPACE/DOMAIN or WORKSPACE/DOMAIN/REPOSITORY"
+
+
+class Kind(StrEnum):
+    """What a file of the workspace is, told by its name and place."""
+
+    PLAN = "plan"
+    OVERVIEW = "overview"
+    ABSTRACT = "abstract"
+    DECISIONS = "decisions"
+    LESSONS = "lessons"
+    DOCUMENT = "document"
+
+
+LEARNINGS = (Kind.DECISIONS, Kind.LESSONS)
+_BELOW_RESOURCES = frozenset((Kind.PLAN, Kind.OVERVIEW, Kind.ABSTRACT, Kind.DOCUMENT))
+
+
+class Scope(NamedTuple):
+    """A workspace, one of its domains, or one repository of that; empty parts aggregate."""
+
+    workspace: str = ""
+    domain: str = ""
+    repository: str = ""
+
+    @classmethod
+    def parse(cls, text: str | Scope) -> Scope:
+        """Return the scope that `workspace[/domain[/repository]]` names; an empty text names all."""
+        if isinstance(text, Scope):
+            parts = list(text.parts)
+        else:
+            parts = text.strip().strip("/").split("/") if text.strip().strip("/") else []
+        if len(parts) > LEVELS or (isinstance(text, str) and text.strip().startswith("/")):
+            raise InputError(f"no scope: {str(text)!r}", hint=_SCOPE_HINT)
+        for part in parts:
+            if not part.strip() or part.startswith((".", "_")) or any(sign in part for sign in "/\\\0:"):
+                raise InputError(f"no scope: {str(text)!r}", hint=_SCOPE_HINT)
+        return cls(*parts)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return the names that are given, from the workspace down."""
+        names = (self.workspace, self.domain, self.repository)
+        return names[: next((place for place, name in enumerate(names) if not name), LEVELS)]
+
+    def holds(self, other: Scope) -> bool:
+        """Say whether another scope is this one or lies below it."""
+        return other.parts[: len(self.parts)] == self.parts
+
+    def __str__(self) -> str:
+        return "/".join(self.parts)
+
+
+EVERYWHERE = Scope()
+
+
+class Place(NamedTuple):
+    """One file: its path on the disk, its name relative to the root, whose it is, and when it last changed.
+
+    `folder` is the whole way below the tree's top, of which the scope is the first three names.
+    """
+
+    file: str
+    name: str
+    kind: Kind
+    scope: Scope
+    folder: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @property
+    def path(self) -> Path:
+        """Return where the file lies."""
+        return Path(self.file)
+
+    @property
+    def stem(self) -> str:
+        """Return the file's name without its suffix."""
+        return self.name.rpartition("/")[2].removesuffix(".md")
+
+
+class Found(NamedTuple):
+    """The files of a scope, ordered by name, and what could not be looked at."""
+
+    places: list[Place]
+    problems: list[Problem]
+
+
+class Topology:
+    """The files of one root, by the configured names of its folders."""
+
+    def __init__(self, root: Path, rules: WorkspaceRules = DOCUMENTED) -> None:
+        self.root = root.absolute()
+        self.rules = rules
+        self._real_root = os.path.realpath(self.root)
+        for folder in (rules.resources, rules.learnings):
+            self.inside(folder)
+
+    def inside(self, name: str | Path) -> Path:
+        """Return a path below the root; raise InputError when it leaves the root, also through a link."""
+        path = self.root / name
+        real = os.path.realpath(path)
+        if not _is_above(self._real_root, real):
+            raise InputError(
+                f"{str(name)!r} leaves the root {str(self.root)!r}", hint="name a path below the root"
+            )
+        return path
+
+    def name_of(self, path: Path) -> str:
+        """Return a path as it is told: relative to the root, with slashes."""
+        return path.relative_to(self.root).as_posix()
+
+    def folder(self, kind: Kind, scope: Scope) -> Path:
+        """Return the folder of a scope in the tree that holds files of a kind."""
+        top = self.rules.learnings if kind in LEARNINGS else self.rules.resources
+        return self.inside("/".join((top, *scope.parts)))
+
+    def learning_file(self, kind: Kind, scope: Scope) -> Path:
+        """Return where decisions or lessons of a workspace or domain are kept, there or not."""
+        return self.inside(self.folder(kind, scope) / f"{kind.value}.md")
+
+    def scopes(self) -> list[Scope]:
+        """Return every scope that has a folder, in either tree, ordered by name."""
+        found: set[Scope] = set()
+        for top in (self.rules.resources, self.rules.learnings):
+            for step in self._walk(top, EVERYWHERE, []):
+                if 1 <= len(step.parts) <= LEVELS and step.is_scope:
+                    found.add(Scope(*step.parts))
+        return sorted(found)
+
+    def plans(self, scope: Scope = EVERYWHERE) -> list[Place]:
+        """Return the plan files of a scope."""
+        return self.scan(scope, (Kind.PLAN,)).places
+
+    def overviews(self, scope: Scope = EVERYWHERE) -> list[Place]:
+        """Return the overviews of a scope."""
+        return self.scan(scope, (Kind.OVERVIEW,)).places
+
+    def learnings(self, scope: Scope = EVERYWHERE) -> list[Place]:
+        """Return the files of decisions and lessons of a scope."""
+        return self.scan(scope, LEARNINGS).places
+
+    def scan(self, scope: Scope = EVERYWHERE, kinds: Collection[Kind] = tuple(Kind)) -> Found:
+        """Return the files of a scope and of everything below it; every folder is visited once."""
+        found = Found([], [])
+        wanted = frozenset(kinds)
+        if wanted & _BELOW_RESOURCES:
+            self._scan_tree(self.rules.resources, scope, wanted & _BELOW_RESOURCES, found)
+        if wanted & frozenset(LEARNINGS):
+            self._scan_tree(self.rules.learnings, scope, wanted & frozenset(LEARNINGS), found)
+        found.places.sort(key=_by_name)
+        return found
+
+    def _scan_tree(self, top: str, scope: Scope, wanted: frozenset[Kind], found: Found) -> None:
+        for step in self._walk(top, scope, found.problems):
+            if not step.parts:
+                continue
+            owner = Scope(*step.parts[:LEVELS])
+            folder = "/".join(step.parts)
+            for entry in step.files:
+                kind = self._kind(entry.name, step, is_learning=top == self.rules.learnings)
+                if kind not in wanted:
+                    continue
+                name = f"{step.name}/{entry.name}"
+                try:
+                    if entry.is_symlink():
+                        self.inside(name)
+                    seen = entry.stat()
+                except InputError as error:
+                    found.problems.append(Problem(name, 0, "leaves-root", error.message))
+                except OSError as error:
+                    found.problems.append(Problem(name, 0, "unreadable", f"{error.strerror}"))
+                else:
+                    times = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+                    found.places.append(Place(entry.path, name, kind, owner, folder, *times))
+
+    def _kind(self, file_name: str, step: _Step, *, is_learning: bool) -> Kind | None:
+        if is_learning:
+            return _LEARNING_FILES.get(file_name) if step.is_scope else None
+        if step.is_plans:
+            return Kind.PLAN if file_name.lower() != _NO_PLAN else Kind.DOCUMENT
+        if step.is_scope and file_name == self.rules.overview:
+            return Kind.OVERVIEW
+        if step.is_scope and file_name == ABSTRACT:
+            return Kind.ABSTRACT
+        return Kind.DOCUMENT
+
+    def _walk(self, top: str, scope: Scope, problems: list[Problem]) -> Iterator[_Step]:
+        """Yield the folders of a scope. Links are followed last, and only to what was not visited yet."""
+        name = "/".join((top.strip("/"), *scope.parts))
+        start = str(self.inside(name))
+        waiting = [_Step(start, name, scope.parts, [])]
+        links: list[_Step] = []
+        visited: set[str] = set()
+        while waiting or links:
+            if waiting:
+                step = waiting.pop()
+                real = os.path.realpath(step.path) if step.path == start else step.real
+            else:
+                step = links.pop(0)
+                real = os.path.realpath(step.path)
+            if real in visited:
+                continue
+            visited.add(real)
+            try:
+                with os.scandir(step.path) as entries:
+                    below = self._sort_out(step._replace(real=real), list(entries), problems)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                problems.append(Problem(step.name, 0, "unreadable", f"{error.strerror}"))
+                continue
+            waiting += (each for each in below if not each.is_link)
+            links += (each for each in below if each.is_link)
+            yield step
+
+    def _sort_out(self, step: _Step, entries: list[os.DirEntry[str]], problems: list[Problem]) -> list[_Step]:
+        """Put the texts of a folder to its files, and return the folders below it."""
+        folders = []
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if not _is_folder(entry):
+                if entry.name.endswith(".md"):
+                    step.files.append(entry)
+                continue
+            below = self._below(step, entry)
+            if below.is_link and _is_above(os.path.realpath(entry.path), step.real):
+                # A loop, or a way around the scope that was asked for.
+                continue
+            try:
+                if below.is_link:
+                    self.inside(entry.path)
+            except InputError:
+                problems.append(Problem(below.name, 0, "leaves-root", "the link leads out of the root"))
+            else:
+                folders.append(below)
+        return folders
+
+    def _below(self, step: _Step, entry: os.DirEntry[str]) -> _Step:
+        is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
+        is_scope = step.is_scope and not is_plans and not entry.name.startswith("_")
+        return _Step(
+            entry.path,
+            f"{step.name}/{entry.name}",
+            (*step.parts, entry.name) if is_scope else step.parts,
+            [],
+            f"{step.real}{os.sep}{entry.name}",
+            is_scope=is_scope,
+            is_plans=is_plans,
+            is_link=entry.is_symlink(),
+        )
+
+
+class _Step(NamedTuple):
+    """A folder on the walk: the scope's names that led to it, and the files in it."""
+
+    path: str
+    name: str
+    parts: tuple[str, ...]
+    files: list[os.DirEntry[str]]
+    real: str = ""
+    is_scope: bool = True
+    is_plans: bool = False
+    is_link: bool = False
+
+
+_LEARNING_FILES = {"decisions.md": Kind.DECISIONS, "lessons.md": Kind.LESSONS}
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_above(folder: str, other: str) -> bool:
+    return other == folder or other.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _by_name(place: Place) -> str:
+    return place.name
+
+
+def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
+    """Return the nearest folder upwards that has one of the two trees; None when there is none."""
+    for folder in (start, *start.parents):
+        if (folder / rules.resources).is_dir() or (folder / rules.learnings).is_dir():
+            return folder
+    return None

@@ -1,0 +1,105 @@
+"""Recognise the moments worth saving in a captured run, and word each as a draft for `save_memory`.
+
+The five of the learning cycle: a fix that several attempts went before, a solution that no document tells, an
+entry that a run showed to be wrong, a choice with its reason, and what else of weight the session leaves.
+A draft too many costs more than one too few: it is read by people. Hence at most five a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from archivist.recall.keywords import Overlap, keywords, matches
+from archivist.records import Event, Lesson, LessonType
+from archivist.reflect.reading import Reading
+from archivist.workspace.choices import decisions
+from archivist.workspace.drafts import LEAST_WEIGHT, Draft, Known, Trigger, of_lesson
+from archivist.workspace.fixes import conflicts, hard_won, long_sought
+from archivist.workspace.topology import Scope
+
+MOST_DRAFTS = 5
+_SAME = Overlap(of_finding=0.7, of_lesson=0.4)
+# So few words of documents cannot show that something is in none of them.
+_FEW_DOCUMENTED_WORDS = 50
+_UNDOCUMENTED = 0.5
+
+
+def drafts(reading: Reading, events: Sequence[Event], known: Known) -> list[Draft]:
+    """Return what of a run is worth saving, the weightiest first, nothing twice and nothing known already."""
+    found = [
+        *conflicts(reading, known),
+        *hard_won(reading, events, known),
+        *decisions(events, known),
+        *long_sought(reading, events, known),
+        *undocumented(reading, known),
+        *end_of_session(reading, known),
+    ]
+    kept: list[Draft] = []
+    for draft in sorted(found, key=lambda each: -each.weight):
+        if len(kept) == MOST_DRAFTS:
+            break
+        if not any(_repeats(draft, other) for other in kept) and not _is_known(draft, known):
+            kept.append(draft)
+    return kept
+
+
+def fresh(drafts: Sequence[Draft], earlier: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts that say something which earlier ones, of other runs, do not."""
+    return [draft for draft in drafts if not any(_repeats(draft, other) for other in earlier)]
+
+
+def _repeats(draft: Draft, other: Draft) -> bool:
+    """Say whether two drafts are about the same: shown by the same event, or said in the same words."""
+    return bool(set(draft.evidence) & set(other.evidence)) or _says(draft, other.title, other.text)
+
+
+def _says(draft: Draft, title: str, text: str) -> bool:
+    if " ".join(draft.title.lower().split()) == " ".join(title.lower().split()):
+        return True
+    words, others = keywords(f"{draft.title} {draft.text}"), keywords(f"{title} {text}")
+    return matches(words, others, frozenset(), _SAME)
+
+
+def _is_known(draft: Draft, known: Known) -> bool:
+    if draft.conflicts_with:
+        return False
+    return any(_says(draft, each.entry.title, each.entry.text) for each in known.learnings)
+
+
+def undocumented(reading: Reading, known: Known) -> Iterator[Draft]:
+    """Draft the lessons of a run whose remedy stands in no document of the workspace."""
+    if len(known.words) < _FEW_DOCUMENTED_WORDS:
+        return
+    for lesson in _of_this_run(reading, known):
+        words = keywords(" ".join(lesson.remedies[:1]))
+        if words and sum(word not in known.words for word in words) >= _UNDOCUMENTED * len(words):
+            yield of_lesson(lesson, known, Trigger.NON_OBVIOUS_SOLUTION)
+
+
+def end_of_session(reading: Reading, known: Known) -> Iterator[Draft]:
+    """Draft the lessons that the run was seen to teach, those of weight."""
+    for lesson in _of_this_run(reading, known):
+        if lesson.importance >= LEAST_WEIGHT:
+            yield of_lesson(lesson, known, Trigger.END_OF_SESSION)
+
+
+def _of_this_run(reading: Reading, known: Known) -> list[Lesson]:
+    run = reading.episode.id
+    return [
+        lesson
+        for lesson in known.lessons
+        if run in lesson.runs
+        and lesson.status.is_live
+        and (lesson.remedies or lesson.type is LessonType.PREFERENCE)
+    ]
+
+
+def scope_of_project(project: str, scopes: Sequence[Scope]) -> str:
+    """Return the scope that a run's project belongs to: by its name, else the only workspace, else none."""
+    name = project.rstrip("/").rsplit("/", 1)[-1].lower()
+    for depth in (3, 2, 1):
+        found = [scope for scope in scopes if len(scope.parts) == depth and scope.parts[-1].lower() == name]
+        if name and len(found) == 1:
+            return str(found[0])
+    workspaces = {scope.workspace for scope in scopes}
+    return workspaces.pop() if len(workspaces) == 1 else ""

@@ -1,0 +1,159 @@
+"""What recurs in a stream, counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.samples import WHEN
+
+from archivist.config import StreamRules
+from archivist.records import Entry, EntryType
+from archivist.reflect.insights import (
+    Marker,
+    Related,
+    Unreflected,
+    gathered,
+    insights,
+    is_blocked,
+    reason_to_reflect,
+)
+
+
+def _entry(seq: int, action: str, **fields: Any) -> Entry:
+    return Entry(id=f"e{seq}", seq=seq, time=WHEN, action=action, **{"cycle": seq, "importance": 7, **fields})
+
+
+@pytest.mark.req("C7")
+@pytest.mark.parametrize(
+    ("since", "sprint", "reason"),
+    [
+        (Unreflected(0, 500, 50), "", ""),
+        (Unreflected(20, 100, 1), "", ""),
+        (Unreflected(20, 101, 1), "", "importance of unreflected entries is 101, over 100"),
+        (Unreflected(1, 5, 9), "", ""),
+        (Unreflected(1, 5, 10), "", "10 cycles since the last reflection"),
+        (Unreflected(1, 5, 1, "Sprint 2"), "Sprint 1", "sprint boundary: Sprint 1 → Sprint 2"),
+        (Unreflected(1, 5, 1, ""), "Sprint 1", "sprint boundary: Sprint 1 → none"),
+        (Unreflected(1, 5, 1, "Sprint 1"), "Sprint 1", ""),
+    ],
+)
+def test_reflection_is_due_for_three_reasons(since: Unreflected, sprint: str, reason: str) -> None:
+    assert reason_to_reflect(since, Marker(0, 0, sprint), StreamRules()) == reason
+
+
+def test_only_what_matters_is_gathered() -> None:
+    low, high = _entry(1, "a", importance=4), _entry(2, "b", importance=5)
+    own = _entry(3, "c", importance=9, type=EntryType.REFLECTION)
+    assert gathered([own, high, low], 5) == [high]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("Blocked on review", True),
+        ("waiting for ops", True),
+        ("The build is stuck", True),
+        ("unblocked everything", False),
+        ("Shipped the feature", False),
+        ("wrote code blocks", False),
+        ("#3 blocks us", True),
+    ],
+)
+def test_blockers_are_told_by_their_words(action: str, expected: bool) -> None:
+    assert is_blocked(_entry(1, action)) is expected
+    assert is_blocked(_entry(1, "Fine", tags=("Blocker",)))
+
+
+@pytest.mark.req("C7")
+def test_a_blocker_that_recurs_is_named_with_its_counts_cycles_and_entries() -> None:
+    entries = [_entry(n, "Blocked by red CI", issues=(84,), role="qa") for n in (3, 5)]
+    (found,) = insights([*entries, _entry(6, "Shipped")])
+    assert (found.importance, found.blocker, found.issues) == (9, "", (84,))
+    assert found.action == "Reflection: #84 stood in the way in 2 cycles"
+    assert "#84 in 2 entries of cycles 3, 5 (qa 2)" in found.content
+    assert "Entries: e3, e5." in found.content
+    assert found.content.endswith("Counted, not interpreted.")
+    assert set(found.tags) >= {"reflection", "deterministic"}
+
+
+@pytest.mark.req("C7")
+def test_over_three_cycles_it_is_strategic() -> None:
+    found = insights([_entry(n, "Blocked", issues=(84,)) for n in (1, 2, 3)])
+    assert (found[0].importance, found[0].blocker) == (10, "#84")
+
+
+def test_a_blocker_without_an_issue_recurs_by_its_words() -> None:
+    said = ["Stuck on the licence server being down", "Still stuck: licence server down again"]
+    (found,) = insights([_entry(n, text) for n, text in enumerate(said)])
+    assert "licence server" in found.action
+    assert insights([_entry(1, said[0], cycle=1), _entry(2, said[1], cycle=1)]) == []
+
+
+@pytest.mark.req("C7")
+def test_roles_that_wait_for_each_other_are_told() -> None:
+    entries = [
+        _entry(1, "Designed the form", issues=(9,), role="design"),
+        _entry(2, "Waiting for design", issues=(9,), role="engineering"),
+        _entry(3, "waiting on design", issues=(9,), role="engineering"),
+    ]
+    found = {each.tags[2]: each for each in insights(entries)}
+    assert "engineering waits for design (2 entries)" in found["cross-role"].content
+    assert "design → engineering, 1 handover." in found["cross-role"].content
+    assert found["cross-role"].importance == 10
+
+
+def test_decisions_themes_and_known_lessons_are_told() -> None:
+    entries = [
+        _entry(n, f"Chose {n}", type=EntryType.DECISION, tags=("storage", "issue-4"), issues=(4,))
+        for n in range(1, 4)
+    ]
+    lessons = [Related("m-001", "Vacuum after #4", (4,)), Related("m-002", "Other", (99,))]
+    found = {each.tags[2]: each for each in insights(entries, lessons=lessons)}
+    assert set(found) == {"decisions", "lessons", "theme"}
+    assert "“Chose 3” (cycle 3)" in found["decisions"].content
+    assert "m-001 “Vacuum after #4”" in found["lessons"].content
+    assert "m-002" not in found["lessons"].content
+    assert found["theme"].action.endswith("storage")
+
+
+def test_what_the_archive_knows_of_the_issue_is_named() -> None:
+    entries = [_entry(n, "Blocked", issues=(84,)) for n in (1, 2)]
+    related = [Related("docs/a.md#1", "…", (84,)), Related("docs/b.md#0", "…", (1,))]
+    assert "In the archive: docs/a.md#1." in insights(entries, related=related)[0].content
+
+
+def test_where_nothing_recurs_there_is_nothing_to_say() -> None:
+    assert insights([]) == []
+    assert (
+        insights([_entry(1, "Wrote a parser", issues=(1,)), _entry(2, "Shipped a page", tags=("web",))]) == []
+    )
+
+
+_kinds = st.sampled_from(
+    ["Blocked by it", "waiting for ops", "Shipped", "Chose", "Stuck on the licence server"]
+)
+_entries = st.lists(
+    st.tuples(_kinds, st.integers(1, 6), st.sampled_from(["qa", "ops", ""]), st.integers(1, 3),
+              st.sampled_from(EntryType), st.sampled_from([(), ("web",), ("ci", "web")])),
+    max_size=30,
+)  # fmt: skip
+
+
+@pytest.mark.req("C7")
+@given(_entries)
+def test_insights_are_few_weighty_and_evident(drawn: list[tuple[str, int, str, int, EntryType, Any]]) -> None:
+    entries = [
+        _entry(seq, action, cycle=cycle, role=role, issues=(issue,), type=kind, tags=tags)
+        for seq, (action, cycle, role, issue, kind, tags) in enumerate(drawn)
+    ]
+    chosen = gathered(entries, 5)
+    found = insights(chosen)
+    assert len(found) <= 5
+    assert found == insights(chosen)
+    for each in found:
+        assert 9 <= each.importance <= 10
+        assert each.evidence
+        assert set(each.evidence) <= {entry.id for entry in chosen}

@@ -1,0 +1,174 @@
+"""Reading a bank.md: its state, its cycles, and everything else as it stands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.tiers.bank_markdown import CycleLine, RoleLine, parsed, rest, role_name
+
+BANK = """# 🧠 Memory Bank
+
+> Every role reads this.
+> **Last updated:** 2026-02-09 11:27:00 EST | **Cycle:** 199 | **Version:** 8
+
+---
+
+## Current Status
+
+### Active Sprint
+
+- **Sprint 0:** COMPLETE ✅
+- **Sprint 1:** 2026-02-14 → 2026-02-28 — Goal: ship the alpha
+
+### Launch Status (Issue #26)
+
+**All criteria are met.**
+
+### In Progress
+
+- **PR #103:** Flaky latency test — (Cycle 193, Engineering) — waits for review
+- **Issue #84:** Headless mode
+  - with a nested line
+
+### Recently Shipped
+
+- **PR #100:** `--export` flag — merged (Cycle 194, Ops)
+
+### Blockers
+
+- None 🎉
+
+---
+
+## Role State
+
+### 👔 CEO — The Founder
+
+- **Last action:** Cycle 196 review agenda — wrote it down
+- **Working on:** The launch
+- **Next:** Review on day 17
+- **Strategy:** Free first
+
+### 🔬 Research
+
+- **Last:** Literature review (C188). Read two papers, updated #95. **40 in a row (C149-188)**
+- **Next:** —
+
+---
+
+## Active Threads
+
+- **#155** (P0, CEO, L) — Container — **the priority**
+- **Engineering → QA:** PR #103 waits
+- (none yet)
+
+## Recent Cycles
+
+- Cycle 197 (growth): Application draft
+- **C198** · research — Looked into #91
+- A line of no cycle
+
+| Cycle | Role | Action |
+|---|---|---|
+| C199 | ops | Merged PR #103 |
+
+```text
+- Cycle 1 (nobody): not a line of a cycle
+```
+
+## Project Metrics
+
+- **Cycles:** 199
+"""
+
+
+@pytest.mark.req("C9")
+def test_state_is_read_from_its_sections() -> None:
+    page = parsed(BANK)
+    assert (page.cycle, page.version, f"{page.updated:%Y-%m-%d %H:%M}") == (199, 8, "2026-02-09 11:27")
+    assert page.sprint.startswith("Sprint 1: 2026-02-14")
+    assert page.in_progress[1] == "Issue #84: Headless mode - with a nested line"
+    assert (page.blockers, len(page.recently_shipped)) == ((), 1)
+    assert page.roles == (
+        RoleLine("ceo", "Cycle 196 review agenda — wrote it down", "Review on day 17", "The launch"),
+        RoleLine(
+            "research", "Literature review (C188). Read two papers, updated #95. 40 in a row (C149-188)"
+        ),
+    )
+    assert [(thread.id, thread.roles) for thread in page.threads] == [
+        ("#155", ("ceo",)),
+        ("engineering-qa", ()),
+    ]
+    assert page.threads[0].summary == "(P0, CEO, L) — Container — the priority"
+
+
+@pytest.mark.req("C9")
+def test_lines_of_cycles_are_read_with_their_roles() -> None:
+    assert [(line.cycle, line.role, line.action) for line in parsed(BANK).cycles] == [
+        (188, "research", "Literature review"),
+        (193, "engineering", "PR #103: Flaky latency test"),
+        (194, "ops", "PR #100: `--export` flag — merged"),
+        (196, "ceo", "Cycle 196 review agenda"),
+        (197, "growth", "Application draft"),
+        (198, "research", "Looked into #91"),
+        (199, "ops", "Merged PR #103"),
+    ]
+    assert parsed(BANK).cycles[0] == CycleLine(
+        188,
+        "research",
+        "Literature review",
+        "(C188). Read two papers, updated #95. 40 in a row (C149-188)",
+    )
+
+
+@pytest.mark.req("C9")
+def test_what_was_taken_is_gone_from_the_rest_and_nothing_else() -> None:
+    page = parsed(BANK)
+    left = rest(page, {part for parts in page.parts for part in parts})
+    for gone in (
+        "Sprint 1",
+        "Headless",
+        "nested",
+        "Literature",
+        "Container",
+        "Recently Shipped",
+        "### Blockers",
+    ):
+        assert gone not in left
+    for kept in ("Sprint 0", "Launch Status", "Free first", "A line of no cycle", "not a line of a cycle",
+                 "**Cycles:** 199", "Every role reads this", "(none yet)"):  # fmt: skip
+        assert kept in left
+    assert left.count("\n") == BANK.count("\n")
+    assert rest(page, set()) == BANK
+
+
+def test_a_part_that_was_refused_stays() -> None:
+    page = parsed(BANK)
+    left = rest(page, {"sprint", "role:research", "cycles"})
+    assert "The launch" in left
+    assert "**#155**" in left
+    assert "Literature" not in left
+
+
+@pytest.mark.parametrize(
+    ("heading", "role"),
+    [("👔 CEO — The Founder", "ceo"), ("⚙️ Engineering", "engineering"), ("QA (The Inspector)", "qa"),
+     ("Dev Rel", "dev-rel"), ("🎉", "")],
+)  # fmt: skip
+def test_roles_are_named_plainly(heading: str, role: str) -> None:
+    assert role_name(heading) == role
+
+
+_lines = st.sampled_from([*BANK.split("\n"), "- ", "###", "## Role State", "- **Last:**", "| | |", "```"])
+
+
+@pytest.mark.req("C9")
+@given(st.one_of(st.text(max_size=300), st.lists(_lines, max_size=60).map("\n".join)))
+def test_every_line_is_in_a_part_or_in_the_rest(text: str) -> None:
+    page = parsed(text)
+    parts = {part for each in page.parts for part in each}
+    left = rest(page, parts).split("\n")
+    for line, taken, now in zip(page.lines, page.parts, left, strict=True):
+        assert taken or now == line or line.startswith("#")

@@ -1,0 +1,243 @@
+"""The graph of what documents speak of: mined from names, links and front matter, each with its evidence."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import permutations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.config import WorkspaceRules
+from archivist.errors import InputError
+from archivist.workspace.corpus import read_corpus, topologies
+from archivist.workspace.graph import (
+    EntityKind,
+    Graph,
+    RelationKind,
+    Source,
+    about,
+    mine,
+    of_kinds,
+    weightiest,
+)
+from archivist.workspace.graph_chart import MOST_NODES, chart
+from archivist.workspace.topology import Kind, Scope, Topology
+
+RESOURCES = "resources/workspaces"
+OVERVIEW = """---
+name: DevTools Common
+description: Shared tools
+tags: [nestjs, onboarding]
+owner: maintainer
+---
+See the [plan](_plans/260208-engine.md) and [notes](../notes.md#part), but not [the web](https://example.org).
+The engine is in `src/engine/run.ts`; tracked in #84 and DEV-12, in UTF-8.
+Call the reviewer before `docker compose up`; metan waits for it.
+
+```sh
+pnpm install
+# 99 is no issue here: #99
+```
+"""
+DECISIONS = """# Decisions
+
+### [2026-02-08] Chose xstate for state
+
+**Category:** dependency
+**Tags:** xstate, actors
+
+Strong typing with typescript.
+See [the plan](../../../../resources/workspaces/devtools/common/_plans/260208-engine.md).
+
+---
+"""
+
+
+def _sources() -> list[Source]:
+    common = Scope("devtools", "common")
+    return [
+        Source(f"{RESOURCES}/devtools/common/OVERVIEW.md", Kind.OVERVIEW, common, OVERVIEW),
+        Source(
+            f"{RESOURCES}/devtools/common/_plans/260208-engine.md",
+            Kind.PLAN,
+            common,
+            "---\nname: Engine\ntags: [workflow]\n---\nBody\n",
+        ),
+        Source(
+            f"{RESOURCES}/devtools/notes.md",
+            Kind.DOCUMENT,
+            Scope("devtools"),
+            "# Notes {#n}\n\nSee [[260208-engine]].\n",
+        ),
+        Source(
+            f"{RESOURCES}/devtools/common/metan/OVERVIEW.md",
+            Kind.OVERVIEW,
+            Scope("devtools", "common", "metan"),
+            "# Metan\n",
+        ),
+        Source("user/memory/workspaces/devtools/decisions.md", Kind.DECISIONS, Scope("devtools"), DECISIONS),
+    ]
+
+
+def _told(graph: Graph) -> set[tuple[str, str, str]]:
+    names = {each.id: f"{each.kind.value} {each.name}" for each in graph.entities}
+    return {(names[each.source], each.kind.value, names[each.target]) for each in graph.relations}
+
+
+@pytest.mark.req("W13")
+def test_entities_and_relations_come_from_front_matter_links_and_mentions() -> None:
+    told = _told(mine(_sources()))
+    assert told >= {
+        ("workspace devtools", "contains", "domain DevTools Common"),
+        ("domain DevTools Common", "contains", "repository metan"),
+        ("domain DevTools Common", "contains", "plan Engine"),
+        ("domain DevTools Common", "tagged", "tool nestjs"),
+        ("domain DevTools Common", "tagged", "topic onboarding"),
+        ("domain DevTools Common", "involves", "role maintainer"),
+        ("domain DevTools Common", "involves", "role reviewer"),
+        ("domain DevTools Common", "links_to", "plan Engine"),
+        ("domain DevTools Common", "links_to", "document Notes"),
+        ("domain DevTools Common", "mentions", "file src/engine/run.ts"),
+        ("domain DevTools Common", "mentions", "issue #84"),
+        ("domain DevTools Common", "mentions", "issue DEV-12"),
+        ("domain DevTools Common", "mentions", "tool docker"),
+        ("domain DevTools Common", "mentions", "tool pnpm"),
+        ("domain DevTools Common", "mentions", "repository metan"),
+        ("document Notes", "links_to", "plan Engine"),
+        ("workspace devtools", "contains", "decision Chose xstate for state"),
+        ("decision Chose xstate for state", "tagged", "tool xstate"),
+        ("decision Chose xstate for state", "tagged", "tool actors"),
+        ("decision Chose xstate for state", "concerns", "tool typescript"),
+        ("decision Chose xstate for state", "links_to", "plan Engine"),
+    }
+    named = {each.name for each in mine(_sources()).entities if each.kind is EntityKind.ISSUE}
+    assert named == {"#84", "DEV-12"}
+
+
+@pytest.mark.req("W13")
+def test_every_relation_names_lines_that_are_there() -> None:
+    texts = {source.name: source.text.split("\n") for source in _sources()}
+    for relation in mine(_sources()).relations:
+        assert relation.evidence
+        assert relation.weight >= len(relation.evidence)
+        for place in relation.evidence:
+            name, _, line = place.rpartition(":")
+            assert 1 <= int(line) <= len(texts[name])
+    shown = {(each.kind, each.target): each.evidence for each in mine(_sources()).relations}
+    file = f"{RESOURCES}/devtools/common/OVERVIEW.md"
+    assert shown[RelationKind.MENTIONS, "issue:#84"] == (f"{file}:8",)
+    assert shown[RelationKind.TAGGED, "topic:onboarding"] == (f"{file}:4",)
+
+
+def test_the_order_of_the_files_does_not_matter() -> None:
+    expected = mine(_sources())
+    for order in permutations(_sources()):
+        assert mine(order) == expected
+
+
+def test_a_tool_of_two_workspaces_is_one_thing() -> None:
+    one = Source("r/a/x.md", Kind.DOCUMENT, Scope("a"), "# X\n\nUse `pnpm install`.\n")
+    two = Source("r/b/y.md", Kind.DOCUMENT, Scope("b"), "# Y\n\nUse `pnpm test`.\n")
+    found = about(mine([one, two]), "pnpm")
+    assert {each.id for each in found.entities} == {"tool:pnpm", "document:r/a/x.md", "document:r/b/y.md"}
+
+
+@given(st.text(max_size=400))
+def test_any_text_can_be_mined(text: str) -> None:
+    for kind in (Kind.DOCUMENT, Kind.OVERVIEW, Kind.LESSONS):
+        graph = mine([Source("resources/a/x.md", kind, Scope("a"), text)])
+        ids = {each.id for each in graph.entities}
+        assert all(each.source in ids and each.target in ids for each in graph.relations)
+        ElementTree.fromstring(_printable(chart(graph)))  # noqa: S314
+
+
+def _printable(image: str) -> str:
+    """Leave out what no XML may hold; a document can."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", image)
+
+
+def test_an_empty_tree_gives_an_empty_graph_and_a_picture_that_says_so(tmp_path: Path) -> None:
+    corpus = read_corpus([Topology(tmp_path)])
+    graph = mine(corpus.sources)
+    assert graph == Graph()
+    assert about(graph, "x") == Graph()
+    assert "0 things, 0 relations" in chart(graph)
+
+
+def test_only_some_kinds_and_only_the_weightiest() -> None:
+    graph = mine(_sources())
+    tools = of_kinds(graph, {EntityKind.TOOL})
+    ids = {each.id for each in tools.entities if each.kind is EntityKind.TOOL}
+    assert ids
+    assert all({each.source, each.target} & ids for each in tools.relations)
+    few = weightiest(graph, 3)
+    assert few.entities == graph.entities[:3]
+    assert {each.source for each in few.relations} <= {each.id for each in few.entities}
+
+
+def test_a_picture_holds_at_most_sixty_things_and_escapes_their_names() -> None:
+    names = [f"<b>&{at}" for at in range(90)]
+    text = "# T\n\n" + "".join(f"- `{name}.py`\n" for name in range(90))
+    sources = [
+        Source(f"r/{name}.md", Kind.DOCUMENT, Scope("a"), text.replace("# T", f"# {name}")) for name in names
+    ]
+    image = chart(mine(sources), "A <title> & more")
+    root = ElementTree.fromstring(image)  # noqa: S314
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(root.findall(f"{space}g")) == MOST_NODES
+    assert root.findtext(f"{space}title") == "A <title> & more"
+    assert "<b>&0" not in image
+    assert chart(mine(sources)) == chart(mine(list(reversed(sources))))
+
+
+# Files
+
+
+def _tree(root: Path, count: int = 1, name: str = "a") -> Path:
+    folder = root / RESOURCES / name
+    folder.mkdir(parents=True)
+    for at in range(count):
+        (folder / f"n{at}.md").write_text(
+            f"---\nname: N{at}\n---\nSee [next](n{at + 1}.md) and `pnpm test`, #{at}.\n"
+        )
+    return root
+
+
+@pytest.mark.req("W13")
+def test_several_roots_make_one_graph(tmp_path: Path) -> None:
+    one = _tree(tmp_path / "one")
+    _tree(tmp_path / "two", name="b")
+    rules = WorkspaceRules(roots="../two, ../one")
+    found = read_corpus(topologies(one, rules))
+    assert [source.name for source in found.sources] == [f"{RESOURCES}/a/n0.md", f"two/{RESOURCES}/b/n0.md"]
+    assert [each.source for each in about(mine(found.sources), "tool:pnpm").relations] == [
+        f"document:{RESOURCES}/a/n0.md",
+        f"document:two/{RESOURCES}/b/n0.md",
+    ]
+    with pytest.raises(InputError, match="no root"):
+        topologies(one, WorkspaceRules(roots="../nowhere"))
+
+
+def test_unreadable_files_are_named_and_the_rest_is_mined(tmp_path: Path) -> None:
+    root = _tree(tmp_path)
+    (root / RESOURCES / "a" / "gone.md").symlink_to("nowhere.md")
+    (root / RESOURCES / "a" / "latin.md").write_bytes(b"# caf\xe9 and `pnpm test`\n")
+    (root / RESOURCES / "a" / "out.md").symlink_to("/etc/hostname")
+    found = read_corpus([Topology(root)])
+    assert len(found.sources) == 2
+    assert len(found.problems) == 2
+    assert mine(found.sources).relations
+
+
+def test_two_thousand_files_are_mined_in_seconds(tmp_path: Path) -> None:
+    root = _tree(tmp_path, 2000)
+    started = time.process_time()
+    graph = mine(read_corpus([Topology(root)]).sources)
+    assert len([each for each in graph.entities if each.kind is EntityKind.DOCUMENT]) == 2000
+    assert chart(graph).startswith("<svg")
+    assert time.process_time() - started < 20

@@ -1,0 +1,311 @@
+"""Hot memory: budgets, rules, use, and what should leave or join."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist import Bank
+from archivist.config import WorkspaceRules
+from archivist.desks.hot import HotMemory, Seen, review
+from archivist.errors import InputError, NotFoundError
+from archivist.records import Episode, Event, EventKind
+from archivist.workspace import hot
+from archivist.workspace.hot import Budget, HotUsage, Use, Warm
+from archivist.workspace.hot_files import read_hot
+from archivist.workspace.topology import Topology
+
+RULES = WorkspaceRules()
+PROFILE = """<!-- budget: 6 lines -->
+# Profile
+
+- Answers are short
+- In devtools, run `pnpm test --filter engine` first
+- The shop deploys on Fridays,
+  never on Mondays
+"""
+
+
+def _root(folder: Path, **files: str) -> Topology:
+    for name, text in files.items():
+        path = folder / RULES.hot / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    for workspace in ("devtools", "shop"):
+        (folder / RULES.resources / workspace).mkdir(parents=True, exist_ok=True)
+    return Topology(folder, RULES)
+
+
+# Budgets
+
+
+@pytest.mark.req("W1")
+@pytest.mark.parametrize(
+    ("comment", "budget"),
+    [
+        ("<!-- budget: 50 lines -->", Budget(lines=50)),
+        ("<!--budget:50-->", Budget(lines=50)),
+        ("<!-- Budget: <80 lines -->", Budget(lines=80)),
+        ("<!-- budget: 600 tokens -->", Budget(tokens=600)),
+        ("<!-- budget: 50 lines, 600 tokens -->", Budget(50, 600)),
+        ("---\nalwaysApply: true\n---\n<!-- budget: 9 lines -->", Budget(lines=9)),
+    ],
+)
+def test_a_file_declares_its_budget_at_the_top(comment: str, budget: Budget) -> None:
+    assert hot.hot_file("a.md", f"{comment}\n# A\n").budget == budget
+
+
+@pytest.mark.parametrize("said", ["many lines", "0 lines", "-5 lines", "", "50 pages", "1e9 lines"])
+def test_a_budget_that_is_no_number_is_a_problem_and_counts_as_none(said: str) -> None:
+    file = hot.hot_file("a.md", f"<!-- budget: {said} -->\n")
+    assert (file.budget, file.share) == (None, None)
+    assert file.problem == f"budget {said!r} is no number of lines or tokens"
+
+
+def test_usage_adds_up_files_and_marks_what_is_over(tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE, other="# Other\n\nA rule.\n")
+    usage, problems = read_hot(topology.root, RULES)
+    assert problems == ()
+    assert [(file.path, file.lines, file.is_over) for file in usage.files] == [
+        ("agent/rules/common/other.md", 3, False),
+        ("agent/rules/common/profile.md", 7, True),
+    ]
+    assert (usage.lines, usage.max_lines, usage.is_over) == (10, 300, True)
+    assert usage.tokens == sum(file.tokens for file in usage.files)
+
+
+def test_rules_that_one_tool_always_loads_count_too_and_our_links_do_not(tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE)
+    cursor = tmp_path / ".cursor" / "rules"
+    cursor.mkdir(parents=True)
+    (cursor / "own.mdc").write_text("---\nalwaysApply: true\n---\nOwn.\n")
+    (cursor / "sometimes.mdc").write_text("---\nglobs: '*.py'\nalwaysApply: false\n---\nSometimes.\n")
+    claude = tmp_path / ".claude" / "rules"
+    claude.mkdir(parents=True)
+    (claude / "profile.md").symlink_to("../../agent/rules/common/profile.md")
+    found = read_hot(topology.root, RULES).usage.files
+    assert [(file.path, file.agent) for file in found] == [
+        ("agent/rules/common/profile.md", ""),
+        (".cursor/rules/own.mdc", "cursor"),
+    ]
+
+
+def test_a_root_without_hot_files_has_an_empty_usage(tmp_path: Path) -> None:
+    (tmp_path / RULES.hot).mkdir(parents=True)
+    found = review(Topology(tmp_path, RULES), Seen())
+    assert (found.usage.files, found.usage.is_over, found.demotions) == ((), False, ())
+
+
+def test_files_that_cannot_be_read_are_named_and_the_rest_is_measured(tmp_path: Path) -> None:
+    topology = _root(tmp_path, good="# Good\n")
+    folder = tmp_path / RULES.hot
+    (folder / "latin.md").write_bytes(b"caf\xe9\n")
+    (folder / "gone.md").symlink_to("nowhere.md")
+    found = read_hot(topology.root, RULES)
+    assert [file.path for file in found.usage.files] == ["agent/rules/common/good.md"]
+    assert found.problems == (
+        "agent/rules/common/gone.md: a link to a file that is gone",
+        "agent/rules/common/latin.md: not UTF-8 text",
+    )
+
+
+# Rules
+
+
+def test_items_are_list_items_and_paragraphs_with_their_lines() -> None:
+    text = (
+        "---\ntags: [a]\n---\n<!-- budget: 9 lines -->\n# Title\n\nFirst paragraph\nof two lines.\n\n"
+        "- one\n  - nested\n- two\n\nLike this:\n\n```\n- no item\n```\n"
+    )
+    found = hot.items(hot.hot_file("a.md", text))
+    assert [(item.line, item.end_line, item.text) for item in found] == [
+        (7, 8, "First paragraph\nof two lines."),
+        (10, 11, "- one\n  - nested"),
+        (12, 12, "- two"),
+        (14, 18, "Like this:\n\n```\n- no item\n```"),
+    ]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=30), max_size=12))
+def test_taking_every_item_out_leaves_no_words_behind_but_headings(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    found = hot.items(hot.hot_file("a.md", text))
+    kept = text
+    for item in reversed(found):
+        kept = hot.without_item(kept, item)
+    assert len(kept.splitlines()) <= len(text.splitlines())
+    assert all(item.text.strip() for item in found)
+    assert sum(item.lines for item in found) <= len(text.splitlines())
+
+
+@given(st.text(st.characters(codec="ascii", categories=["L", "Zs"]), min_size=1).filter(str.strip))
+def test_a_rule_put_in_is_a_rule_that_can_be_taken_out_again(words: str) -> None:
+    text = hot.with_item("# Title\n\n- first\n", words)
+    item = hot.items(hot.hot_file("a.md", text))[-1]
+    assert hot.unmarked(item.text) == " ".join(words.split())
+    assert hot.without_item(text, item) == "# Title\n\n- first\n"
+
+
+def test_a_rule_joins_the_last_list_also_behind_front_matter_with_a_list() -> None:
+    text = "---\ntags:\n  - a\n---\n# T\n\nWords.\n"
+    assert hot.with_item(text, "new").endswith("Words.\n\n- new\n")
+    assert hot.with_item("- a\r\n- b\r\n", "new") == "- a\r\n- b\r\n- new\r\n"
+    assert hot.with_item("", "new") == "- new\n"
+
+
+def test_an_item_is_found_by_id_by_its_beginning_and_by_place() -> None:
+    found = hot.items(hot.hot_file("agent/rules/common/a.md", PROFILE))
+    assert hot.find_item(found, found[1].id) is found[1]
+    assert hot.find_item(found, found[1].id[:5]) is found[1]
+    assert hot.find_item(found, "a.md:7") is found[2]
+    assert hot.find_item(found, "h-") is None
+    assert hot.find_item(found, "a.md:99") is None
+
+
+# Use and proposals
+
+
+def test_a_run_meets_a_rule_when_it_holds_its_code_and_enough_of_its_words() -> None:
+    rule = "- Run `pnpm test` before every commit"
+    assert hot.is_met(rule, {"pnpm", "test", "commit", "other"})
+    assert not hot.is_met(rule, {"test", "commit", "every"})
+    assert not hot.is_met("- !!", {"a"})
+
+
+def test_the_least_used_and_least_universal_leave_first_and_no_more_than_needed() -> None:
+    usage = HotUsage((hot.hot_file("p.md", PROFILE),), 300, 3000)
+    items = hot.items(usage.files[0])
+    seen = {items[0].id: Use(0, 10), items[1].id: Use(0, 10), items[2].id: Use(9, 10)}
+    found = hot.demotions(usage, seen, ["devtools", "shop"])
+    assert [each.item.id for each in found] == [items[1].id]
+    assert found[0].reason == "met in 0 of 10 runs; names devtools only"
+
+
+def test_what_most_runs_met_stays_even_when_over_budget() -> None:
+    usage = HotUsage((hot.hot_file("p.md", PROFILE),), 300, 3000)
+    seen = {item.id: Use(10, 10) for item in hot.items(usage.files[0])}
+    assert hot.demotions(usage, seen) == ()
+
+
+@given(st.integers(1, 12), st.integers(1, 30), st.data())
+def test_demotions_bring_hot_memory_under_budget_and_the_last_one_was_needed(
+    budget: int, rules: int, data: st.DataObject
+) -> None:
+    text = f"<!-- budget: {budget} lines -->\n" + "".join(f"- rule number {at}\n" for at in range(rules))
+    usage = HotUsage((hot.hot_file("a.md", text),), 20, 3000)
+    items = hot.items(usage.files[0])
+    uses = {item.id: Use(data.draw(st.integers(0, 3)), 10) for item in items}
+    chosen = hot.demotions(usage, uses)
+    left = usage.lines - sum(each.item.lines for each in chosen)
+    if chosen:
+        assert left + chosen[-1].item.lines > min(budget, 20)
+        assert left <= budget or len(chosen) == len(items)
+        most = max(each.use.met for each in chosen)
+        spared = [uses[item.id].met for item in items if item.id not in {each.item.id for each in chosen}]
+        assert all(met >= most for met in spared)
+    else:
+        assert not usage.is_over
+
+
+def test_what_is_used_everywhere_is_proposed_for_promotion_unless_it_is_hot() -> None:
+    usage = HotUsage((hot.hot_file("p.md", PROFILE),), 300, 3000)
+    warm = [
+        Warm("m-001", "Type checker runs before pushing"),
+        Warm("m-002", "Answers are short"),
+        Warm("a.md:3", "Ask the maintainer before deploying", "devtools"),
+        Warm("b.md:3", "Before deploying ask the maintainer", "shop"),
+        Warm("b.md:9", "Only said in one place", "shop"),
+    ]
+    uses = {"m-001": Use(9, 10), "m-002": Use(10, 10)}
+    found = hot.promotions(warm, uses, ["devtools", "shop"], usage)
+    assert [(each.warm.id, each.reason) for each in found] == [
+        ("m-001", "met in 9 of 10 runs"),
+        ("a.md:3", "written down in all 2 workspaces"),
+    ]
+
+
+def test_a_few_runs_say_nothing_about_most_of_them() -> None:
+    usage = HotUsage((), 300, 3000)
+    assert hot.promotions([Warm("m-001", "words here")], {"m-001": Use(3, 3)}, [], usage) == ()
+
+
+# The desk
+
+
+def _ran(bank: Bank, run: str, *texts: str) -> None:
+    events = [
+        Event(run=run, seq=at, kind=EventKind.MESSAGE, role="user", text=text)
+        for at, text in enumerate(texts)
+    ]
+    bank.capture(Episode(id=run), events)
+
+
+def test_the_review_counts_the_runs_that_met_each_rule(bank: Bank, tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE)
+    for at in range(6):
+        _ran(bank, f"r{at}", "please keep answers short", "run pnpm test --filter engine first" if at else "")
+    lesson = bank.add("Always run the type checker before pushing")
+    for at in range(6):
+        bank.record_usage([lesson.short_id], run=f"r{at}")
+    found = HotMemory(bank, topology).review()
+    assert [(use.met, use.runs) for _, use in found.items] == [(6, 6), (5, 6), (0, 6)]
+    assert [each.item.text for each in found.demotions] == [
+        "- The shop deploys on Fridays,\n  never on Mondays"
+    ]
+    assert [each.warm.id for each in found.promotions] == [lesson.short_id]
+
+
+@pytest.mark.req("W1")
+def test_a_demoted_rule_becomes_a_lesson_and_leaves_the_hot_file(bank: Bank, tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE)
+    moved = HotMemory(bank, topology).demote("profile.md:6", "shop")
+    assert moved.target == "user/memory/workspaces/shop/lessons.md:3"
+    kept = (tmp_path / "user/memory/workspaces/shop/lessons.md").read_text("utf-8")
+    assert "The shop deploys on Fridays, never on Mondays" in kept
+    assert "Fridays" not in (tmp_path / RULES.hot / "profile.md").read_text("utf-8")
+    with pytest.raises(NotFoundError):
+        HotMemory(bank, topology).demote(moved.source, "shop")
+
+
+def test_a_rule_that_cannot_be_kept_warm_stays_hot(bank: Bank, tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE)
+    for scope in ("nowhere", "../x"):
+        with pytest.raises(InputError):
+            HotMemory(bank, topology).demote("profile.md:4", scope)
+    assert (tmp_path / RULES.hot / "profile.md").read_text("utf-8") == PROFILE
+
+
+def test_a_rule_that_is_nearly_known_keeps_its_own_words(bank: Bank, tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile="- Deploy the shop on Fridays between 9 and 11\n")
+    desk = HotMemory(bank, topology)
+    desk.demote("profile.md:1", "shop")
+    (tmp_path / RULES.hot / "profile.md").write_text("- Deploy the shop on Fridays between 9 and 12\n")
+    try:
+        target = desk.demote("profile.md:1", "shop").target
+    except InputError:
+        assert "12" in (tmp_path / RULES.hot / "profile.md").read_text("utf-8")
+    else:
+        assert target
+        assert "12" in (tmp_path / "user/memory/workspaces/shop/lessons.md").read_text("utf-8")
+
+
+@pytest.mark.req("W1")
+def test_a_lesson_is_promoted_into_a_file_that_has_room(bank: Bank, tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE, flow="# Flow\n")
+    lesson = bank.add("Always run the type checker before pushing")
+    desk = HotMemory(bank, topology)
+    assert desk.promote(lesson.short_id, "flow").target == "agent/rules/common/flow.md"
+    text = (tmp_path / RULES.hot / "flow.md").read_text("utf-8")
+    assert text == "# Flow\n\n- Always run the type checker before pushing\n"
+    with pytest.raises(InputError, match="more than its budget"):
+        desk.promote(lesson.short_id, "profile.md")
+    for wrong in ("../x.md", "resources/x.md", "/etc/x.md"):
+        with pytest.raises(InputError):
+            desk.promote(lesson.short_id, wrong)
+    with pytest.raises(NotFoundError):
+        desk.promote("m-099", "flow")
+    with pytest.raises(NotFoundError):
+        desk.promote("nothing.md:3", "flow")

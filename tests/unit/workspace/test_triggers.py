@@ -1,0 +1,410 @@
+"""The learning cycle's triggers: what of a captured run is offered, and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.reflect.miners.scripted import Call, edit, no_module, run, sh, user
+from tests.unit.workspace.sessions import Session
+
+from archivist import Bank
+from archivist.desks.drafts import Drafts
+from archivist.errors import NotFoundError
+from archivist.records import Episode, Event, EventKind, Lesson
+from archivist.reflect.reading import read
+from archivist.workspace.choices import decisions
+from archivist.workspace.drafts import Draft, Known, Trigger
+from archivist.workspace.fixes import advised_in, conflicts, hard_won, long_sought
+from archivist.workspace.learnings import Learning, from_text, listed
+from archivist.workspace.save import Result
+from archivist.workspace.topology import Kind, Place, Scope, Topology
+from archivist.workspace.triggers import MOST_DRAFTS, drafts, scope_of_project
+
+FAILED = (
+    "Traceback (most recent call last):\n"
+    '  File "/srv/widget/src/engine.py", line 3, in run\n'
+    "KeyError: 'state_id'\nFAILED tests/test_engine.py::test_run - KeyError: 'state_id'\n1 failed\n"
+)
+TEST = "pytest tests/test_engine.py"
+NO_SCRIPT = 'npm error Missing script: "test"\nnpm error\n'
+
+
+def agent(text: str) -> Call:
+    """Say something as the agent."""
+    return {"kind": EventKind.MESSAGE, "role": "assistant", "text": text}
+
+
+def _events(calls: tuple[Call, ...], name: str = "run-1") -> list[Event]:
+    return [
+        Event(**{"run": name, "seq": seq, "kind": EventKind.TOOL_CALL, **call})
+        for seq, call in enumerate(calls)
+    ]
+
+
+def _offered(*calls: Call, known: Known | None = None) -> list[Draft]:
+    return drafts(run(*calls), _events(calls), known or Known(scope="devtools"))
+
+
+def _learnings(text: str) -> tuple[Learning, ...]:
+    place = Place(
+        "", "user/memory/workspaces/devtools/lessons.md", Kind.LESSONS, Scope("devtools"), "", 0, 0, 0
+    )
+    return tuple(listed(from_text(text, place)))
+
+
+def _entry(title: str, text: str) -> str:
+    return f"### [2026-02-08] {title}\n\n**Category:** testing\n**Tags:** npm\n\n{text}\n\n---\n"
+
+
+# Hard-won fix
+
+HARD_WON = (
+    user("Fix the engine"),
+    sh(TEST, FAILED, 1),
+    edit("/srv/widget/src/engine.py", "x['state_id']", "x.get('state_id')"),
+    sh(TEST, FAILED, 1),
+    agent("The root cause is that the loader renames `state_id` to `stateId`. Let me mend it."),
+    edit("/srv/widget/src/loader.py", "stateId", "state_id"),
+    sh(TEST, "1 passed in 0.1s"),
+)
+
+
+@pytest.mark.req("W8")
+def test_a_fix_after_failed_attempts_is_offered_with_cause_and_solution() -> None:
+    (draft,) = _offered(*HARD_WON)
+    assert draft.trigger is Trigger.HARD_WON_FIX
+    assert draft.kind is Kind.LESSONS
+    assert draft.title == "KeyError: 'state_id' (pytest)"
+    assert draft.text == (
+        "`pytest tests/test_engine.py` failed 2 times with “KeyError: 'state_id'”.\n\n"
+        "Root cause: The loader renames `state_id` to `stateId`.\n\n"
+        "What helped: change `stateId` to `state_id` in `widget/src/loader.py`."
+    )
+    assert draft.evidence == ("run-1#1", "run-1#3", "run-1#6")
+    assert draft.scope == "devtools"
+
+
+@pytest.mark.parametrize(
+    ("without", "why"),
+    [
+        ((2, 3), "one failure is no struggle"),
+        ((2,), "the same call again is no attempt"),
+        ((6,), "it was never reached"),
+        ((4,), "two attempts that nobody explains"),
+    ],
+)
+def test_less_than_that_is_no_hard_won_fix(without: tuple[int, ...], why: str) -> None:
+    calls = tuple(call for at, call in enumerate(HARD_WON) if at not in without)
+    assert _offered(*calls) == [], why
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Maybe the root cause is that the loader renames `state_id`.",
+        "I think the issue is that `state_id` is gone.",
+        "The issue is asking for another feature of the button.",
+        "The root cause is that the weather was bad over there.",
+        "Is the root cause that `state_id` is renamed by the loader?",
+    ],
+)
+def test_a_guess_or_another_subject_is_no_cause(sentence: str) -> None:
+    calls = (*HARD_WON[:4], agent(sentence), *HARD_WON[5:])
+    assert _offered(*calls) == []
+
+
+def test_a_missing_piece_of_the_surroundings_that_was_met_again_and_again_is_offered() -> None:
+    missing = no_module("yaml")
+    (draft,) = hard_won(
+        run(
+            sh("python use.py", missing, 1),
+            sh("python other.py", missing, 1),
+            sh("pip install pyyaml", "Successfully installed pyyaml-6"),
+            sh("python other.py", "ok"),
+        ),
+        [],
+        Known(),
+    )
+    assert "pip install pyyaml" in draft.text
+    assert draft.category == "configuration"
+
+
+def test_a_patch_that_does_not_apply_is_a_slip_and_no_lesson() -> None:
+    failed = "error: patch failed: src/a.py:3\nerror: src/a.py: patch does not apply\n"
+    calls = (
+        sh("git apply fix.patch", failed, 1),
+        edit("fix.patch", "a", "b"),
+        sh("git apply fix.patch", failed, 1),
+        agent("The problem was that the patch had wrong lines in fix.patch."),
+        sh("git apply fix.patch", ""),
+    )
+    assert _offered(*calls) == []
+
+
+# Non-obvious solution
+
+
+def test_a_fix_that_took_a_search_outside_of_the_project_is_offered() -> None:
+    looks = [sh(f"cat src/part{at}.py", "code") for at in range(4)]
+    calls = (
+        user("Fix it"),
+        sh(TEST, FAILED, 1),
+        *looks,
+        sh("cat /usr/lib/python3/site-packages/loader/state_id.py", "def rename(): ..."),
+        agent("It turns out that the loader of the library renames state_id on import."),
+        edit("/srv/widget/src/engine.py", "rename=True", "rename=False"),
+        sh(TEST, "1 passed in 0.1s"),
+    )
+    (draft,) = long_sought(run(*calls), _events(calls), Known())
+    assert draft.trigger is Trigger.NON_OBVIOUS_SOLUTION
+    assert "change `rename=True` to `rename=False`" in draft.text
+    assert list(long_sought(run(*calls[:2], *calls[5:]), _events(calls), Known())) == []
+
+
+def test_a_lesson_whose_remedy_stands_in_no_document_is_offered(lesson: Lesson) -> None:
+    words = frozenset(f"word{at}" for at in range(60))
+    reading = run(sh("ls"), name="run-1")
+    known = Known(words=words, lessons=(lesson,))
+    assert [each.trigger for each in drafts(reading, [], known)] == [Trigger.NON_OBVIOUS_SOLUTION]
+    documented = replace(known, words=words | {"pnpm", "install", "frozen", "lockfile"})
+    assert drafts(reading, [], documented) == []
+
+
+@pytest.fixture
+def lesson(bank: Bank) -> Lesson:
+    """Return a lesson that run-1 taught, of little weight."""
+    found = bank.add("Installing fails without the lockfile", type="pattern", importance=0.4)
+    return replace(found, runs=("run-1",), remedies=("pnpm install --frozen-lockfile",))
+
+
+# Conflict
+
+WRONG = (
+    sh("npm test", NO_SCRIPT, 1),
+    sh("cat package.json", "{}"),
+    sh("npm run test:all", "Tests: 3 passed, 3 total"),
+)
+
+
+@pytest.mark.req("W8")
+def test_an_entry_whose_advice_failed_is_offered_as_a_conflict() -> None:
+    known = Known(learnings=_learnings(_entry("Run tests with npm", "Run `npm test` from the root.")))
+    (draft,) = _offered(*WRONG, known=known)
+    assert draft.trigger is Trigger.CONFLICT
+    assert draft.conflicts_with == "user/memory/workspaces/devtools/lessons.md:1"
+    assert draft.title == "Run tests with npm: `npm test` no longer works"
+    assert "what worked: use `npm run test:all`" in draft.text
+    assert draft.scope == "devtools"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never run `npm test` here.",
+        "`npm test` is missing: use `npm run test:all`.",
+        "Run `npm testing` from the root.",
+        "Tests are run with npm.",
+    ],
+)
+def test_an_entry_that_is_right_or_speaks_of_something_else_is_no_conflict(text: str) -> None:
+    known = Known(learnings=_learnings(_entry("Tests", text)))
+    assert list(conflicts(run(*WRONG), known)) == []
+
+
+def test_advice_that_works_in_the_same_run_is_not_wrong_as_such() -> None:
+    known = Known(learnings=_learnings(_entry("Tests", "Run `npm test`.")))
+    assert list(conflicts(run(*WRONG, sh("npm test", "3 passing")), known)) == []
+
+
+def test_what_follows_a_no_is_not_advised() -> None:
+    text = "Use `make test`, not `npm test`; never run `rm -rf x`. Avoid `sudo pip`."
+    assert advised_in(text) == ["make test"]
+    assert advised_in("Don't forget to run `make all`.") == ["make all"]
+    assert advised_in("Never guess. `make test` says it.") == ["make test"]
+
+
+# Decision moment
+
+
+@pytest.mark.req("W8")
+@pytest.mark.parametrize(
+    ("said", "title", "category"),
+    [
+        (
+            "Good. We decided to keep snake_case keys because loader and engine share them.",
+            "Keep snake_case keys",
+            "architecture",
+        ),
+        (
+            "Let's use `pnpm` for this package instead of npm, since it is strict.",
+            "Use `pnpm` for this package",
+            "dependency",
+        ),
+        (
+            "We'll go with trunk based branches. The reason is that merges hurt us.",
+            "Go with trunk based branches",
+            "convention",
+        ),
+    ],
+)
+def test_a_choice_of_the_users_with_its_reason_is_a_decision(said: str, title: str, category: str) -> None:
+    (draft,) = decisions(_events((user("Do it"), user(said))), Known())
+    assert (draft.kind, draft.title, draft.category) == (Kind.DECISIONS, title, category)
+    assert draft.trigger is Trigger.DECISION_MOMENT
+    assert draft.evidence == ("run-1#1",)
+
+
+@pytest.mark.req("W8")
+def test_a_proposal_of_the_agents_counts_once_the_user_agrees() -> None:
+    proposal = agent("I'd suggest switching the runner to `vitest --run` because the watch mode hangs.")
+    (draft,) = decisions(_events((proposal, user("yes, go ahead"))), Known())
+    assert draft.title == "Switching the runner to `vitest --run`"
+    assert draft.text.endswith("The user agreed.")
+    assert draft.evidence == ("run-1#0", "run-1#1")
+    for answer in ("no, keep jest", "hm, what else is there?"):
+        assert list(decisions(_events((proposal, user(answer))), Known())) == []
+    assert list(decisions(_events((proposal,)), Known())) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Let's use this file because it is short.",
+        "Let's use pnpm for everything in here.",
+        "For now let's use the mock because CI is red.",
+        "Should we go with pnpm because it is strict?",
+        "The tests were decided elsewhere because of reasons.",
+        "x" * 5000 + " we decided to use pnpm because it is strict.",
+    ],
+)
+def test_what_is_of_the_moment_or_without_a_reason_is_no_decision(said: str) -> None:
+    assert list(decisions(_events((user(said),)), Known())) == []
+
+
+# End of session, and all together
+
+
+@pytest.mark.req("W8")
+def test_the_weighty_lessons_of_a_run_are_offered_at_its_end(lesson: Lesson) -> None:
+    reading = run(sh("ls"), name="run-1")
+    weighty = replace(lesson, importance=0.8)
+    other = replace(weighty, runs=("another",))
+    (draft,) = drafts(reading, [], Known(lessons=(weighty, other)))
+    assert (draft.trigger, draft.evidence) == (Trigger.END_OF_SESSION, (lesson.short_id,))
+    assert drafts(reading, [], Known(lessons=(lesson,))) == []
+
+
+def test_a_run_offers_five_drafts_at_most_the_weightiest_first() -> None:
+    said = [
+        user("We decided to keep snake_case keys because loader and engine share them."),
+        user("Let's use `pnpm` for every package instead of npm, since it is strict."),
+        user("We'll go with trunk based branches because long merges hurt us twice."),
+        user("We decided to store prices as integers because floats lose cents."),
+        user("Let's adopt structured logging so that incidents can be searched."),
+        user("We will use feature flags rather than release branches for risky work."),
+    ]
+    found = _offered(*said, *HARD_WON)
+    assert len(found) == MOST_DRAFTS
+    assert [each.weight for each in found] == sorted((each.weight for each in found), reverse=True)
+
+
+def test_what_is_written_down_already_is_not_offered() -> None:
+    (draft,) = _offered(*HARD_WON)
+    known = Known(learnings=_learnings(_entry(draft.title, draft.text)))
+    assert _offered(*HARD_WON, known=known) == []
+
+
+@given(st.lists(st.text(max_size=200), max_size=8))
+def test_any_messages_can_be_read(texts: list[str]) -> None:
+    calls = tuple(agent(text) if at % 2 else user(text) for at, text in enumerate(texts))
+    found = drafts(read(Episode(id="run-1"), _events(calls)), _events(calls), Known())
+    assert all(each.title and each.text for each in found)
+
+
+@pytest.mark.parametrize(
+    ("project", "scope"),
+    [
+        ("acme/metan", "devtools/common/metan"),
+        ("METAN", "devtools/common/metan"),
+        ("common", ""),
+        ("shop", "shop"),
+        ("other", ""),
+        ("", ""),
+    ],
+)
+def test_a_run_belongs_to_the_scope_that_bears_its_projects_name(project: str, scope: str) -> None:
+    scopes = [
+        Scope("devtools"),
+        Scope("devtools", "common"),
+        Scope("devtools", "common", "metan"),
+        Scope("shop"),
+        Scope("shop", "common"),
+    ]
+    assert scope_of_project(project, scopes) == scope
+    assert scope_of_project(project, [Scope("only")]) == "only"
+
+
+# The desk
+
+
+@pytest.fixture
+def captured(bank: Bank, tmp_path: Path) -> Drafts:
+    """Capture two sessions, and return the desk over a workspace that knows one entry."""
+    one = Session("s-one")
+    one.user("Fix the engine")
+    one.sh(TEST, FAILED, 1)
+    one.edit("src/engine.py", "x['state_id']", "x.get('state_id')")
+    one.sh(TEST, FAILED, 1)
+    one.say("The root cause is that the loader renames `state_id` to `stateId`.")
+    one.edit("src/loader.py", "stateId", "state_id")
+    one.sh(TEST, "1 passed in 0.1s")
+    one.user("We decided to keep snake_case keys because loader and engine share them.")
+    one.end()
+    two = Session("s-two")
+    two.user("Run the suite")
+    two.sh("npm test", NO_SCRIPT, 1)
+    two.sh("cat package.json", "{}")
+    two.sh("npm run test:all", "Tests: 3 passed, 3 total")
+    two.end()
+    for session, name in ((one, "one"), (two, "two")):
+        bank.capture_file(session.write(tmp_path / f"{name}.jsonl"))
+    lessons = tmp_path / "user/memory/workspaces/devtools/lessons.md"
+    lessons.parent.mkdir(parents=True)
+    lessons.write_text(_entry("Run tests with npm", "Run `npm test` from the root."))
+    return Drafts(bank, Topology(tmp_path))
+
+
+@pytest.mark.req("W8")
+def test_drafts_of_captured_runs_are_saved_and_then_no_longer_offered(
+    captured: Drafts, tmp_path: Path
+) -> None:
+    found = {each.run: [draft.trigger for draft in each.drafts] for each in captured.of()}
+    assert found == {
+        "s-one": [Trigger.DECISION_MOMENT, Trigger.HARD_WON_FIX],
+        "s-two": [Trigger.CONFLICT],
+    }
+    outcomes = captured.save(captured.of())
+    assert [each.result for each in outcomes] == [Result.SAVED, Result.SAVED, Result.CONFLICT]
+    folder = tmp_path / "user/memory/workspaces/devtools"
+    assert "### [2026-11-01] Keep snake_case keys" in (folder / "decisions.md").read_text("utf-8")
+    assert "Root cause: The loader renames" in (folder / "lessons.md").read_text("utf-8")
+    assert [each.run for each in captured.of()] == ["s-two"]
+
+
+@pytest.mark.req("W8")
+def test_an_outdated_entry_is_superseded_when_asked(captured: Drafts, tmp_path: Path) -> None:
+    (outcome,) = captured.save(captured.of(["s-two"]), on_conflict="supersede")
+    assert outcome.result is Result.SAVED
+    text = (tmp_path / "user/memory/workspaces/devtools/lessons.md").read_text("utf-8")
+    assert "**Superseded by:** [2026-11-01] Run tests with npm" in text
+    assert "Run `npm test` from the root." in text
+    assert captured.of(["s-two"]) == []
+
+
+def test_a_run_that_is_not_there_is_named(captured: Drafts) -> None:
+    with pytest.raises(NotFoundError, match="no run 'nobody'"):
+        captured.of(["nobody"])
