@@ -139,11 +139,12 @@ def _said(source: random.Random, count: int) -> str:
 
 def _plan(number: int, source: random.Random) -> str:
     status = source.choice(["new", "in_progress", "done"])
-    return (
-        f'---\nname: "Plan {number}"\ndescription: "{_said(source, 12)}"\nstatus: {status}\n'
-        f"created: 2026-02-08\nupdated: 2026-02-09\ntags: [{', '.join(source.sample(WORDS, 3))}]\n---\n\n# Plan {number}\n\n"
-        + "\n\n".join(_said(source, 60) for _ in range(10))
+    head = (
+        f'name: "Plan {number}"\ndescription: "{_said(source, 12)}"\nstatus: {status}\n'
+        f"created: 2026-02-08\nupdated: 2026-02-09\ntags: [{', '.join(source.sample(WORDS, 3))}]\n"
     )
+    body = "\n\n".join(_said(source, 60) for _ in range(10))
+    return f"---\n{head}---\n\n# Plan {number}\n\n{body}\n"
 
 
 def _overview(scope: str, source: random.Random) -> str:

@@ -18,7 +18,7 @@ from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource, new_id
-from archivist.places import FOLDER, bank_file
+from archivist.places import bank_file, project_folder
 from archivist.records import Actor, ActorKind, Lesson, LessonType
 from archivist.settings import load_effective
 
@@ -122,8 +122,7 @@ class Bank:
     @property
     def root(self) -> Path:
         """Return the project's folder; of a bank that lies in none, the folder of its file."""
-        folder = self.path.parent
-        return folder.parent if folder.name == FOLDER else folder
+        return project_folder(self.path)
 
     def close(self) -> None:
         """Let go of the bank."""

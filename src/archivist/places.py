@@ -32,3 +32,9 @@ def find_project(start: Path) -> Path | None:
         if file.is_file() and file.parent != home_folder():
             return folder
     return None
+
+
+def project_folder(bank: Path) -> Path:
+    """Return the project's folder of a bank's file; of one that lies in none, the folder of the file."""
+    folder = bank.absolute().parent
+    return folder.parent if folder.name == FOLDER else folder

@@ -47,6 +47,17 @@ Item = Annotated[str | dict[str, Any], Meta(description="A text, or an object of
 Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
 
 
+class Scoped(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to look: a workspace, one of its domains, one repository."""
+
+    workspace: str
+    domain: str = ""
+    repository: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.workspace, self.domain, self.repository) if part)
+
+
 class Toolset(StrEnum):
     """Which tools belong together."""
 
@@ -160,20 +171,34 @@ def _asked(name: str) -> type[msgspec.Struct]:
 
 @cache
 def _schema(name: str) -> dict[str, Any]:
-    _, parts = msgspec.json.schema_components((_asked(name),), ref_template="#/$defs/{name}")
-    schema = dict(next(iter(parts.values())))
-    schema.pop("title", None)
+    asked = _asked(name)
+    _, parts = msgspec.json.schema_components((asked,), ref_template="{name}")
+    schema: dict[str, Any] = _inlined(parts[asked.__name__], parts)
     return schema
+
+
+def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a schema with the shapes that it refers to in their places, as every provider reads it."""
+    if isinstance(schema, list):
+        return [_inlined(each, parts) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return {**_inlined(parts[schema["$ref"]], parts), **{k: v for k, v in schema.items() if k != "$ref"}}
+    # The title of a shape is the name that we gave it; a property may be called so too.
+    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+    return {key: _inlined(value, parts) for key, value in kept.items()}
 
 
 def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     shape = _asked(name)
     known = set(shape.__struct_fields__)
-    options = given.get("options")
     flat = dict(given)
-    if isinstance(options, Mapping) and "options" not in known:
-        del flat["options"]
-        flat |= options
+    for group in ("options", "filters"):
+        if group not in known and isinstance(flat.get(group), Mapping):
+            flat |= flat.pop(group)
+    if "scope" in known and isinstance(flat.get("scope"), str):
+        flat["scope"] = dict(zip(Scoped.__struct_fields__, flat["scope"].split("/"), strict=False))
     spelled = {key if key in known else _UPPER.sub(r"_\1", key).lower(): value for key, value in flat.items()}
     try:
         asked = msgspec.convert(spelled, shape, strict=True)
@@ -518,6 +543,94 @@ def proposal_add(
     """Propose a change of the playbook or the rules; somebody who may accepts or rejects it."""
     made = bank.proposals.propose(section, after, reason=reason, role=role, evidence=tuple(evidence or ()))
     return {"id": made.short_id, "status": made.status.value, "diff": bank.proposals.diff(made.id)}
+
+
+# The markdown memory of a workspace
+
+
+@_tool(Toolset.WORKSPACE, reads=True)
+def retrieve_plans(
+    bank: Bank,
+    scope: Scoped,
+    status: Annotated[
+        list[Literal["new", "in_progress", "partial", "done", "abandoned"]] | None,
+        Meta(description="Only with one of these statuses."),
+    ] = None,
+    tags: Annotated[list[str] | None, Meta(description="Only with one of these tags.")] = None,
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """See what was done and what is planned in a workspace: the front matter of its plans."""
+    from archivist.workspace.answers import plan_view
+
+    found = bank.workspace.retrieve_plans(str(scope), status=status or (), tags=tags or ())
+    views: list[Any] = [plan_view(plan) for plan in found[offset:]]
+    return page("plans", views, offset=offset, total=len(found))
+
+
+@_tool(Toolset.WORKSPACE, reads=True)
+def retrieve_overview(bank: Bank, scope: Scoped, offset: Offset = 0) -> dict[str, Plain]:
+    """Understand a workspace, a domain or a repository: its overview, and abstracts of what lies below."""
+    from archivist.workspace.answers import overviews_view
+
+    view: Any = overviews_view(bank.workspace.retrieve_overview(str(scope)))["overviews"]
+    return page("overviews", view[offset:], offset=offset, total=len(view))
+
+
+@_tool(Toolset.WORKSPACE, reads=True)
+def retrieve_learnings(
+    bank: Bank,
+    scope: Scoped,
+    tags: Annotated[list[str] | None, Meta(description="Only with one of these tags.")] = None,
+    category: Annotated[str, Meta(description="Only of this category.")] = "",
+    offset: Offset = 0,
+) -> dict[str, Plain]:
+    """Get the decisions to respect and the lessons learnt in a workspace."""
+    from archivist.workspace.answers import learnings_view
+
+    found = bank.workspace.retrieve_learnings(str(scope), tags=tags or (), category=category)
+    view: Any = learnings_view(found)
+    both = [{"kind": kind, **each} for kind in ("decisions", "lessons") for each in view[kind]]
+    shown: Any = page("learnings", both[offset:], offset=offset, total=len(both))
+    parted: dict[str, Plain] = {
+        wanted: [
+            {key: value for key, value in each.items() if key != "kind"}
+            for each in shown["learnings"]
+            if each["kind"] == wanted
+        ]
+        for wanted in ("decisions", "lessons")
+    }
+    return {**parted, **{key: value for key, value in shown.items() if key != "learnings"}}
+
+
+@_tool(Toolset.WORKSPACE)
+def save_memory(
+    bank: Bank,
+    scope: Scoped,
+    items: Annotated[
+        list[str | dict[str, Any]],
+        Meta(
+            min_length=1,
+            description="Texts, or objects of text, kind (decision, lesson, plan_status), title, category,"
+            " tags, plan, status.",
+        ),
+    ],
+    on_conflict: Annotated[
+        Literal["refuse", "supersede", "keep_both"], Meta(description="What to do with a contradiction.")
+    ] = "refuse",
+) -> dict[str, Plain]:
+    """Save decisions, lessons and plans' statuses, unless they are known already or contradict what is."""
+    from archivist.workspace.save import item_from
+
+    wanted = [item_from(item) for item in items]
+    outcomes = bank.workspace.save_memory(wanted, str(scope), on_conflict=on_conflict)
+    told = ("title", "place", "reason", "against")
+    return {
+        "items": [
+            {"result": str(each.result), "kind": str(each.kind)}
+            | {name: str(getattr(each, name)) for name in told if getattr(each, name)}
+            for each in outcomes
+        ]
+    }
 
 
 def _entry(entry: Entry) -> dict[str, Plain]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -54,9 +55,10 @@ def root(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Run `archivist workspace …` in that workspace."""
     assert root.is_dir()
+    thresholds = gc.get_threshold()
     monkeypatch.setitem(COMMANDS, "workspace", ("workspace:workspace", ""))
 
     def call(*words: str) -> Ran:
@@ -65,7 +67,10 @@ def run(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
         printed = capsys.readouterr()
         return Ran(int(str(ended.value.code or 0)), printed.out, printed.err)
 
-    return call
+    yield call
+    # A command expects to be the last thing that its process does.
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture
@@ -91,8 +96,8 @@ def test_hot_shows_use_and_budget_and_exits_1_when_over(run: Run) -> None:
     assert ran.code == 1
     assert ran.out.splitlines()[:3] == [
         "File                           Lines  Budget  Tokens  Used  Note",
-        "agent/rules/common/profile.md  7      6       35      117%  over budget",
-        "all                            7      300     35      2%",
+        "agent/rules/common/profile.md  7      6       36      117%  over budget",
+        "all                            7      300     36      2%",
     ]
     assert "Demote: the least used first, just enough to come under budget" in ran.out
     assert "no runs known yet; names shop only" in ran.out

@@ -193,3 +193,32 @@ def test_a_text_read_in_pages_is_the_text(text: str, limit_tokens: int) -> None:
             break
         offset = int(str(part["next_offset"]))
     assert whole == text
+
+
+@pytest.mark.req("W3")
+@pytest.mark.req("W4")
+@pytest.mark.req("W5")
+@pytest.mark.req("W7")
+def test_a_workspace_is_read_and_written_by_functions(bank: Bank) -> None:
+    root = bank.root
+    plans = root / "resources" / "workspaces" / "devtools" / "common" / "_plans"
+    plans.mkdir(parents=True)
+    (plans / "260208-engine.md").write_text(
+        "---\nname: Engine\ndescription: Run graphs\nstatus: done\ncreated: 2026-02-08\n---\n\n# Engine\n"
+    )
+    overview = "---\nname: DevTools\ndescription: Tools for all\n---\n\n# DevTools\n\nWhat we build.\n"
+    (root / "resources" / "workspaces" / "devtools" / "OVERVIEW.md").write_text(overview)
+    scope = {"workspace": "devtools"}
+    asked = {"scope": scope, "filters": {"status": ["done"]}}
+    assert call(bank, "retrieve_plans", asked)["plans"][0]["_meta"]["document_id"] == "260208-engine"
+    assert call(bank, "retrieve_plans", {"scope": "devtools/common", "status": ["new"]})["plans"] == []
+    assert "What we build." in call(bank, "retrieve_overview", {"scope": scope})["overviews"][0]["content"]
+    lesson = {"text": "pnpm isolates packages: resolve from the consumer", "kind": "lesson", "tags": ["pnpm"]}
+    saved = call(bank, "save_memory", {"scope": scope, "items": [lesson]})["items"][0]
+    assert saved["result"] == "saved"
+    assert call(bank, "save_memory", {"scope": scope, "items": [lesson]})["items"][0]["result"] != "saved"
+    found = call(bank, "retrieve_learnings", {"scope": scope, "tags": ["pnpm"]})
+    assert "resolve from the consumer" in found["lessons"][0]["content"]
+    assert found["decisions"] == []
+    with pytest.raises(InputError):
+        call(bank, "retrieve_plans", {"scope": {"workspace": "../outside"}})

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access import Layer, reads, writes
 from archivist.desks.desk import Desk
-from archivist.places import FOLDER
 from archivist.workspace.memory import PlanDetail, Workspace
 from archivist.workspace.topology import EVERYWHERE, Scope
 
@@ -28,7 +26,7 @@ class WorkspaceDesk(Desk):
 
     def __init__(self, bank: Bank) -> None:
         super().__init__(bank)
-        self.workspace = Workspace(root_of(bank.path), bank.config.workspace, now=bank.now)
+        self.workspace = Workspace(bank.root, bank.config.workspace, now=bank.now)
 
     @reads(Layer.WORKSPACE)
     def retrieve_plans(
@@ -89,9 +87,3 @@ class WorkspaceDesk(Desk):
     def migrate(self, changes: Sequence[Change]) -> tuple[list[Change], list[Problem]]:
         """Write proposed changes; return those that were made, and what was left alone."""
         return self.workspace.migrate(changes)
-
-
-def root_of(bank_path: Path) -> Path:
-    """Return the project folder of a bank's file."""
-    folder = bank_path.absolute().parent
-    return folder.parent if folder.name == FOLDER else folder

@@ -71,6 +71,7 @@ class WorkspaceSearch(Desk):
                 snippets.append(_snippet(piece, home, hit.score))
         return Found(tuple(snippets[:limit]), problems, recalled.unembedded)
 
+    @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:
         """Bring the index in step with the files when any of them changed; return what could not be read."""
         states = {str(topology.root.resolve()): self._state(topology) for topology in self._roots}

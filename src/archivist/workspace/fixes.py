@@ -158,7 +158,7 @@ def _of_fix(fix: _Fix, events: Sequence[Event], known: Known, trigger: Trigger) 
         title=clipped(f"{said} ({fix.success.purpose})", LONGEST_TITLE),
         text="\n\n".join(parts),
         category="debugging",
-        tags=tags(*fix.success.purpose.split()[:1], failure.subject.split(".")[0], failure.kind.value),
+        tags=tags(*fix.success.purpose.split()[:1], failure.subject.split(".")[0]),
         trigger=trigger,
         evidence=tuple(evidence),
         scope=known.scope,

@@ -23,6 +23,8 @@ _HEADING = re.compile(r"#\s+(.+?)\s*(?:\{[^}]*\})?\s*#*\s*$")
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 _WIKI = re.compile(r"\[\[([^\]\n|#]+)(?:[#|][^\]\n]*)?\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_TAGS = re.compile(r"\s*(?:[-*+]\s+)?\*\*Tags\b", re.IGNORECASE)
+_MARK_LINES = 8
 # The lines of an entry that say its category and tags, which are read as such.
 _MARK = re.compile(r"\s*(?:[-*+]\s+)?\*\*(?:Category|Tags|Superseded by)\b", re.IGNORECASE)
 _CODE = re.compile(r"`([^`\n]{2,160})`")
@@ -218,7 +220,7 @@ def _relations(
 ) -> Iterator[_Seen]:
     own = _self(source)
     yield from _within(source, own)
-    yield from _declared(source, own, head.values)
+    yield from _declared(source, own, head.values, repositories)
     parts = _parts(source, own)
     yield from (
         (_place(source.scope), RelationKind.CONTAINS, part.key, part.line)
@@ -226,7 +228,7 @@ def _relations(
         if part.key != own and source.scope.parts
     )
     for part in parts:
-        yield from _tagged(part)
+        yield from _tagged(part, source.text.split("\n"), repositories)
     for number, line, is_code in _lines(source.text, head.body_line):
         if source.kind in LEARNINGS and _MARK.match(line):
             continue
@@ -270,29 +272,40 @@ def _within(source: Source, own: _Key) -> Iterator[_Seen]:
         yield _place(source.scope), RelationKind.CONTAINS, own, 1
 
 
-def _declared(source: Source, own: _Key, values: dict[str, object]) -> Iterator[_Seen]:
+def _declared(
+    source: Source, own: _Key, values: dict[str, object], repositories: dict[str, str]
+) -> Iterator[_Seen]:
     """Yield what the front matter says: tags and roles, each on its own line."""
     lines = source.text.split("\n")
     for key, value in values.items():
         at = next((number for number, line in enumerate(lines, 1) if line.startswith(f"{key}:")), 1)
         if key == "tags":
             for tag in front_matter.words_of(value):
-                yield own, RelationKind.TAGGED, _topic(tag), at
+                yield own, RelationKind.TAGGED, _topic(tag, repositories), at
         elif key.lower() in _ROLE_FIELDS:
             for role in front_matter.words_of(value):
                 if role.lower() in ROLES or key.lower() in ("role", "roles"):
                     yield own, RelationKind.INVOLVES, (EntityKind.ROLE, role.lower()), at
 
 
-def _tagged(part: _Part) -> Iterator[_Seen]:
+def _tagged(part: _Part, lines: Sequence[str], repositories: dict[str, str]) -> Iterator[_Seen]:
+    if not part.tags:
+        return
+    below = range(part.line, min(part.line + _MARK_LINES, len(lines)))
+    at = next((number + 1 for number in below if _TAGS.match(lines[number])), part.line)
+    is_tool = part.category.lower() in _TOOL_CATEGORIES
     for tag in part.tags:
-        is_tool = part.category.lower() in _TOOL_CATEGORIES
-        key = (EntityKind.TOOL, tag.lower()) if is_tool else _topic(tag)
-        yield part.key, RelationKind.TAGGED, key, part.line + 2
+        key = _topic(tag, repositories)
+        if is_tool and key[0] is EntityKind.TOPIC:
+            key = (EntityKind.TOOL, tag.lower())
+        yield part.key, RelationKind.TAGGED, key, at
 
 
-def _topic(tag: str) -> _Key:
-    return (EntityKind.TOOL if tag.lower() in COMMANDS else EntityKind.TOPIC), tag.lower()
+def _topic(tag: str, repositories: dict[str, str]) -> _Key:
+    name = tag.lower()
+    if name in repositories:
+        return EntityKind.REPOSITORY, repositories[name]
+    return (EntityKind.TOOL if name in COMMANDS else EntityKind.TOPIC), name
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, bool]]:

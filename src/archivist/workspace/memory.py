@@ -133,6 +133,9 @@ class Workspace:
         from archivist.workspace.save import OnConflict
         from archivist.workspace.saving import Saving
 
+        if on_conflict not in set(OnConflict):
+            words = ", ".join(rule.value for rule in OnConflict)
+            raise InputError(f"no rule {on_conflict!r} for conflicts", hint=f"one of {words}")
         today = (self._now or system_clock)().astimezone().date()
         return Saving(self.shelf, today).save(
             items, Scope.parse(scope), OnConflict(on_conflict), create=create

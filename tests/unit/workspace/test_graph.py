@@ -132,12 +132,19 @@ def test_every_relation_names_lines_that_are_there() -> None:
     file = f"{RESOURCES}/devtools/common/OVERVIEW.md"
     assert shown[RelationKind.MENTIONS, "issue:#84"] == (f"{file}:8",)
     assert shown[RelationKind.TAGGED, "topic:onboarding"] == (f"{file}:4",)
+    assert shown[RelationKind.TAGGED, "tool:actors"] == ("user/memory/workspaces/devtools/decisions.md:6",)
 
 
 def test_the_order_of_the_files_does_not_matter() -> None:
     expected = mine(_sources())
     for order in permutations(_sources()):
         assert mine(order) == expected
+
+
+def test_a_tag_that_is_a_repositorys_name_means_that() -> None:
+    metan = Source("r/a/b/metan/OVERVIEW.md", Kind.OVERVIEW, Scope("a", "b", "metan"), "# M\n")
+    plan = Source("r/a/_plans/p.md", Kind.PLAN, Scope("a"), "---\nname: P\ntags: [Metan, pip]\n---\nx\n")
+    assert ("plan P", "tagged", "repository metan") in _told(mine([metan, plan]))
 
 
 def test_a_tool_of_two_workspaces_is_one_thing() -> None:

@@ -438,5 +438,5 @@ def test_an_editor_that_replaces_the_file_all_the_time_loses_nothing_of_its_own(
 
 def test_the_rules_for_conflicts_are_closed(workspace: Workspace) -> None:
     assert [rule.value for rule in OnConflict] == ["refuse", "supersede", "keep_both"]
-    with pytest.raises(ValueError, match="overwrite"):
+    with pytest.raises(InputError, match="no rule 'overwrite'"):
         workspace.save_memory([MemoryItem(text="a")], "k", on_conflict="overwrite")

@@ -82,12 +82,11 @@ def _opened(session: Session, root: str | None) -> Workspace:
 @contextmanager
 def _writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceDesk]:
     """Open what is written through: the bank's desk, which checks who acts, when the root is a bank's."""
-    from archivist.desks.workspace import root_of
-    from archivist.places import bank_file
+    from archivist.places import bank_file, project_folder
 
     found = _opened(session, root)
     place = session.place()
-    if place is None or root_of(bank_file(place)).resolve() != found.topology.root.resolve():
+    if place is None or project_folder(bank_file(place)).resolve() != found.topology.root.resolve():
         yield found
         return
     with session.bank() as bank:
@@ -239,11 +238,8 @@ def save(
     What contradicts an entry is not written but named; --on-conflict supersede keeps the old one, marked.
     Exit 7 when something was not written.
     """
-    from archivist.workspace.save import OnConflict, item_from
+    from archivist.workspace.save import item_from
 
-    if on_conflict not in set(OnConflict):
-        words = ", ".join(rule.value for rule in OnConflict)
-        raise InputError(f"no rule {on_conflict!r} for conflicts", hint=f"one of {words}")
     items = _items(source) if source else []
     if not source:
         if not text and not fields["plan"]:

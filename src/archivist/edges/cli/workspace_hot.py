@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +13,14 @@ from archivist.workspace.links import Client
 
 if TYPE_CHECKING:
     from archivist.desks.hot import Review
-    from archivist.workspace.hot import HotFile
+    from archivist.workspace.hot import HotFile, Use
     from archivist.workspace.link_files import Linked
     from archivist.workspace.topology import Topology
 
 EXIT_OVER = 1
 _ITEM_CHARACTERS = 100
+# Where `hot --root FOLDER demote …` leaves its root for the command behind it.
+_ROOT = "archivist.root"
 _CODEX_BYTES = 32 * 1024
 
 
@@ -30,8 +32,7 @@ _CODEX_BYTES = 32 * 1024
 def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -> int:
     """Say how much of its budget hot memory takes, and what should leave or join it. Exit 1 when over."""
     if ctx.invoked_subcommand is not None:
-        ctx.ensure_object(Session)
-        ctx.meta["archivist.root"] = root
+        ctx.meta[_ROOT] = root
         return 0
     session: Session = ctx.obj
     review = _review(session, topology_of(session, root))
@@ -59,12 +60,15 @@ def _review(session: Session, topology: Topology) -> Review:
 @json_option
 @click.pass_context
 def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json: bool) -> None:
-    """Move the rule ITEM (h-1a2b3c, or FILE:LINE) from hot memory into a workspace's lessons."""
+    """Move a rule into a workspace's lessons.
+
+    ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
+    """
     from archivist.desks.hot import HotMemory
 
     session: Session = ctx.obj
     with session.bank() as bank:
-        topology = topology_of(session, root or ctx.meta.get("archivist.root"))
+        topology = topology_of(session, root or ctx.meta.get(_ROOT))
         moved = HotMemory(bank, topology).demote(item, scope)
     if as_json:
         print_json(moved._asdict())
@@ -79,12 +83,15 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
 @json_option
 @click.pass_context
 def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json: bool) -> None:
-    """Put LESSON (m-001, or FILE:LINE of a learning entry) into a hot file; it stays warm too."""
+    """Put a lesson into a hot file.
+
+    LESSON is one of the bank's (m-001) or a learning entry (FILE:LINE); it stays where it is too.
+    """
     from archivist.desks.hot import HotMemory
 
     session: Session = ctx.obj
     with session.bank() as bank:
-        topology = topology_of(session, root or ctx.meta.get("archivist.root"))
+        topology = topology_of(session, root or ctx.meta.get(_ROOT))
         moved = HotMemory(bank, topology).promote(name, file)
     if as_json:
         print_json(moved._asdict())
@@ -137,7 +144,7 @@ def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
         click.echo(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_short(text)}")
 
 
-def _met(use: Any) -> str:
+def _met(use: Use) -> str:
     return f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
 
 

@@ -25,7 +25,7 @@ scope_option = click.option(
 
 def topology_of(session: Session, root: str | None) -> Topology:
     """Return the files of the root: as named, else the nearest upwards that is one, else the bank's."""
-    from archivist.places import bank_file
+    from archivist.places import bank_file, project_folder
     from archivist.workspace.topology import Topology, find_root
 
     place = session.place()
@@ -40,5 +40,5 @@ def topology_of(session: Session, root: str | None) -> Topology:
             (each for each in (here, *here.parents) if any((each / name).is_dir() for name in folders)), None
         )
     if nearest is None and place is not None:
-        nearest = bank_file(place).absolute().parent.parent
+        nearest = project_folder(bank_file(place))
     return Topology(nearest or here, rules)
