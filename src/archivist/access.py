@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
+from archivist.tracing import traced
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -125,6 +126,6 @@ def _checking(
             return method(self, *args, **kwargs)
 
         checked.access = (layer, verb)  # type: ignore[attr-defined]
-        return checked
+        return traced(checked)
 
     return guard

@@ -19,7 +19,8 @@ from archivist.config import Config
 from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource, new_id
 from archivist.places import bank_file, project_folder
-from archivist.records import Actor, ActorKind, Lesson, LessonType
+from archivist.records.actor import Actor
+from archivist.records.words import ActorKind, LessonType
 from archivist.settings import load_effective
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ if TYPE_CHECKING:
     from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
     from archivist.desks.stream import Stream
+    from archivist.desks.tokens import Tokens
     from archivist.desks.working import WorkingMemory
     from archivist.desks.workspace import WorkspaceDesk
     from archivist.messages import Bus
     from archivist.recall.embedders import Embedder
     from archivist.recall.query import Query
-    from archivist.records import Brief, Episode, EpisodeStatus, Event, Verdict
+    from archivist.records import Brief, Episode, EpisodeStatus, Event, Lesson, Verdict
     from archivist.reflect.extraction import Extraction
     from archivist.reflect.trigger import Outcome, Scenario, Trigger
     from archivist.stores.answers import Waiting
@@ -109,7 +111,7 @@ class Bank:
 
     def acting_as(self, actor: Actor) -> Bank:
         """Return the same bank in another actor's name."""
-        return Bank(
+        other = Bank(
             self._store,
             path=self.path,
             actor=actor,
@@ -118,6 +120,9 @@ class Bank:
             ids=self._ids,
             bus=self.bus,
         )
+        # To open an embedder takes longer than to ask it.
+        other._embedders = self._embedders
+        return other
 
     @property
     def root(self) -> Path:
@@ -338,6 +343,17 @@ class Bank:
         from archivist.desks.workspace import WorkspaceDesk
 
         return WorkspaceDesk(self)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Return the desk of the tokens that let others in."""
+        from archivist.desks.tokens import Tokens
+
+        return Tokens(self)
+
+    def version(self) -> int:
+        """Return a number that is another one whenever somebody else has changed the bank since."""
+        return self._store.version()
 
     @reads(Layer.BANK)
     def find(self, name: str) -> tuple[str, Any]:
@@ -679,7 +695,7 @@ class Bank:
 
     # Forgetting
 
-    @reads(Layer.BANK)
+    @writes(Layer.BANK)
     def erasable(self, names: Sequence[str] = (), *, matching: str = "") -> list[Target]:
         """Return what erasing would touch: records by their ids, or all that hold a text."""
         from archivist.desks import forgetting
@@ -724,9 +740,9 @@ class Bank:
     @reads(Layer.LESSONS)
     def lesson_names(self) -> dict[str, tuple[str, str]]:
         """Return the short id and the words of every lesson by its global id."""
-        with self.reading() as reader:
-            rows = reader.select_fields(Lesson, ("id", "number", "summary"))
-            return {row[0]: (f"m-{row[1]:03d}", row[2]) for row in rows}
+        from archivist.desks import lessons
+
+        return lessons.names(self)
 
     @writes(Layer.BANK)
     def reindex(self) -> None:

@@ -126,7 +126,9 @@ class ProposalRules(NamedTuple):
 class WorkspaceRules(NamedTuple):
     """Where a workspace keeps its memory, and how much of it may be hot.
 
-    Paths are relative to the workspace's root; `roots` names other roots, separated by commas.
+    Paths are relative to the workspace's root, and an empty one is the root itself. Separated by commas:
+    `roots`, other roots; `allow_fields`, what front matter may have beside its own fields; `ignore_rules`,
+    rules of which lint says nothing.
     """
 
     roots: str = ""
@@ -139,6 +141,26 @@ class WorkspaceRules(NamedTuple):
     hot_lines: int = 300
     hot_tokens: int = 3_000
     max_entries: int = 50
+    allow_fields: str = ""
+    ignore_rules: str = ""
+
+
+class ServerRules(NamedTuple):
+    """Where a server listens, and what it takes from whom.
+
+    `hosts` names the hosts that it may be called by beside addresses of this machine, separated by commas.
+    """
+
+    port: int = 7777
+    hosts: str = ""
+    connections: int = 4
+    rate_per_minute: int = 12_000
+    max_body_mb: int = 4
+    max_upload_mb: int = 256
+    max_listeners: int = 2_000
+    events_kept: int = 1_000
+    poll_s: float = 0.25
+    heartbeat_s: float = 15.0
 
 
 class StoreRules(NamedTuple):
@@ -161,4 +183,5 @@ class Config(NamedTuple):
     stream: StreamRules = StreamRules()
     proposals: ProposalRules = ProposalRules()
     workspace: WorkspaceRules = WorkspaceRules()
+    server: ServerRules = ServerRules()
     store: StoreRules = StoreRules()

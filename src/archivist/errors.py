@@ -144,9 +144,9 @@ class BankReadOnlyError(BankError):
 
     code = "bank_read_only"
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, *, hint: str = "") -> None:
         super().__init__(
-            f"{place!r} cannot be written", hint="check the permissions of the file and its folder"
+            f"{place!r} cannot be written", hint=hint or "check the permissions of the file and its folder"
         )
 
 

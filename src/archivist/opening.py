@@ -115,8 +115,8 @@ def open_file(path: Path) -> BinaryIO:
         raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
-    magic = packed.read(4)
-    packed.seek(0)
+    # A pipe cannot go back to its beginning.
+    magic = head_of(packed)[:4]
     if not magic:
         packed.close()
         raise InputError(

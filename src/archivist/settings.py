@@ -19,7 +19,7 @@ from archivist.places import CONFIG_NAME, home_folder
 from archivist.records.words import Severity
 
 # Counts of which none at all makes sense.
-_MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run")
+_MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run", "server.port")
 
 # More than this is surely a slip. SQLite counts its patience in 31 bits of milliseconds.
 _LARGEST = 1_000_000_000
@@ -30,6 +30,12 @@ _MOST = {
     "brief.holdout": 0.9,
     "store.busy_timeout_s": 86_400,
     "retention.episodes_days": 36_500,
+    "server.port": 65_535,
+    "server.connections": 64,
+    "server.max_body_mb": 1_024,
+    "server.max_upload_mb": 65_536,
+    "server.poll_s": 60,
+    "server.heartbeat_s": 600,
 }
 
 _PRESETS = ("relevance", "archivist", "generative")

@@ -57,7 +57,7 @@ def clipped(item: Mapping[str, Plain], room: int) -> dict[str, Plain]:
             continue
         over = len(_json(cut)) - room
         cut[name] = text[: max(_LEAST_SHOWN, len(text) - over)] + "…"
-        cut["clipped"] = "memory_get with this id reads the rest"
+        cut["clipped"] = "memory_get with this id, or document_path, reads the rest"
         if len(text) - len(str(cut[name])) <= 0:
             break
     return cut

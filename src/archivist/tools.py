@@ -23,6 +23,7 @@ from msgspec import Meta
 from archivist.errors import InputError
 from archivist.records.plain import to_plain
 from archivist.tool_answers import Plain, page, text_page
+from archivist.tool_shapes import answer_schema
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -65,6 +66,12 @@ class Toolset(StrEnum):
     COGNITIVE = "cognitive"
     LAYERS = "layers"
     WORKSPACE = "workspace"
+
+
+# What a coding agent needs in every run: few enough to stand in its context all the time.
+DEFAULT = (
+    "brief", "recall", "memory_get", "lesson_add", "what_worked", "knowledge_query", "memory_log",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,21 @@ def tools(*toolsets: Toolset | str) -> list[Tool]:
     return [tool for tool in _TOOLS.values() if not wanted or tool.toolset in wanted]
 
 
+def selected(words: str) -> list[Tool]:
+    """Return the tools of the sets that a text names, comma-separated: `default`, `all`, or sets."""
+    chosen: set[str] = set()
+    for word in (part.strip() for part in words.split(",")):
+        if word == "default":
+            chosen |= set(DEFAULT)
+        elif word == "all" or word in set(Toolset):
+            chosen |= {tool.name for tool in tools(*(() if word == "all" else (word,)))}
+        else:
+            sets = ", ".join(["default", "all", *Toolset])
+            raise InputError(f"no set of tools {word!r}", hint=f"one or more of {sets}, comma-separated")
+    ordered = dict.fromkeys([*DEFAULT, *_TOOLS])
+    return [_TOOLS[name] for name in ordered if name in chosen]
+
+
 def call(bank: Bank, name: str, arguments: Mapping[str, Any]) -> dict[str, Plain]:
     """Call a tool by its name."""
     if name not in _TOOLS:
@@ -143,7 +165,7 @@ def for_mcp(chosen: Iterable[Tool]) -> list[dict[str, Any]]:
             "name": tool.name,
             "description": tool.description,
             "inputSchema": tool.schema(),
-            "outputSchema": {"type": "object"},
+            "outputSchema": answer_schema(tool.name),
             "annotations": {
                 "readOnlyHint": tool.is_read_only,
                 "destructiveHint": False,
@@ -194,7 +216,7 @@ def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     shape = _asked(name)
     known = set(shape.__struct_fields__)
     flat = dict(given)
-    for group in ("options", "filters"):
+    for group in ("options", "filters", "metadata", "entry"):
         if group not in known and isinstance(flat.get(group), Mapping):
             flat |= flat.pop(group)
     if "scope" in known and isinstance(flat.get("scope"), str):
@@ -220,12 +242,14 @@ def recall_search(
     min_importance: Weight | None = None,
     limit: Limit = 5,
     cycle_range: Cycles = None,
+    offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Search the recent cycles of the stream; the best by recency, importance and relevance first."""
     found = bank.stream.search(
-        query, role=role, issue=issue, min_importance=min_importance, limit=limit, cycles=cycle_range
-    )
-    return page("entries", [{**_entry(each.entry), "score": round(each.hit.score, 3)} for each in found])
+        query, role=role, issue=issue, min_importance=min_importance, limit=limit + offset, cycles=cycle_range
+    )[offset:]
+    shown = [{**_entry(each.entry), "score": round(each.hit.score, 3)} for each in found]
+    return page("entries", shown, offset=offset)
 
 
 @_tool(Toolset.COGNITIVE, reads=True)
@@ -249,10 +273,11 @@ def archival_search(
     type: Archived | None = None,  # noqa: A002
     date_range: Dates = None,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Search long-term memory: documents, decisions, specs, lessons of reflections, and old cycles."""
-    found = bank.documents.search(query, type=type, dates=_days(date_range), limit=limit)
-    return page("entries", [_hit(each) for each in found])
+    found = bank.documents.search(query, type=type, dates=_days(date_range), limit=limit + offset)
+    return page("entries", [_hit(each) for each in found[offset:]], offset=offset)
 
 
 @_tool(Toolset.COGNITIVE, repeats=True)
@@ -401,7 +426,7 @@ def episode_query(
 
 
 @_tool(Toolset.LAYERS, reads=True)
-def what_worked(bank: Bank, task: Words, limit: Limit = 5) -> dict[str, Plain]:
+def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -> dict[str, Plain]:
     """See what worked, and what did not, for tasks like this one."""
     found: list[dict[str, Plain]] = [
         {
@@ -412,9 +437,9 @@ def what_worked(bank: Bank, task: Words, limit: Limit = 5) -> dict[str, Plain]:
             "outcome": each.tried.last.outcome,
             "score": round(each.score, 3),
         }
-        for each in bank.attempts.similar(task, limit=limit)
+        for each in bank.attempts.similar(task, limit=limit + offset)[offset:]
     ]
-    return page("tried", found)
+    return page("tried", found, offset=offset)
 
 
 @_tool(Toolset.LAYERS, repeats=True)
@@ -473,33 +498,38 @@ def recall(
     role: Role = "",
     issue: Issue = None,
     limit: Limit = 5,
+    offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Find what the memory knows about something: lessons, runs, facts, stream and archive."""
     from archivist.recall.query import Query
 
-    found = bank.recall(Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, limit=limit))
-    return page("hits", [_hit(each) for each in found.hits])
+    wanted = Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, limit=limit + offset)
+    found = bank.recall(wanted).hits[offset:]
+    return page("hits", [_hit(each) for each in found], offset=offset)
 
 
-@_tool(Toolset.ARCHIVIST)
+@_tool(Toolset.ARCHIVIST, repeats=True)
 def lesson_add(
     bank: Bank,
-    summary: Text,
-    rule: Annotated[str, Meta(description="IF … THEN …")] = "",
+    summary: Annotated[str, Meta(min_length=1, max_length=1000, description="One sentence.")],
+    rule: Annotated[str, Meta(max_length=1000, description="IF … THEN …")] = "",
     detail: Annotated[str, Meta(description="What happened, and how it is known.")] = "",
-    tags: Annotated[list[str] | None, Meta(description="Tags.")] = None,
+    tags: Annotated[list[str] | None, Meta(description="Two to five words by which it is found.")] = None,
     importance: Annotated[float, Meta(ge=0, le=1, description="From 0 to 1.")] = 0.5,
+    tool: Annotated[str, Meta(description="The tool that it is about.")] = "",
+    run: Annotated[str, Meta(description="The run that learnt it.")] = "",
+    evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
 ) -> dict[str, Plain]:
-    """Keep a lesson for the runs to come."""
-    lesson = bank.add(
-        summary,
-        type="pattern",
-        rule=rule,
-        detail=detail,
-        importance=importance,
-        **({"tags": tuple(tags)} if tags else {}),
-    )
-    return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value}
+    """Keep a lesson for the runs to come. An agent's counts as seen once until another run meets it."""
+    from archivist.desks.suggesting import told
+
+    kept = told(
+        bank, summary, rule=rule, detail=detail, tags=tags or (), importance=importance, tool=tool,
+        run=run, evidence=evidence or (),
+    )  # fmt: skip
+    result = "kept" if kept.is_new else "met again"
+    lesson = kept.lesson
+    return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value, "result": result}
 
 
 @_tool(Toolset.ARCHIVIST, reads=True)
@@ -525,7 +555,10 @@ def memory_get(
     id: Annotated[str, Meta(min_length=1, description="The id of anything that another tool named.")],  # noqa: A002
     offset: Offset = 0,
 ) -> dict[str, Plain]:
-    """Read one memory whole, a page at a time."""
+    """Read one memory whole, a page at a time; of a workspace's document the document_path is its id."""
+    text = bank.workspace.text_at(id)
+    if text is not None:
+        return {"id": id, "kind": "document", **text_page(text, offset=offset)}
     kind, record = bank.find(id)
     text = json.dumps(to_plain(record), ensure_ascii=False, indent=1)
     return {"id": id, "kind": kind, **text_page(text, offset=offset)}

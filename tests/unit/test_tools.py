@@ -222,3 +222,39 @@ def test_a_workspace_is_read_and_written_by_functions(bank: Bank) -> None:
     assert found["decisions"] == []
     with pytest.raises(InputError):
         call(bank, "retrieve_plans", {"scope": {"workspace": "../outside"}})
+
+
+@pytest.mark.req("W4")
+def test_a_long_overview_is_read_to_its_end(bank: Bank) -> None:
+    home = bank.root / "resources" / "workspaces" / "big"
+    home.mkdir(parents=True)
+    body = "\n\n".join(f"Paragraph {number}: {'words ' * 40}" for number in range(80))
+    (home / "OVERVIEW.md").write_text(
+        f"---\nname: Big\ndescription: Much\n---\n\n# Big\n\n{body}\nThe end.\n"
+    )
+    overview = call(bank, "retrieve_overview", {"scope": "big"})["overviews"][0]
+    assert "document_path" in overview["clipped"]
+    whole, asked = "", {"id": overview["_meta"]["document_path"], "offset": 0}
+    while True:
+        part = call(bank, "memory_get", asked)
+        whole += part["text"]
+        if "next_offset" not in part:
+            break
+        asked["offset"] = part["next_offset"]
+    assert whole.endswith("The end.\n")
+    with pytest.raises(NotFoundError):
+        call(bank, "memory_get", {"id": "../../etc/passwd.md"})
+
+
+def test_searches_go_on_where_they_stopped_and_wrapped_calls_are_understood(bank: Bank) -> None:
+    for number in range(12):
+        call(bank, "memory_log", {"entry": {**LOGGED, "action": f"Review {number} of the parser"}})
+    wrapped = {"content": "Parsers are hand-written.", "metadata": {"type": "lesson", "importance": 7}}
+    assert call(bank, "archival_insert", wrapped)["pieces"] == 1
+    for name in ("recall_search", "recall", "archival_search"):
+        first = call(bank, name, {"query": "parser", "limit": 3})
+        rows = first["entries" if "entries" in first else "hits"]
+        later = call(bank, name, {"query": "parser", "limit": 3, "offset": len(rows)})
+        assert {row["id"] for row in rows}.isdisjoint(
+            row["id"] for row in later["entries" if "entries" in later else "hits"]
+        )

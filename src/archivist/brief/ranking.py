@@ -12,8 +12,8 @@ hardly likely any more is not told at all, and of lessons that say the same no m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import erf, sqrt
+from typing import NamedTuple
 
 from archivist.brief.selection import Chosen, says_remedy
 from archivist.config import BriefRules
@@ -33,8 +33,7 @@ _COMPARED_RUNS = 5
 _MOST_ALIKE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Merit:
+class Merit(NamedTuple):
     """How much a lesson deserves to be told, and each part of it."""
 
     total: float
@@ -44,10 +43,18 @@ class Merit:
 
 def merit(lesson: Lesson, runs_since: int, tally: Tally | None = None) -> Merit:
     """Return how much a lesson deserves to be told."""
-    trust = trust_in(tally or Tally())
-    chance = lesson.frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
-    remedy = REMEDY_BONUS if lesson.rule or lesson.remedies else 0.0
-    return Merit((chance + lesson.importance / 2 + remedy) * (0.5 + trust), chance, trust)
+    has_remedy = bool(lesson.rule or lesson.remedies)
+    return deserts(lesson.frequency, lesson.importance, has_remedy, runs_since, tally)
+
+
+def deserts(
+    frequency: int, importance: float, has_remedy: bool, runs_since: int, tally: Tally | None = None
+) -> Merit:
+    """Return the merit of what a lesson's row says, without the lesson."""
+    trust = trust_in(tally) if tally is not None else 0.5
+    chance = frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
+    remedy = REMEDY_BONUS if has_remedy else 0.0
+    return Merit((chance + importance / 2 + remedy) * (0.5 + trust), chance, trust)
 
 
 def trust_in(tally: Tally) -> float:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.config import BriefRules
-from archivist.records import Lesson, Status
+from archivist.records.words import Status
+
+if TYPE_CHECKING:
+    from archivist.records import Lesson
 
 GENERAL = "general"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A lesson that will be told, and whether it comes from the user's global bank."""
 
     lesson: Lesson
     is_global: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """A brief: its text, the lessons in it, and the record's id when it was recorded.
 
     `withheld` would have been told but for the hold-out; `stale` names what is gone, with the reason.

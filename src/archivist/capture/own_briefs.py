@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-FENCE_MARK: Final = "archivist:brief"
-FENCE_CLOSE: Final = "<!-- /archivist:brief -->"
+from archivist.capture.fencing import FENCE_MARK
 
 _ID: Final = r"[A-Za-z0-9][\w.\-]{0,127}"
 # A comment may come back with its brackets as HTML entities, or as JSON spells them.
@@ -31,13 +30,6 @@ class _Fence(NamedTuple):
     body: int
     ids: tuple[str, ...]
     escape: str
-
-
-def fence(text: str, brief_id: str, lesson_ids: Sequence[str]) -> str:
-    """Put a brief between marks that name it and its lessons."""
-    # A mark inside the text would end the fence early and leave the rest to be learnt from.
-    body = text.replace(FENCE_MARK, "archivist-brief").strip("\n")
-    return f"<!-- {FENCE_MARK} {' '.join((brief_id, *lesson_ids))} -->\n{body}\n{FENCE_CLOSE}\n"
 
 
 def strip_briefs(text: str) -> str:

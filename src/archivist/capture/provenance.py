@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from archivist.capture.clipping import TASK_CHARS, shorten
+from archivist.capture.folders import project_of_folder as project_of_folder
 from archivist.capture.own_briefs import strip_briefs
 
 _TASK_TAGS = re.compile(
@@ -27,30 +28,6 @@ _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
 _INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
 _FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
 _REMOTE = re.compile(r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z")
-# Folders that say where code lies, not whose it is.
-_COMMON_FOLDERS = frozenset(
-    {
-        "app",
-        "code",
-        "home",
-        "mnt",
-        "project",
-        "repo",
-        "repository",
-        "root",
-        "src",
-        "testbed",
-        "tmp",
-        "users",
-        "work",
-        "workdir",
-        "workspace",
-        "var",
-        "opt",
-        "private",
-        "usr",
-    }
-)
 _PROVIDERS = (
     ("claude", "anthropic"),
     ("gpt", "openai"),
@@ -94,14 +71,6 @@ def project_of_instance(instance: str) -> str:
     """Return `owner/repo` of a benchmark instance."""
     match = _INSTANCE.search(instance)
     return f"{match.group(1)}/{match.group(2)}" if match else ""
-
-
-def project_of_folder(folder: str) -> str:
-    """Return the name of the project that a working folder belongs to, if the path tells it."""
-    names = [name for name in re.split(r"[/\\]", folder) if name]
-    if len(names) > 2 and names[0].lower() in ("home", "users"):
-        names = names[2:]
-    return next((name for name in reversed(names) if name.lower() not in _COMMON_FOLDERS), "")
 
 
 def project_of_remote(url: str) -> str:

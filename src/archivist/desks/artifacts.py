@@ -20,6 +20,7 @@ from archivist.records.plain import decoder, from_plain
 from archivist.records.words import ArtifactType
 from archivist.stores.filters import Condition, equals
 from archivist.tiers.knowledge import source_of
+from archivist.tiers.secrets import checked_name, checked_path, cleaned
 
 if TYPE_CHECKING:
     from archivist.stores.protocol import Reader, Writer
@@ -75,7 +76,8 @@ class Artifacts(Desk):
         agent = agent or source_of(self._bank.actor)
         self.require(Layer.ARTIFACTS, Verb.WRITE, owner=agent)
         now = self._bank.now()
-        kept = relative_path(self.root, path)
+        kept = checked_path("path", relative_path(self.root, path))
+        _refuse_own(self._bank.path, self.root / kept)
         made = _made(
             {
                 "id": self._bank.new_id(now),
@@ -247,6 +249,16 @@ def measured(descriptor: int, path: Path) -> Measure:
     return Measure(size, digest.hexdigest())
 
 
+def _refuse_own(bank_file: Path, path: Path) -> None:
+    """Refuse the bank's own files: each registration would change them."""
+    from archivist.places import FOLDER
+
+    own, real = Path(os.path.realpath(bank_file)), Path(os.path.realpath(path))
+    is_own = real.parent == own.parent and real.name.startswith(own.name)
+    if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
+        raise InputError(f"{path.name!r} is the bank's own", hint="register what a run produced")
+
+
 def _refuse_unless_file(kept: str, mode: int) -> None:
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
@@ -255,10 +267,9 @@ def _refuse_unless_file(kept: str, mode: int) -> None:
 
 def _made(values: dict[str, object]) -> Artifact:
     """Return an artifact of these values, checked and without secrets."""
-    from archivist.capture.redaction import redact
-
     artifact = from_plain(Artifact, values)
-    task, agent, run = (" ".join(text.split()) for text in (artifact.task, artifact.agent, artifact.run))
+    task = " ".join(cleaned(artifact.task).split())
+    agent, run = (checked_name(name, getattr(artifact, name)) for name in ("agent", "run"))
     for name, text, most in (
         ("task", task, VALUE_CHARACTERS),
         ("agent", agent, NAME_CHARACTERS),
@@ -268,8 +279,8 @@ def _made(values: dict[str, object]) -> Artifact:
             raise RecordError(f"{name}: missing or empty", hint="say for which task it was made")
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
-    words = redact(artifact.description.strip()).text
-    return replace(artifact, task=redact(task).text, agent=agent, run=run, description=words)
+    words = cleaned(artifact.description.strip())
+    return replace(artifact, task=task, agent=agent, run=run, description=words)
 
 
 def _kept(writer: Writer, made: Artifact) -> Artifact:

@@ -16,8 +16,9 @@ from archivist.errors import ArchivistError, InputError, RecordError
 from archivist.ids import derived_id
 from archivist.records import DocumentType, Entry
 from archivist.records.plain import canonical
-from archivist.tiers.bank_markdown import BankPage, CycleLine, parsed, rest
+from archivist.tiers.bank_markdown import BankPage, CycleLine, kept_sections, parsed, rest
 from archivist.tiers.folders import Described, Front, decoded, described
+from archivist.tiers.secrets import cleaned
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -28,7 +29,7 @@ _BANKS = "imported_banks"
 
 
 class BankTaken(NamedTuple):
-    """What taking banks in did."""
+    """What taking banks in did; `kept` names the sections of a bank of which something is a document now."""
 
     pages: int = 0
     unchanged: int = 0
@@ -36,6 +37,7 @@ class BankTaken(NamedTuple):
     threads: int = 0
     entries: int = 0
     documents: int = 0
+    kept: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -72,6 +74,8 @@ def take_banks(bank: Bank, paths: Sequence[str | Path], relative: Callable[[str]
         name = relative(str(path.absolute()))
         file = read(Path("/"), str(path.absolute()))
         problem = file.problem if file else "no such file"
+        if cleaned(name) != name:
+            name, problem = cleaned(name), "its name holds a secret or control characters; rename it"
         if file and not problem:
             try:
                 pages.append(_page(name, decoded(file.raw), file.time))
@@ -116,6 +120,7 @@ def _taken(bank: Bank, done: BankTaken, page: _Page) -> BankTaken:
         roles=(*done.roles, *(part[5:] for part in sorted(taken) if part.startswith("role:"))),
         threads=done.threads + sum(part.startswith("thread:") for part in taken),
         documents=done.documents + len(made),
+        kept=done.kept if page.is_archived else tuple(dict.fromkeys((*done.kept, *kept_sections(kept)))),
         problems=(*done.problems, *(f"{page.name}: {problem}" for problem in problems)),
     )
 

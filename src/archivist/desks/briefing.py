@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
@@ -22,16 +22,23 @@ if TYPE_CHECKING:
     from archivist.stores.protocol import Reader
 
 _HITS = 50
+# Of a large project so many of the most frequent and of the latest lessons are weighed, for each standing,
+# and the best of those loaded.
+_WEIGHED = 150
+_LOADED = 40
+_SAID = ("id", "summary", "rule", "tags")
+_WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
 # So many of the latest runs are asked what they did about an error.
 _LATEST_RUNS = 500
 _ERROR_WORDS = 2000
 _LEAST_LIKE = 0.6
+# So many documents are scored by an error's words at most.
+_SCORED = 4_000
 _TELLING_WORDS = 4
 _IN_RESERVE = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Audience:
+class Audience(NamedTuple):
     """Who is told; an empty word means anybody."""
 
     domain: str = ""
@@ -85,7 +92,7 @@ def tell_for_task(
     with bank.reading() as reader:
         project = projects.named(reader, repo) if repo else _project_of(reader, words)
         lessons, since = _met(reader, project, audience)
-        hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS)
+        hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS) if words else []
         placed = reader.placed([hit.place for hit in hits])
         tallies = reader.tallies([lesson.id for lesson in lessons])
     offered = [Chosen(lesson) for lesson in lessons]
@@ -129,8 +136,6 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
     """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
     from archivist.brief.healing import recovery, told
     from archivist.desks import projects
-    from archivist.desks.runs import NOTES
-    from archivist.records import Episode
     from archivist.reflect.failures import detect, family
 
     failure = detect(tool or "bash", command, None, True, error)
@@ -139,31 +144,43 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
     if failure is not None:
         key = f"{project}|{family(failure)}"
         with bank.reading() as reader:
-            lessons = _about_failure(reader, key)
-            notes = [
-                episode.extra.get(NOTES)
-                for episode in reader.select(
-                    Episode, equals("action", None), order=("-finished",), limit=_LATEST_RUNS
-                )
-            ]
-        digests = [note for note in notes if isinstance(note, dict)]
+            lessons = _about_failure(reader, key, failure.subject)
+            digests = _notes_on(reader, key)
         found = recovery(key, failure.subject, digests, lessons)
         if found is not None:
             return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
     return _like_the_error(bank, failure.line if failure else error, project)
 
 
-def _about_failure(reader: Reader, key: str) -> list[Lesson]:
+def _notes_on(reader: Reader, key: str) -> list[dict[str, Any]]:
+    """Return what the latest runs noted, of those that speak of a failure's kind."""
+    import json
+
+    from archivist.brief.healing import family_of
+    from archivist.records import Episode
+    from archivist.records.episode import NOTES
+
+    spelled = json.dumps(family_of(key), ensure_ascii=False)[1:-1]
+    rows = reader.select_fields(
+        Episode, ("extra",), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+    )
+    notes = [json.loads(extra).get(NOTES) for (extra,) in rows if spelled in extra]
+    return [note for note in notes if isinstance(note, dict)]
+
+
+def _about_failure(reader: Reader, key: str, subject: str) -> list[Lesson]:
     """Return the live lessons of a failure's key, else those of the same failure in other repositories."""
     from archivist.brief.healing import family_of
 
     live = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
-    mine = reader.select(Lesson, equals("signature", key), live)
-    if mine:
-        return mine
-    rows = reader.select_fields(Lesson, ("id", "signature"), live)
-    like = [str(row[0]) for row in rows if row[1] and family_of(str(row[1])) == family_of(key)]
-    return list(reader.records("lesson", like).values())
+    rows = reader.select_fields(Lesson, _SAID, equals("signature", key), live)
+    if not rows and reader.count(Lesson, live) > reader.count(
+        Lesson, live, equals("repo", key.split("|")[0])
+    ):
+        signed = reader.select_fields(Lesson, (*_SAID, "signature"), live)
+        rows = [row for row in signed if row[-1] and family_of(str(row[-1])) == family_of(key)]
+    about = [str(row[0]) for row in rows if subject.lower() in " ".join(map(str, row[1:4])).lower()]
+    return list(reader.records("lesson", about).values())
 
 
 def _like_the_error(bank: Bank, error: str, project: str) -> Told:
@@ -172,12 +189,32 @@ def _like_the_error(bank: Bank, error: str, project: str) -> Told:
     from archivist.recall.query import LIVE, Query
 
     text = error[-_ERROR_WORDS:]
-    if len(terms(text).words) < _TELLING_WORDS:
+    if len(terms(text).words) < _TELLING_WORDS or not _is_any_like(bank, text):
         return Told("", ())
     asked = Query(text=text, kinds=("lesson",), statuses=LIVE, repo=project, limit=2)
     names = [hit.id for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
     chosen = [Chosen(bank.get(name)) for name in names]
     return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
+
+
+def _is_any_like(bank: Bank, text: str) -> bool:
+    """Say whether the words alone let any lesson hope; recall with its vectors takes far longer."""
+    from archivist.recall import lexical
+    from archivist.recall.fusion import fuse
+
+    counts: dict[str, int] = {}
+    with bank.reading() as reader:
+
+        def holding(word: str, at_most: int) -> int:
+            counts[word] = reader.holding(word, at_most=at_most)
+            return counts[word]
+
+        wanted = lexical.chosen(lexical.terms(text), holding, _SCORED)
+        hits = reader.search(wanted, within=_only("lesson"), limit=_HITS)
+        looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
+        ideal = lexical.coverage(looked_for, reader.document_count())
+    found = fuse({hit.place: hit.score for hit in hits}, ideal, {}, None)
+    return any(each.words >= _LEAST_LIKE for each in found.values())
 
 
 def _live(bank: Bank, offered: list[Chosen]) -> tuple[list[Chosen], tuple[tuple[str, str], ...]]:
@@ -211,10 +248,10 @@ def fenced(told: Told) -> Told:
     """Put a brief between marks that name it, so that a transcript which holds it is never learnt from."""
     if not told.text:
         return told
-    from archivist.capture.own_briefs import fence
+    from archivist.capture.fencing import fence
 
     names = [each.lesson.short_id for each in told.chosen]
-    return replace(told, text=fence(told.text, told.brief_id or "unrecorded", names))
+    return told._replace(text=fence(told.text, told.brief_id or "unrecorded", names))
 
 
 def _project_of(reader: Reader, words: list[str]) -> str:
@@ -246,23 +283,54 @@ def _met(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson]
     from archivist.desks import projects
     from archivist.records import Episode
 
-    lessons = reader.select(
-        Lesson,
-        one_of("status", (Status.ACTIVE, Status.CANDIDATE)),
-        one_of("repo", (project, "")),
-        *audience.conditions(),
-    )
+    runs = reader.select_fields(Episode, ("finished",), equals("project", project))
+    ended = sorted(str(row[0]) for row in runs if row[0])
+    lessons = _likeliest(reader, (one_of("repo", (project, "")), *audience.conditions()), ended)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
     if strays and len(projects.known(reader)) > 1:
         # What was learnt where nobody knew the repository is about one of them, and likely about another.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
-    runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project))
-    ended = sorted(str(finished) for _, finished in runs if finished)
     since = {
-        lesson.id: len(ended) - (bisect_right(ended, to_text(lesson.last_seen)) if lesson.last_seen else 0)
+        lesson.id: _runs_since(ended, to_text(lesson.last_seen) if lesson.last_seen else "")
         for lesson in lessons
     }
     return lessons, since
+
+
+def _likeliest(reader: Reader, conditions: Sequence[Condition], ended: list[str]) -> list[Lesson]:
+    """Return the live lessons, of a large project those that may deserve to be told.
+
+    What deserves it was met often or lately; both are read from an index, and nothing else is loaded.
+    """
+    from archivist.brief.ranking import deserts
+
+    rows: dict[str, tuple[Any, ...]] = {}
+    is_all = True
+    for status in (Status.ACTIVE, Status.CANDIDATE):
+        for order in (("-frequency", "number"), ("-unseen_from",)):
+            found = reader.select_fields(
+                Lesson, _WEIGHTS, equals("status", status), *conditions, order=order, limit=_WEIGHED
+            )
+            rows |= {str(row[0]): row for row in found}
+            if len(found) < _WEIGHED:
+                break
+            is_all = False
+    if is_all:
+        return list(reader.records("lesson", list(rows)).values())
+    tallies = reader.tallies(list(rows))
+
+    def key(row: tuple[Any, ...]) -> tuple[bool, float, int]:
+        lesson, number, status, frequency, importance, last_seen, rule, remedies = row
+        since = _runs_since(ended, last_seen or "")
+        worth = deserts(frequency, importance, rule != "" or remedies != "[]", since, tallies.get(lesson))
+        return status == Status.CANDIDATE.value, -worth.total, number
+
+    best = sorted(rows.values(), key=key)[:_LOADED]
+    return list(reader.records("lesson", [str(row[0]) for row in best]).values())
+
+
+def _runs_since(ended: list[str], last_seen: str) -> int:
+    return len(ended) - (bisect_right(ended, last_seen) if last_seen else 0)
 
 
 def _offers(bank: Bank, audience: Audience, rules: BriefRules) -> list[Lesson]:

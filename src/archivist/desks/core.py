@@ -52,7 +52,7 @@ class Core(Desk):
         A text is the sprint of a status, what a role works on, or all of a role's lessons. A list of threads
         replaces the list. Role state and lessons are by default those of the actor's own role.
         """
-        which = core.section_of(section)
+        which = core.section_of(section, core.FREE)
         self._refuse_guarded(which)
         given = cast("Given", without_secrets(content))
         keep = self._bank.config.core.recently_shipped

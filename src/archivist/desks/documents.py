@@ -22,6 +22,7 @@ from archivist.records.tiers import checked_document
 from archivist.stores.filters import differs, equals
 from archivist.tiers.chunking import pieces
 from archivist.tiers.folders import Described, checked_pattern, decoded, described, owner
+from archivist.tiers.secrets import checked_path, cleaned
 from archivist.tiers.stream import references
 from archivist.tokens import estimated
 
@@ -49,12 +50,16 @@ class SourceText(NamedTuple):
 
 
 class Refreshed(NamedTuple):
-    """What following the folders did, in files; `problems` name those that could not be read."""
+    """What following the folders did, in files; `problems` name those that could not be read as they are.
+
+    `folders` says how many are watched.
+    """
 
     added: int = 0
     changed: int = 0
     removed: int = 0
     unchanged: int = 0
+    folders: int = 0
     problems: tuple[str, ...] = ()
 
 
@@ -82,14 +87,14 @@ class Documents(Desk):
         if len(content) > MAX_CHARACTERS:
             raise RecordError(f"content: {len(content)} characters, at most {MAX_CHARACTERS}")
         sort = decoder(DocumentType)(str(type))
-        name = source.strip() or _name_of(content, sort)
+        name = checked_path("source", source.strip()) or _name_of(cleaned(content), sort)
         told = described(name, content)
         about = told._replace(
             type=sort,
             date=_aware(date) or told.date,
-            roles=tuple(decoder(tuple[str, ...])(list(roles))) or told.roles,
+            roles=_texts(roles) or told.roles,
             issues=tuple(decoder(tuple[int, ...])(list(issues))) or told.issues,
-            tags=tuple(decoder(tuple[str, ...])(list(tags))) or told.tags,
+            tags=_texts(tags) or told.tags,
             importance=decoder(int)(importance),
         )
         digest = sha256(content.encode("utf-8", "replace")).hexdigest()
@@ -183,7 +188,7 @@ class Documents(Desk):
         place = place if place.is_absolute() else self._root / place
         if not place.is_dir():
             raise InputError(f"no such folder: {str(folder)!r}")
-        name = self._relative(str(place.resolve()))
+        name = checked_path("folder", self._relative(str(place.resolve())))
         sort = decoder(DocumentType)(str(type)) if type else None
         wanted = Folder(id=name, type=sort, pattern=checked_pattern(pattern), added=self._bank.now())
         with self._bank.transaction() as writer:
@@ -237,6 +242,12 @@ class Documents(Desk):
             for path in listing.paths:
                 if owner(path, folders) != folder:
                     continue
+                if cleaned(path) != path:
+                    # A name is kept as it is, or it would not be found again; this one must not be kept.
+                    problems.append(
+                        f"{cleaned(path)}: its name holds a secret or control characters; rename it"
+                    )
+                    continue
                 file = read(self._root, path)
                 if file is None:
                     continue
@@ -244,15 +255,14 @@ class Documents(Desk):
                     present.add(path)
                     problems.append(f"{path}: {file.problem}")
                     continue
-                outcome, problem = self._refreshed(folder, path, file.raw, file.time)
+                outcome, odd = self._refreshed(folder, path, file.raw, file.time)
                 if outcome != "blank":
                     present.add(path)
                 if outcome in counts:
                     counts[outcome] += 1
-                if problem:
-                    problems.append(f"{path}: {problem}")
+                problems += [f"{path}: {problem}" for problem in odd]
         counts["removed"] += self._let_go(folders, listings, present)
-        return Refreshed(**counts, problems=tuple(problems))
+        return Refreshed(**counts, folders=len(folders), problems=tuple(problems))
 
     @decides(Layer.ARCHIVE)
     def import_bank(self, paths: Sequence[str | Path]) -> BankTaken:
@@ -279,27 +289,29 @@ class Documents(Desk):
         place = (root / place if not place.is_absolute() else place).resolve()
         return place.relative_to(root).as_posix() if place.is_relative_to(root) else place.as_posix()
 
-    def _refreshed(self, folder: Folder, path: str, raw: bytes, time: datetime) -> tuple[str, str]:
+    def _refreshed(
+        self, folder: Folder, path: str, raw: bytes, time: datetime
+    ) -> tuple[str, tuple[str, ...]]:
         """Bring one file up to date; return what that was, and what was odd about it."""
         try:
             text = decoded(raw)
         except RecordError as error:
-            return "kept", error.message
+            return "kept", (error.message,)
         if not text.strip():
-            return "blank", ""
+            return "blank", ()
         digest = sha256(raw).hexdigest()
         with self._bank.reading() as reader:
             known = reader.select(Document, equals("source", path), order=("position",), limit=1)
         about = described(path, text, type=folder.type, file_time=time)
         if known and (known[0].digest, known[0].type, known[0].folder) == (digest, about.type, folder.id):
-            return "unchanged", ""
+            return "unchanged", about.problems
         if known:
             # A file's own time moves with every copy; the day that it first had stays.
             about = about._replace(date=about.date if about.date != time else known[0].date or time)
         made = as_documents(self._bank, path, about, digest=digest, folder=folder.id)
         with self._bank.transaction() as writer:
             keep(writer, path, made, "refresh")
-        return ("changed" if known else "added"), about.front.problem
+        return ("changed" if known else "added"), about.problems
 
     def _let_go(self, folders: Sequence[Folder], listings: Sequence[Listing], present: set[str]) -> int:
         """Remove what is no longer in the folders that could be listed; return how many texts that were."""
@@ -320,10 +332,8 @@ def as_documents(
     bank: Bank, source: str, about: Described, *, digest: str, folder: str = ""
 ) -> list[Document]:
     """Return a text as its pieces: without secrets, each with the issues that it names."""
-    from archivist.capture.redaction import redact
-
     front = about.front
-    body = redact(front.body).text
+    body = cleaned(front.body)
     now = bank.now()
     made: list[Document] = []
     seen: dict[str, int] = {}
@@ -337,16 +347,16 @@ def as_documents(
             text=piece.text,
             type=about.type,
             date=about.date,
-            roles=about.roles,
+            roles=tuple(map(cleaned, about.roles)),
             issues=references(piece.text, issues=about.issues).issues,
-            tags=about.tags,
+            tags=tuple(map(cleaned, about.tags)),
             importance=about.importance,
             line=piece.line,
             # The whole text's digest stands with the first piece, so that the others stay as they are.
             digest="" if place else digest,
             folder=folder,
             created=now,
-            extra={"front_matter": redact(front.raw).text} if front.raw and not place else {},
+            extra={"front_matter": cleaned(front.raw)} if front.raw and not place else {},
         )
         made.append(checked_document(document))
     if not made:
@@ -376,6 +386,11 @@ def _name_of(content: str, sort: DocumentType) -> str:
     words = _WORD.findall(content.lower()[:200])[:6]
     digest = sha256(content.strip().encode("utf-8", "replace")).hexdigest()[:6]
     return f"{sort.value}/{'-'.join((*words, digest))}"
+
+
+def _texts(values: Sequence[str]) -> tuple[str, ...]:
+    given: tuple[str, ...] = decoder(tuple[str, ...])(list(values))
+    return tuple(each for each in map(cleaned, given) if each.strip())
 
 
 def _aware(moment: datetime | None) -> datetime | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.stores.protocol import Reader
 
-_RUNS = 10
+LATEST_RUNS = 10
 # So many of a run's calls are read: the end of a run tells what became of it.
 _EVENTS = 20_000
 
@@ -37,6 +37,14 @@ class RunDrafts(NamedTuple):
     day: date | None = None
 
 
+class LookedAt(NamedTuple):
+    """How many runs were read for drafts, of how many there are, and how many of them wait for reflection."""
+
+    runs: int
+    known: int
+    waiting: int
+
+
 class Drafts(Desk):
     """The learning cycle's triggers, over the runs that the bank captured."""
 
@@ -45,13 +53,13 @@ class Drafts(Desk):
         self._topology = topology
 
     @reads(Layer.WORKSPACE)
-    def of(self, runs: Sequence[str] = (), *, scope: str = "") -> list[RunDrafts]:
+    def of(self, runs: Sequence[str] = (), *, scope: str = "", latest: int = LATEST_RUNS) -> list[RunDrafts]:
         """Return what runs offer, those named or the latest ones; nothing that is written down already."""
         sources = read_corpus([self._topology]).sources
         known = Known(learnings=learnings_of(sources), words=words_of(sources))
         scopes = self._topology.scopes()
         found: list[RunDrafts] = []
-        for episode in self._episodes(runs):
+        for episode in self._episodes(runs, latest):
             with self._bank.reading() as reader:
                 events = _events(reader, episode.id)
                 lessons = tuple(reader.select(Lesson, one_of("status", ("active", "candidate"))))
@@ -81,10 +89,19 @@ class Drafts(Desk):
                     outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes
 
-    def _episodes(self, runs: Sequence[str]) -> list[Episode]:
+    @reads(Layer.WORKSPACE)
+    def looked_at(self, runs: Sequence[str] = (), *, latest: int = LATEST_RUNS) -> LookedAt:
+        """Return how many runs are read for drafts, of how many, and how many wait for reflection."""
+        with self._bank.reading() as reader:
+            waiting = {each.run for each in reader.waiting()}
+            known = reader.count(Episode, equals("parent", ""))
+        names = [each.id for each in self._episodes(runs, latest)]
+        return LookedAt(len(names), known, sum(name in waiting for name in names))
+
+    def _episodes(self, runs: Sequence[str], latest: int) -> list[Episode]:
         if runs:
             return [self._bank.episode(run) for run in runs]
-        return [each for each in self._bank.episodes(limit=_RUNS) if not each.parent]
+        return [each for each in self._bank.episodes() if not each.parent][:latest]
 
 
 def _item(draft: Draft, day: date | None) -> MemoryItem:

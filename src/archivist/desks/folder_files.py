@@ -53,6 +53,11 @@ def listed(root: Path, folder: Folder) -> Listing:
 
     for place, folders, files in os.walk(top, onerror=failed):
         folders[:] = sorted(name for name in folders if not is_passed_by(name))
+        # A link to a folder inside is passed by: what it leads to is listed where it is.
+        for path in (Path(place) / name for name in folders):
+            if path.is_symlink() and (problem := _link_problem(path, top)):
+                below = path.relative_to(top).as_posix()
+                problems.append(f"{below if folder.id == '.' else f'{folder.id}/{below}'}: {problem}")
         for name in sorted(files):
             path = Path(place) / name
             below = path.relative_to(top).as_posix()

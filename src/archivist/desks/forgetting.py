@@ -29,13 +29,13 @@ from archivist.age.receipt import (
 )
 from archivist.age.retention import Going, Kept, Needed, Run, decide, growth_warnings, needed
 from archivist.clock import from_text
+from archivist.desks import lookup
 from archivist.desks.files import written_files
 from archivist.desks.guarding import guard_erasure
 from archivist.desks.runs import NOTES
 from archivist.desks.written import clean_files
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
-from archivist.records.lesson import SHORT_ID
 from archivist.stores.answers import batched
 from archivist.stores.filters import equals, one_of
 from archivist.stores.rows import kind_of, kinds, record_of, records
@@ -205,16 +205,11 @@ def _resolved(eraser: Eraser, names: Sequence[str]) -> list[Target]:
     """Return the records by these names; one that was erased before is nothing to erase any more."""
     found: dict[tuple[str, str], Target] = {}
     for name in names:
-        short = SHORT_ID.fullmatch(name.lower())
-        record: Any = (
-            next(iter(eraser.select(Lesson, equals("number", int(short[1])))), None) if short else None
-        )
-        for kind in records():
-            record = record or eraser.get(kind, name)
+        record = lookup.named(eraser, name)
         if record is not None:
             found[kind_of(type(record)), record.id] = _target(record, None)
         elif not eraser.was_erased(name):
-            raise NotFoundError("run" if "#" in name else "lesson", name)
+            raise NotFoundError("record", name)
     return list(found.values())
 
 
@@ -247,6 +242,7 @@ def _erase_text(eraser: Eraser, what: Sought, done: _Done, bank: Bank) -> None:
     found = eraser.mentioning(what)
     places = [place for kind, ids in found.items() for place in eraser.indexed(kind, ids)]
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
+    eraser.drop_vectors(places)
     done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_saying(what))
     for run in [run for run in found["episode"] if what.is_in(run)]:
         done.removed["events"] += eraser.remove_events(run, _VERB)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from archivist.access import DENIAL
 from archivist.desks.recalling import FRESH
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, BankError
 from archivist.recall.query import Query
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+
+_FORGIVEN_AFTER = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,17 @@ class Check:
 
 def checks(bank: Bank) -> list[Check]:
     """Return every check of a bank."""
-    return [_ledger(bank), _vectors(bank), _reflection(bank), _liveness(bank), _growth(bank), _advice(bank)]
+    return [
+        _ledger(bank),
+        _writing(bank),
+        _vectors(bank),
+        _capture(bank),
+        _reflection(bank),
+        _liveness(bank),
+        _growth(bank),
+        _advice(bank),
+        _failures(bank),
+    ]
 
 
 def _ledger(bank: Bank) -> Check:
@@ -33,6 +46,15 @@ def _ledger(bank: Bank) -> Check:
     if found.problems:
         return Check("ledger", False, f"{found.problems[0]}: archivist verify names all")
     return Check("ledger", True, f"{found.entries} entries, every seal and record fits")
+
+
+def _writing(bank: Bank) -> Check:
+    try:
+        with bank.transaction():
+            pass
+    except BankError as error:
+        return Check("writing", False, f"{error.message}: {error.hint}")
+    return Check("writing", True, "the bank can be written")
 
 
 def _vectors(bank: Bank) -> Check:
@@ -51,6 +73,20 @@ def _vectors(bank: Bank) -> Check:
         wait = "1 text waits" if waiting == 1 else f"{waiting} texts wait"
         return Check("vectors", False, f"{wait} for {embedder.name}{meanwhile}: archivist doctor --reindex")
     return Check("vectors", True, f"all made by {in_use or embedder.name}")
+
+
+def _capture(bank: Bank) -> Check:
+    """Say which run came in last: where hooks are to bring them, a long silence tells."""
+    from archivist.records import Episode
+    from archivist.stores.filters import equals
+
+    with bank.reading() as reader:
+        latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
+    if not latest or latest[0].finished is None:
+        return Check("capture", True, "no run has come in yet")
+    return Check(
+        "capture", True, f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def _reflection(bank: Bank) -> Check:
@@ -95,6 +131,21 @@ def _advice(bank: Bank) -> Check:
     live = {lesson.short_id for lesson in bank.query(Query(limit=None))}
     told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
     return Check("audit", not told, "; ".join(told) or "no lesson needs other words")
+
+
+def _failures(bank: Bank) -> Check:
+    """Say what last went wrong in a hook; what is older than a week has been lived with."""
+    from archivist.desks import hook_log
+
+    folder = bank.path.absolute().parent
+    when, what = hook_log.last(folder)
+    if when is None:
+        return Check("failures", True, "no hook has failed")
+    told = f"the last hook to fail, {when:%Y-%m-%d %H:%M} UTC, was {what}"
+    if bank.now() - when > _FORGIVEN_AFTER:
+        return Check("failures", True, told)
+    file = hook_log.FILE_NAME
+    return Check("failures", False, f"{told}: .archivist/{file} has all; remove it when that is mended")
 
 
 def held(bank: Bank) -> dict[str, int]:

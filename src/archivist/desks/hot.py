@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +17,13 @@ from archivist.stores.filters import differs, equals, one_of
 from archivist.tokens import estimated
 from archivist.workspace import hot
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.corpus import learnings_of, read_corpus
+from archivist.workspace.corpus import known_scope, learnings_of, read_corpus
 from archivist.workspace.hot import Demotion, HotItem, HotUsage, Promotion, Use, Warm
 from archivist.workspace.hot_files import read_hot
 from archivist.workspace.memory import Workspace
 from archivist.workspace.replacing import replace_file, told_plainly
 from archivist.workspace.save import MemoryItem, Result
-from archivist.workspace.topology import Kind, Topology
+from archivist.workspace.topology import Kind, Scope, Topology
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -79,41 +81,54 @@ class HotMemory(Desk):
     @writes(Layer.WORKSPACE)
     def demote(self, name: str, scope: str) -> Moved:
         """Move a rule into a workspace's lessons. It leaves the hot file only once it is kept there."""
-        item = find_item(self._topology, name)
-        if item.text.startswith(("```", "~~~", "|", ">")):
-            raise InputError(
-                f"{item.file}:{item.line} is an example, no rule", hint="move it by hand with its rule"
-            )
-        target = _kept_warm(self._bank, self._topology, item, scope)
-        _take_out(self._topology, item)
-        return Moved(item.text, f"{item.file}:{item.line}", target)
+        return demote(self._topology, name, scope, now=self._bank.now)
 
     @writes(Layer.WORKSPACE)
     def promote(self, name: str, file: str) -> Moved:
         """Put a lesson (`m-001`) or a learning entry (`file.md:12`) into a hot file that has room for it."""
-        warm = self._warm(name)
-        path = _hot_path(self._topology, file)
-        with told_plainly(path):
-            before = path.read_bytes() if path.exists() else None
-        try:
-            text = (before or b"").decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
-        after = hot.with_item(text, warm.text)
-        _check_room(self._topology, path, text, after)
-        with told_plainly(path):
-            if not replace_file(path, before, after.encode()):
-                raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
-        return Moved(warm.text, name, self._topology.name_of(path))
-
-    def _warm(self, name: str) -> Warm:
         if ":" in name:
-            entries = _warm_entries(self._topology)
-            found = next((each for each in entries if each.id == name or each.id.endswith(f"/{name}")), None)
-            if found is None:
-                raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
-            return found
-        return _of_lesson(self._bank.get(name))
+            return promote_entry(self._topology, name, file)
+        return _promote(self._topology, _of_lesson(self._bank.get(name)), file)
+
+
+def demote(topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] | None = None) -> Moved:
+    """Move a rule into a workspace's lessons: from file to file, which needs no bank."""
+    item = find_item(topology, name)
+    if item.text.startswith(("```", "~~~", "|", ">")):
+        raise InputError(
+            f"{item.file}:{item.line} is an example, no rule", hint="move it by hand with its rule"
+        )
+    if topology.scopes():
+        # A rule goes to a workspace that is there: here nothing makes a new one.
+        known_scope([topology], str(Scope(*Scope.parse(scope).parts[:2])))
+    target = _kept_warm(Workspace(topology.root, topology.rules, now=now), item, scope)
+    _take_out(topology, item)
+    return Moved(item.text, f"{item.file}:{item.line}", target)
+
+
+def promote_entry(topology: Topology, name: str, file: str) -> Moved:
+    """Put a learning entry (`file.md:12`) into a hot file that has room for it; this needs no bank."""
+    entries = _warm_entries(topology)
+    found = next((each for each in entries if each.id == name or each.id.endswith(f"/{name}")), None)
+    if found is None:
+        raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
+    return _promote(topology, found, file)
+
+
+def _promote(topology: Topology, warm: Warm, file: str) -> Moved:
+    path = _hot_path(topology, file)
+    with told_plainly(path):
+        before = path.read_bytes() if path.exists() else None
+    try:
+        text = (before or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
+    after = hot.with_item(text, warm.text)
+    _check_room(topology, path, after)
+    with told_plainly(path):
+        if not replace_file(path, before, after.encode()):
+            raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
+    return Moved(warm.text, warm.id, topology.name_of(path))
 
 
 def review(topology: Topology, seen: Seen) -> Review:
@@ -144,7 +159,7 @@ def review(topology: Topology, seen: Seen) -> Review:
 
 def find_item(topology: Topology, name: str) -> HotItem:
     """Return a rule of the root's own hot files by its id or place."""
-    files = [file for file in read_hot(topology.root, topology.rules).usage.files if not file.agent]
+    files = [file for file in read_hot(topology.root, topology.rules).usage.files if not file.agents]
     item = hot.find_item([item for file in files for item in hot.items(file)], name)
     if item is None:
         raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
@@ -174,29 +189,27 @@ def _hot_path(topology: Topology, file: str) -> Path:
     return path
 
 
-def _check_room(topology: Topology, path: Path, before: str, after: str) -> None:
+def _check_room(topology: Topology, path: Path, after: str) -> None:
     """Refuse what would take a file or the whole over its budget."""
-    rules = topology.rules
-    usage = read_hot(topology.root, rules).usage
+    usage = read_hot(topology.root, topology.rules).usage
     grown = hot.hot_file(topology.name_of(path), after)
-    lines = usage.lines + grown.lines - len(before.splitlines())
-    tokens = usage.tokens + grown.tokens - estimated(before)
+    others = tuple(file for file in usage.files if file.path != grown.path)
+    whole = replace(usage, files=(*others, grown))
     if grown.is_over:
         raise InputError(
             f"{grown.path} would take more than its budget",
             hint="archivist workspace hot says what to demote",
         )
-    if lines > rules.hot_lines or tokens > rules.hot_tokens:
+    if whole.share > 1:
         raise InputError(
-            f"hot memory would take {lines} lines and {tokens} tokens, more than"
-            f" {rules.hot_lines} and {rules.hot_tokens}",
+            f"hot memory would take {whole.lines} lines and {whole.tokens} tokens, more than"
+            f" {whole.max_lines} and {whole.max_tokens}",
             hint="archivist workspace hot says what to demote",
         )
 
 
-def _kept_warm(bank: Bank, topology: Topology, item: HotItem, scope: str) -> str:
+def _kept_warm(workspace: Workspace, item: HotItem, scope: str) -> str:
     """Save a rule as a lesson, and return where it stands; raise InputError when not all of it is there."""
-    workspace = Workspace(topology.root, topology.rules, now=bank.now)
     text = hot.unmarked(item.text)
     title = clipped(" ".join(text.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
     asked = MemoryItem(text=text, title=title, kind=MemoryKind.LESSON, category="convention")
@@ -206,7 +219,7 @@ def _kept_warm(bank: Bank, topology: Topology, item: HotItem, scope: str) -> str
         raise InputError(
             f"not demoted: {outcome.reason}{place}", hint="settle that first; nothing was changed"
         )
-    kept = next((each for each in _warm_entries(topology) if each.id == outcome.place), None)
+    kept = next((each for each in _warm_entries(workspace.topology) if each.id == outcome.place), None)
     missing = hot.missing_words(text, kept.text if kept else "")
     if missing:
         # What was merged with an entry that says nearly the same must not take its own words along.

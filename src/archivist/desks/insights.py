@@ -7,6 +7,7 @@ archive and the lessons know is looked up before, for nothing slow may keep othe
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import ArchivistError
@@ -24,6 +25,7 @@ from archivist.records import (
     Proposal,
 )
 from archivist.records.plain import canonical
+from archivist.reflect.courses import ends_of
 from archivist.reflect.insights import (
     Insight,
     Marker,
@@ -33,7 +35,9 @@ from archivist.reflect.insights import (
     insights,
     reason_to_reflect,
 )
+from archivist.reflect.subjects import Subject, are_alike, subject_of
 from archivist.stores.filters import at_least, one_of
+from archivist.tiers.proposals import with_line
 from archivist.tiers.stream import references, tokens_of
 
 if TYPE_CHECKING:
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
 ROLE = "archivist"
 # Where the bank notes how far the stream was reflected on.
 _MARKER = "stream_reflected"
+# Where it notes which blockers of the status are of its own making, and what they are about.
+_BLOCKERS = "stream_blockers"
 _ASKED_CHARACTERS = 2_000
 _RELATED = 10
 
@@ -50,7 +56,8 @@ _RELATED = 10
 class Insights(NamedTuple):
     """What a reflection did: why it ran or was skipped, what it looked at, and what it wrote.
 
-    `told_core` is what was put into core memory or proposed for it, `problems` what core refused.
+    `told_core` is what was put into core memory, taken out of it or proposed for it, `problems` what core
+    refused.
     """
 
     reason: str = ""
@@ -75,11 +82,17 @@ def note_beginning(writer: Writer, cycle: int) -> None:
         _set_marker(writer, Marker(0, max(0, cycle - 1), _sprint(writer)))
 
 
+def note_latest(writer: Writer, cycle: int) -> None:
+    """Note that the stream's latest cycle is an earlier one than it was, so that cycles count again."""
+    marker = marker_of(writer)
+    if marker is not None and marker.cycle > cycle:
+        _set_marker(writer, marker._replace(cycle=cycle))
+
+
 def due(bank: Bank) -> str:
     """Return why the stream should be reflected on now, or an empty text."""
     with bank.reading() as reader:
-        marker = marker_of(reader)
-        return _reason(bank, reader, marker) if marker else ""
+        return _reason(bank, reader, marker_of(reader))
 
 
 def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
@@ -90,27 +103,38 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
     with bank.reading() as reader:
         marker = marker_of(reader)
         entries = _since(reader, marker)
+        # What is skipped writes nothing, so that it may be asked of a bank that cannot be written.
+        if skipped := _skipped(bank, reader, marker, entries, trigger):
+            return Insights(skipped=skipped)
     chosen = gathered(entries, bank.config.stream.gather_importance)
     related, lessons = _related(bank, chosen), _lessons(bank, chosen)
-    done = Insights(skipped="nothing was logged since the last reflection")
-    found: list[Insight] = []
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         marker = marker_of(writer)
-        reason = trigger or (_reason(bank, writer, marker) if marker else "")
         entries = _since(writer, marker)
-        if any(entry.type is not EntryType.REFLECTION for entry in entries):
-            if not reason:
-                return Insights(skipped="not due")
-            chosen = gathered(entries, bank.config.stream.gather_importance)
-            found = insights(chosen, related=related, lessons=lessons)
-            done = _written(archivist, writer, found, chosen, entries)._replace(reason=reason)
-    if done.skipped:
-        return done
-    return _tell_core(archivist, done, found)
+        if skipped := _skipped(bank, writer, marker, entries, trigger):
+            return Insights(skipped=skipped)
+        reason = trigger or _reason(bank, writer, marker)
+        chosen = gathered(entries, bank.config.stream.gather_importance)
+        found = insights(chosen, related=related, lessons=lessons, others=_logged(entries))
+        done = _written(archivist, writer, found, chosen, entries)._replace(reason=reason)
+    return _tell_core(archivist, done, found, _logged(entries))
 
 
-def _reason(bank: Bank, reader: Reader, marker: Marker) -> str:
+def _skipped(bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str) -> str:
+    """Return why there is nothing to reflect on, or no reason to; else nothing."""
+    if not _logged(entries):
+        return "nothing was logged since the last reflection"
+    return "" if trigger or _reason(bank, reader, marker) else "not due"
+
+
+def _logged(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.type is not EntryType.REFLECTION]
+
+
+def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
+    if marker is None:
+        return ""
     rows = reader.select_fields(Entry, ("importance", "type"), at_least("seq", marker.seq + 1))
     weights = [int(weight) for weight, kind in rows if kind != EntryType.REFLECTION.value]
     since = Unreflected(
@@ -176,49 +200,86 @@ def _written(
     )
 
 
-def _tell_core(bank: Bank, done: Insights, found: list[Insight]) -> Insights:
-    """Name what recurs most in the status, and propose a rule about it; what core refuses is only noted."""
-    told, problems = [], []
-    for insight in found:
-        if not insight.blocker:
-            continue
-        for tell in (_append_blocker, _propose_rule):
-            try:
-                if said := tell(bank, insight):
-                    told.append(said)
-            except ArchivistError as error:
-                problems.append(error.message)
+def _tell_core(bank: Bank, done: Insights, found: list[Insight], entries: list[Entry]) -> Insights:
+    """Name what is in the way in the status, take out what is over, and propose rules that were decided on.
+
+    What core refuses is only noted.
+    """
+    told: list[str] = []
+    problems: list[str] = []
+    steps = [partial(_take_out_ended, bank, entries)]
+    steps += [partial(_append_blocker, bank, insight) for insight in found if insight.blocker]
+    steps += [partial(_propose_rule, bank, insight) for insight in found if insight.rule]
+    for step in steps:
+        try:
+            told += step()
+        except ArchivistError as error:
+            problems.append(error.message)
     return done._replace(told_core=tuple(told), problems=tuple(problems))
 
 
-def _append_blocker(bank: Bank, insight: Insight) -> str:
+def _take_out_ended(bank: Bank, entries: list[Entry]) -> list[str]:
+    """Take blockers out of the status that were put there by a reflection and are told to be over."""
     with bank.reading() as reader:
-        known = _content(reader, "status").get("blockers")
-    if isinstance(known, list | tuple) and any(_names(str(text), insight.blocker) for text in known):
-        return ""
-    text = insight.action.removeprefix("Reflection: ")
-    bank.core.append("blockers", text)
-    return f"status blockers: {text}"
+        noted = _noted_blockers(reader)
+    roles = {entry.role for entry in entries if entry.role}
+    told = []
+    for text, (issues, words) in noted.items():
+        end = ends_of(entries, issues=issues, subject=Subject(frozenset(words)), roles=roles)
+        if end is None:
+            continue
+        with bank.transaction() as writer:
+            rest = {line: each for line, each in _noted_blockers(writer).items() if line != text}
+            writer.set_setting(_BLOCKERS, canonical(rest))
+            # Somebody may have taken it out, or put it in other words, before us.
+            if text in _lines(writer):
+                bank.core.take_out("blockers", text)
+                told.append(f"no longer in status blockers: {text} (over in cycle {end.entry.cycle})")
+    return told
 
 
-def _names(text: str, blocker: str) -> bool:
-    """Say whether a text names a blocker; an issue only by its whole number."""
-    number = blocker.removeprefix("#")
-    return int(number) in references(text).issues if number.isdigit() else blocker.strip("“”") in text
+def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
+    with bank.transaction() as writer:
+        if any(_is_said(line, insight) for line in _lines(writer)):
+            return []
+        bank.core.append("blockers", insight.blocker)
+        text = _lines(writer)[-1]
+        about = (insight.issues, tuple(sorted(insight.subject.words)))
+        writer.set_setting(_BLOCKERS, canonical({**_noted_blockers(writer), text: about}))
+    return [f"status blockers: {text}"]
 
 
-def _propose_rule(bank: Bank, insight: Insight) -> str:
-    """Propose the rule that such a blocker calls for, once, whatever becomes of it."""
-    rule = f"- Before work that needs {insight.blocker}, look whether it still stands in the way."
+def _is_said(line: str, insight: Insight) -> bool:
+    """Say whether a line of the status names a blocker already; an issue only by its whole number."""
+    if insight.issues:
+        return bool(set(references(line).issues) & set(insight.issues))
+    return are_alike(subject_of(line), insight.subject)
+
+
+def _lines(reader: Reader) -> list[str]:
+    known = _content(reader, CoreSection.STATUS.value).get("blockers")
+    return [str(line) for line in known] if isinstance(known, list | tuple) else []
+
+
+def _noted_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Return the blockers of our own making by their lines: their issues, and the words of their subject."""
+    noted = json.loads(reader.setting(_BLOCKERS) or "{}")
+    return {line: (tuple(issues), tuple(words)) for line, (issues, words) in noted.items()}
+
+
+def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
+    """Propose a rule that was decided on as a rule of core memory, once, whatever becomes of it."""
+    rule = f"- {insight.rule}"
     with bank.reading() as reader:
         before = str(_content(reader, CoreSection.RULES.value).get("text") or "")
         is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
     if is_known:
-        return ""
-    after = f"{before.rstrip()}\n{rule}".lstrip("\n")
+        return []
     reason = insight.action.removeprefix("Reflection: ")
-    made = bank.proposals.propose(CoreSection.RULES.value, after, reason=reason, evidence=insight.evidence)
-    return f"proposal {made.short_id}: {rule.removeprefix('- ')}"
+    made = bank.proposals.propose(
+        CoreSection.RULES.value, with_line(before, rule), reason=reason, evidence=insight.evidence
+    )
+    return [f"proposal {made.short_id}: {insight.rule}"]
 
 
 def _related(bank: Bank, chosen: list[Entry]) -> list[Related]:

@@ -17,7 +17,17 @@ from archivist.records.layers import Conflict, Fact, checked_fact
 from archivist.records.plain import from_plain
 from archivist.records.words import ConflictStatus
 from archivist.stores.filters import Condition, at_least, equals
-from archivist.tiers.knowledge import Kept, fact_id, followed, reversed_, settle, source_of, upheld
+from archivist.tiers.knowledge import (
+    Kept,
+    fact_id,
+    followed,
+    reversed_,
+    settle,
+    source_of,
+    upheld,
+    withdrawn,
+)
+from archivist.tiers.secrets import checked_name, checked_path, cleaned
 
 if TYPE_CHECKING:
     from archivist.stores.ledger import Change
@@ -31,6 +41,8 @@ _TEXT_HITS = 200
 _FILE_BYTES = 10_000_000
 _IMPORT = "import"
 _SHOWN = 60
+# Of several conflicts so many are named in an error.
+_NAMED = 3
 # Where a fact remembers the last word of each file about it, so that the same word is no news.
 _HEARD = "heard"
 
@@ -157,31 +169,43 @@ class Knowledge(Desk):
         return sorted(changes, key=lambda change: change.entry.seq)
 
     @reads(Layer.KNOWLEDGE)
-    def conflicts(self, *, with_decided: bool = False) -> list[Conflict]:
-        """Return the disputes that wait for a decision, oldest first, or all of them."""
-        asked = [] if with_decided else [equals("status", ConflictStatus.OPEN)]
+    def conflicts(self, name: str = "", *, with_decided: bool = False) -> list[Conflict]:
+        """Return the disputes that wait for a decision, oldest first, or all of them; or those of a fact."""
+        asked: list[Condition] = [] if with_decided else [equals("status", ConflictStatus.OPEN)]
         with self._bank.reading() as reader:
+            asked += [equals("fact", _find(reader, name).id)] if name else []
             return reader.select(Conflict, *asked, order=("time", "id"))
 
     @decides(Layer.KNOWLEDGE)
     def decide(self, conflict_id: str, *, for_lost: bool) -> Conflict:
         """Decide a dispute: uphold what stands, or let what lost stand in its place.
 
-        It is named by its id, or by its fact as `category/key` where that has only one open dispute.
+        It is named by its id, or by its fact as `category/key`. Of several open ones about a fact all are
+        upheld, and the latest of them is returned; to let what lost stand one of them must be named.
         """
+        if not for_lost:
+            return self.uphold(conflict_id)[-1]
         by = str(self._bank.actor)
         with self._bank.transaction() as writer:
-            conflict = _find_conflict(writer, conflict_id)
+            conflict = _the_one(_find_conflicts(writer, conflict_id), conflict_id)
             standing = writer.get(Fact, conflict.fact)
             now = self._bank.now()
-            if not for_lost:
-                done = upheld(conflict, standing, by=by, now=now)
-                writer.put(done, "uphold")
-                return done
             done, fact = reversed_(conflict, standing, by=by, now=now)
             writer.put(done, "reverse")
             writer.put(fact, "reverse")
             _follow(writer, fact, now)
+        return done
+
+    @decides(Layer.KNOWLEDGE)
+    def uphold(self, name: str) -> list[Conflict]:
+        """Decide for what stands: one dispute by its id, or all that are open about a fact, oldest first."""
+        by = str(self._bank.actor)
+        with self._bank.transaction() as writer:
+            found = _find_conflicts(writer, name)
+            standing, now = writer.get(Fact, found[0].fact), self._bank.now()
+            done = [upheld(each, standing, by=by, now=now) for each in found]
+            for each in done:
+                writer.put(each, "uphold")
         return done
 
     @writes(Layer.KNOWLEDGE)
@@ -211,20 +235,20 @@ class Knowledge(Desk):
 
 
 def _claim(values: dict[str, object], now: datetime) -> Fact:
-    """Return a fact that somebody says, checked, and without secrets."""
-    from archivist.capture.redaction import redact
-
+    """Return a fact that somebody says, checked, and without secrets: a name that is one is refused."""
     fact = from_plain(Fact, {**values, "id": "", "created": now, "updated": now})
-    project, category, source = (_one_line(text) for text in (fact.project, fact.category, fact.source))
+    project, category, key, source = (
+        checked_name(name, getattr(fact, name)) for name in ("project", "category", "key", "source")
+    )
     if "/" in category:
         raise RecordError(f"category: {_short(category)!r} has a slash", hint="a key may have slashes")
-    key = _one_line(redact(fact.key).text)
     # A key can be what makes a value a secret: "db password" and one word.
     prefix = f"{key}: "
-    told = redact(f"{prefix}{fact.value.strip()}").text
-    value = told.removeprefix(prefix) if told.startswith(prefix) else redact(fact.value.strip()).text
-    tags = tuple(dict.fromkeys(tag.strip() for tag in fact.tags if tag.strip()))
+    told = cleaned(f"{prefix}{fact.value.strip()}")
+    value = told.removeprefix(prefix) if told.startswith(prefix) else cleaned(fact.value.strip())
+    tags = tuple(dict.fromkeys(tag for tag in map(_one_line, map(cleaned, fact.tags)) if tag))
     said = replace(fact, project=project, category=category, key=key, value=value, source=source, tags=tags)
+    said = replace(said, origin=checked_path("origin", fact.origin))
     return checked_fact(replace(said, id=fact_id(project, category, key)))
 
 
@@ -244,8 +268,12 @@ def _take(writer: Writer, said: Fact, verb: str, now: datetime, *, is_bound: boo
     kept = settle(standing, said, disputes, is_bound=is_bound)
     writer.put(kept.fact, verb)
     if standing is not None and kept.fact.value != standing.value:
-        for each in followed(disputes, kept.fact, now):
+        changed = {each.id: each for each in followed(disputes, kept.fact, now)}
+        disputes = [changed.get(each.id, each) for each in disputes]
+        for each in changed.values():
             writer.put(each, "follow")
+    for each in withdrawn(disputes, said, kept, now):
+        writer.put(each, "withdraw")
     if kept.conflict is not None:
         writer.put(kept.conflict, "dispute")
     return kept
@@ -281,10 +309,11 @@ def _find(reader: Reader, name: str) -> Fact:
     return found[0]
 
 
-def _find_conflict(reader: Reader, name: str) -> Conflict:
+def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
+    """Return the conflict of this id, or those that are open about this fact, oldest first."""
     conflict = reader.get(Conflict, name)
     if conflict is not None:
-        return conflict
+        return [conflict]
     try:
         fact = _find(reader, name)
     except NotFoundError:
@@ -294,10 +323,18 @@ def _find_conflict(reader: Reader, name: str) -> Conflict:
     )
     if not found:
         raise InputError(f"nobody disputes {name!r}", hint="archivist knowledge conflicts lists what is open")
-    if len(found) > 1:
-        ids = ", ".join(each.id for each in found)
-        raise InputError(f"{name!r} has {len(found)} open conflicts: {ids}", hint="name one by its id")
-    return found[0]
+    return found
+
+
+def _the_one(found: Sequence[Conflict], name: str) -> Conflict:
+    if len(found) == 1:
+        return found[0]
+    told = [f"{each.lost_source} says {_short(each.lost)!r} ({each.id})" for each in found[:_NAMED]]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    raise InputError(
+        f"{name!r} has {len(found)} open conflicts: {'; '.join(told)}{more}",
+        hint=f"name one by its id; archivist knowledge conflicts {name} lists them",
+    )
 
 
 def _is_asked(fact: Fact, asked: dict[str, str]) -> bool:

@@ -43,7 +43,10 @@ _FIXED_FIELDS = {
 _PRIVATE = "working"
 _OWN = (Layer.WORKING, Verb.READ)
 _GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
-_SETTLED = "archivist proposals roll-back ID takes an accepted proposal back; working memory is its agent's"
+_SETTLED = (
+    "archivist proposals roll-back ID takes an accepted proposal back; working memory is its agent's;"
+    " a revoked token stays so"
+)
 # More answers than anybody reads.
 _TEXT_HITS = 200
 
@@ -169,6 +172,13 @@ def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
     return retired
 
 
+def names(bank: Bank) -> dict[str, tuple[str, str]]:
+    """Return the short id and the words of every lesson by its global id."""
+    with bank.reading() as reader:
+        rows = reader.select_fields(Lesson, ("id", "number", "summary"))
+        return {row[0]: (f"m-{row[1]:03d}", row[2]) for row in rows}
+
+
 def record_usage(bank: Bank, names: Sequence[str], run: str) -> Brief | None:
     """Record in one write that lessons were used."""
     if not names:
@@ -221,17 +231,15 @@ def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
 def _is_settled(change: Change) -> bool:
     """Say whether a change is not for undo: an agent's own memory, and what somebody must approve."""
     kind, record = change.entry.kind, change.entry.record
-    return kind in (_PRIVATE, "proposal") or (kind == "block" and record.partition(":")[0] in _GUARDED)
+    is_guarded = kind == "block" and record.partition(":")[0] in _GUARDED
+    return is_guarded or kind in (_PRIVATE, "proposal", "token")
 
 
 def _record_id(reader: Reader, name: str) -> str:
-    if name.lower().startswith("p-"):
-        from archivist.records.tiers import PROPOSAL_ID, Proposal
+    from archivist.desks.lookup import named
 
-        short = PROPOSAL_ID.fullmatch(name.lower())
-        found = reader.select(Proposal, equals("number", int(short[1])), limit=1) if short else []
-        return found[0].id if found else name
-    return find(reader, name).id if SHORT_ID.fullmatch(name.lower()) else name
+    record = named(reader, name)
+    return name if record is None else str(record.id)
 
 
 def _in_order(text: str) -> list[str]:

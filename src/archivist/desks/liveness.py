@@ -11,9 +11,8 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.places import FOLDER, home_folder
 from archivist.records import Lesson, Scope
@@ -134,8 +133,7 @@ def _last_part(name: str) -> str:
     return name.rstrip("/").removesuffix(".git").replace(":", "/").rsplit("/", 1)[-1].lower()
 
 
-@dataclass(frozen=True, slots=True)
-class GitFolder:
+class GitFolder(NamedTuple):
     """Where git keeps a working tree's state, read without git."""
 
     top: Path

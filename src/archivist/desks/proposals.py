@@ -341,7 +341,7 @@ def _rebase(writer: Writer, block: Block) -> None:
 
 
 def _guarded(section: str) -> CoreSection:
-    which = core.section_of(section)
+    which = core.section_of(section, GUARDED)
     if which not in GUARDED:
         raise InputError(
             f"{which.value} needs no proposal", hint=f"archivist core update {which.value} changes it"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from archivist.access import Layer, Verb
 from archivist.age.decay import decayed
 from archivist.audit.lift import HOLDOUT_SHARE as HOLDOUT
 from archivist.audit.report import Report, Step, proposals, report
@@ -30,6 +31,7 @@ from archivist.records import (
     Status,
     Verdict,
 )
+from archivist.records.episode import NOTES as NOTES
 from archivist.records.episode import updated
 from archivist.reflect.extraction import Extraction, Known, sightings
 from archivist.reflect.extraction import extract as extract_findings
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 
-# Where an episode keeps what reflection noted of it.
-NOTES = "reflection"
 # So many fixes most like a finding are compared with it.
 _FIXES = 50
 # So many of a run's events are searched for signs that a lesson was followed.
@@ -73,6 +73,9 @@ def capture(bank: Bank, episode: Episode, events: Iterable[Event]) -> Episode:
     """Take a run in with its events. Taking the same run again changes nothing."""
     with bank.transaction() as writer:
         known = writer.get(Episode, episode.id)
+        # What was tried is written by those who log attempts, not by whoever brings a run of the same name.
+        if episode.action or (known and known.action):
+            bank.require(Layer.EPISODES, Verb.WRITE)
         episode = updated(known, episode) if known else episode
         writer.put(episode, "capture")
         writer.put_events(episode.id, events, "capture")

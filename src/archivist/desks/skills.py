@@ -33,16 +33,36 @@ class Skills(Desk):
 
     @writes(Layer.WORKSPACE)
     def save(
-        self, name: str, text: str, scope: str, *, description: str = "", is_replacing: bool = False
+        self,
+        name: str,
+        text: str,
+        scope: str,
+        *,
+        description: str = "",
+        is_replacing: bool = False,
+        create: bool = False,
     ) -> Saved:
         """Save a skill; another one of that name in the same scope stays unless it is to be replaced."""
         return save_cleaned(
-            self._topology, name, text, scope, description=description, is_replacing=is_replacing
+            self._topology,
+            name,
+            text,
+            scope,
+            description=description,
+            is_replacing=is_replacing,
+            create=create,
         )
 
 
 def save_cleaned(
-    topology: Topology, name: str, text: str, scope: str, *, description: str = "", is_replacing: bool = False
+    topology: Topology,
+    name: str,
+    text: str,
+    scope: str,
+    *,
+    description: str = "",
+    is_replacing: bool = False,
+    create: bool = False,
 ) -> Saved:
     """Save a skill without the secrets that its text holds."""
     from archivist.capture.redaction import redact
@@ -54,4 +74,5 @@ def save_cleaned(
         Scope.parse(scope),
         description=redact(description).text,
         is_replacing=is_replacing,
+        create=create,
     )

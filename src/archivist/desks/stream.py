@@ -17,13 +17,17 @@ from archivist.recall.query import Query
 from archivist.records import ActorKind, Entry, EntryType
 from archivist.records.plain import canonical, from_plain
 from archivist.records.tiers import checked_entry
-from archivist.stores.filters import Condition, at_least, at_most, equals
+from archivist.stores.filters import Condition, at_least, at_most, equals, one_of
+from archivist.tiers.secrets import checked_name, cleaned
 from archivist.tiers.stream import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
     MAX_CYCLE,
+    asks_of,
+    begun_after_removal,
     checked_cycles,
     checked_importance,
+    checked_step,
     named_in,
     references,
     to_the_point,
@@ -82,8 +86,8 @@ class Stream(Desk):
     ) -> Entry:
         """Log an entry. Without a cycle it is the one that the role has begun, else the stream's latest.
 
-        A cycle below the role's last one is refused. The same id again is the same entry. With `reflect` the
-        stream is reflected on afterwards when that is due.
+        A cycle below the role's last one is refused, and one far above all others. The same id again is the
+        same entry. With `reflect` the stream is reflected on afterwards when that is due.
         """
         bank = self._bank
         moment = time or bank.now()
@@ -109,8 +113,8 @@ class Stream(Desk):
             writer.put(entry, "log")
             _note_beginning(writer, entry.cycle)
             _archive_cold(writer, bank.config.stream.hot_cycles)
-        if reflect and self.due():
-            self.reflect()
+        if reflect:
+            self.reflect(if_due=True)
         return entry
 
     @writes(Layer.STREAM)
@@ -123,6 +127,9 @@ class Stream(Desk):
         with self._bank.transaction() as writer:
             begun = _begun(writer)
             number = max(_latest_cycle(writer) or 0, *begun.values(), 0) + 1
+            if number > MAX_CYCLE:
+                hint = "archivist stream remove takes an entry out whose number is wrong"
+                raise RecordError(f"cycle: {MAX_CYCLE} is the last that can be counted", hint=hint)
             writer.set_setting(_BEGUN, canonical({**begun, role: number}))
         return number
 
@@ -165,7 +172,9 @@ class Stream(Desk):
         """Return the entries that answer a question, by recency, importance and relevance, the best first.
 
         Only hot entries unless cycles are given or named (`what happened in cycle 150?`) or the tier is
-        `archive` or empty. A question that names one issue is answered by what refers to it, if anything.
+        `archive` or empty. A question that names one issue is answered by what refers to it, if anything;
+        one that names cycles only by what happened in them. Reflections stand behind the entries, unless the
+        question asks for them.
         """
         if not query.strip():
             raise InputError("query: missing or empty", hint="archivist stream list shows the latest entries")
@@ -178,9 +187,10 @@ class Stream(Desk):
             text=query, kinds=("entry",), role=role, issue=issue, min_importance=least, limit=limit,
             preset="generative", tier=tier,
         )  # fmt: skip
-        if cycles is not None:
-            return self._searched(_within_cycles(asked, checked_cycles(*cycles)))
         named = named_in(query)
+        if cycles is not None:
+            within = _within_cycles(asked, checked_cycles(*cycles))
+            return self._searched(within, with_reflections=named.is_of_reflections)
         # What a question names is a field; who names an issue asks for all that refers to it, hot or not.
         narrowed = asked
         if issue is None and named.issue is not None:
@@ -190,9 +200,12 @@ class Stream(Desk):
             for each in tries:
                 if found := self._of_named_cycles(each, named.cycles):
                     return found
-        return next((found for each in tries if (found := self._searched(each))), [])
+            if named.is_certain:
+                return []
+        answers = (self._searched(each, with_reflections=named.is_of_reflections) for each in tries)
+        return next((found for found in answers if found), [])
 
-    def _searched(self, asked: Query) -> list[Found]:
+    def _searched(self, asked: Query, *, with_reflections: bool = False) -> list[Found]:
         if asked.until_cycle is None:
             # Recency counts from the latest cycle, not from the clock.
             with self._bank.reading() as reader:
@@ -202,8 +215,20 @@ class Stream(Desk):
         # Who weighs recency or importance above relevance wants just that.
         if weights.relevance >= max(weights.recency, weights.importance):
             hits = tuple(hits[place] for place in to_the_point([hit.why.why.total for hit in hits]))
-        hits = hits[:limit]
         with self._bank.reading() as reader:
+            if not with_reflections:
+                made = {
+                    name
+                    for (name,) in reader.select_fields(
+                        Entry,
+                        ("id",),
+                        one_of("id", [hit.id for hit in hits]),
+                        equals("type", EntryType.REFLECTION),
+                    )
+                }
+                # Their words are those of the entries that they count, and would else win over each of them.
+                hits = tuple(sorted(hits, key=lambda hit: hit.id in made))
+            hits = hits[:limit]
             entries = reader.records("entry", [hit.id for hit in hits])
         return [Found(hit, entries[hit.id]) for hit in hits if hit.id in entries]
 
@@ -223,6 +248,8 @@ class Stream(Desk):
             inside = [entry for entry in inside if asked.issue in entry.issues]
         words = asked.text.lower().split()
         roles = {entry.role for entry in inside if entry.role and entry.role.lower() in words}
+        if not roles and not asked.role and self._asks_of_a_role(asked.text):
+            return []
         # Who asks for a cycle by its number asks for all of it; an open range is narrowed by its words alone.
         if first is not None and last is not None:
             rest = sorted((each for each in inside if each.id not in seen), key=lambda each: -each.importance)
@@ -231,6 +258,14 @@ class Stream(Desk):
             found.sort(key=lambda each: each.entry.role not in roles)
             found = [each for each in found if each.entry.role in roles]
         return found[: asked.limit]
+
+    def _asks_of_a_role(self, question: str) -> bool:
+        """Say whether a question asks what some role did that is known to the bank."""
+        from archivist.recall.lexical import possible_names
+
+        with self._bank.reading() as reader:
+            known = reader.speakers(possible_names(question))
+        return any(asks_of(question, role) for role in known)
 
     @decides(Layer.STREAM)
     def edit(self, /, name: str, **changes: Any) -> Entry:
@@ -249,10 +284,19 @@ class Stream(Desk):
 
     @decides(Layer.STREAM)
     def remove(self, name: str) -> Entry:
-        """Take an entry out of the stream; the ledger keeps that it was there."""
+        """Take an entry out of the stream; the ledger keeps that it was there.
+
+        The next cycle follows what is left, and what is among the last cycles again is hot again.
+        """
         with self._bank.transaction() as writer:
             entry = _found(writer, name)
             writer.remove(Entry, entry.id, "remove")
+            latest = _latest_cycle(writer)
+            begun = _begun(writer)
+            if (after := begun_after_removal(begun, entry.cycle, latest)) != begun:
+                writer.set_setting(_BEGUN, canonical(after))
+            _note_latest(writer, latest or 0)
+            _rewarm(writer, self._bank.config.stream.hot_cycles)
         return entry
 
     @reads(Layer.STREAM)
@@ -263,11 +307,14 @@ class Stream(Desk):
         return insights.due(self._bank)
 
     @writes(Layer.STREAM)
-    def reflect(self, trigger: str = "") -> Insights:
-        """Reflect on what was logged since the last time, when that is due or a trigger is given by hand."""
+    def reflect(self, trigger: str = "by hand", *, if_due: bool = False) -> Insights:
+        """Reflect now on what was logged since the last time; `if_due` only when there is a reason to.
+
+        The trigger is the reason that is told. An empty one asks for a reason too.
+        """
         from archivist.desks import insights
 
-        return insights.reflect_stream(self._bank, trigger=trigger)
+        return insights.reflect_stream(self._bank, trigger="" if if_due else trigger.strip())
 
     @reads(Layer.STREAM)
     def lines(self) -> list[dict[str, object]]:
@@ -310,14 +357,14 @@ class Stream(Desk):
     @writes(Layer.STREAM)
     def take(self, entries: Iterable[Entry]) -> StreamTaken:
         """Take entries in as they are, whatever their cycles; their places follow the last one."""
-        cleaned = [_cleaned(entry) for entry in entries]
+        wanted = [_cleaned(_countable(entry)) for entry in entries]
         added = changed = unchanged = 0
         with self._bank.transaction() as writer:
-            cycles = [entry.cycle for entry in cleaned]
+            cycles = [entry.cycle for entry in wanted]
             latest = max([_latest_cycle(writer) or 0, *cycles])
             cold = latest - self._bank.config.stream.hot_cycles
             seq = _last_seq(writer)
-            for entry in cleaned:
+            for entry in wanted:
                 known = writer.get(Entry, entry.id)
                 place = known.seq if known else seq + 1
                 is_cold = known.is_archived if known else entry.cycle <= cold
@@ -334,11 +381,17 @@ class Stream(Desk):
     def _own_role(self, role: str) -> str:
         """Return the role to log as: the actor's own unless another is named, which an agent may not be."""
         actor = self._bank.actor
-        role = role.strip() or actor.role
+        role = checked_name("role", role) or actor.role
         if actor.kind is ActorKind.AGENT and actor.role and role != actor.role:
             hint = f"this agent logs as {actor.role!r}"
             self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         return role
+
+
+def _countable(entry: Entry) -> Entry:
+    if entry.cycle > MAX_CYCLE:
+        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
+    return entry
 
 
 def _draft(**values: Any) -> Entry:
@@ -346,9 +399,7 @@ def _draft(**values: Any) -> Entry:
     tags = values["tags"]
     if isinstance(tags, list | tuple):
         values["tags"] = list(dict.fromkeys(t.strip() if isinstance(t, str) else t for t in tags if t != ""))
-    entry = checked_entry(from_plain(Entry, {**values, "seq": 0}))
-    if entry.cycle > MAX_CYCLE:
-        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
+    entry = _countable(checked_entry(from_plain(Entry, {**values, "seq": 0})))
     for name, most in (("action", ACTION_CHARACTERS), ("content", CONTENT_CHARACTERS)):
         if len(getattr(entry, name)) > most:
             hint = "archivist archive add keeps long texts; an entry says what came of them"
@@ -361,15 +412,17 @@ def _draft(**values: Any) -> Entry:
 
 def _cleaned(entry: Entry) -> Entry:
     """Return an entry without secrets, with its references and its size."""
-    from archivist.capture.redaction import redact
-
-    action, content = redact(entry.action).text, redact(entry.content).text
+    action, content = cleaned(entry.action), cleaned(entry.content)
+    if not action.strip():
+        raise RecordError("action: missing or empty")
     told = references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
     return replace(
         entry,
         action=action,
         content=content,
-        tags=tuple(redact(tag).text for tag in entry.tags),
+        role=checked_name("role", entry.role),
+        run=cleaned(entry.run),
+        tags=tuple(cleaned(tag) for tag in entry.tags),
         issues=told.issues,
         prs=told.prs,
         tokens=entry.tokens or tokens_of(action, content),
@@ -389,17 +442,18 @@ def _placed(writer: Writer, draft: Entry, *, is_told: bool) -> Entry:
         iter(writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)),
         (0,),
     )[0]
-    cycle = draft.cycle
+    cycle, latest, begun = draft.cycle, _latest_cycle(writer), _begun(writer)
     if not is_told:
-        begun = _begun(writer).get(draft.role)
-        latest = _latest_cycle(writer)
-        cycle = max(begun, last) if begun is not None else (1 if latest is None else latest)
+        own = begun.get(draft.role)
+        cycle = max(own, last) if own is not None else (1 if latest is None else latest)
     if cycle < last:
         whose = f"{draft.role!r} is" if draft.role else "the stream is"
         raise RecordError(
             f"cycle: {cycle} goes backwards, {whose} at {last}",
             hint="archivist stream cycle begins the next; archivist stream import takes old entries in",
         )
+    known = [number for number in (latest, *begun.values()) if number is not None]
+    checked_step(cycle, max(known, default=None))
     return replace(draft, cycle=cycle, seq=_last_seq(writer) + 1)
 
 
@@ -407,6 +461,23 @@ def _note_beginning(writer: Writer, cycle: int) -> None:
     from archivist.desks.insights import note_beginning
 
     note_beginning(writer, cycle)
+
+
+def _note_latest(writer: Writer, cycle: int) -> None:
+    from archivist.desks.insights import note_latest
+
+    note_latest(writer, cycle)
+
+
+def _rewarm(writer: Writer, hot_cycles: int) -> None:
+    """Bring back from the archive what is hot, since a later cycle is gone that was none."""
+    latest = _latest_cycle(writer)
+    if latest is None:
+        return
+    for entry in writer.select(
+        Entry, equals("is_archived", 1), at_least("cycle", latest - hot_cycles + 1), order=("seq",)
+    ):
+        writer.put(replace(entry, is_archived=False), "warm")
 
 
 def _archive_cold(writer: Writer, hot_cycles: int) -> None:
@@ -487,7 +558,7 @@ def _read(paths: Sequence[Path]) -> tuple[list[Entry], list[Problem]]:
                 problems.append(line)
                 continue
             try:
-                entries.append(from_stream_line(line.value))
+                entries.append(_cleaned(_countable(from_stream_line(line.value))))
             except RecordError as error:
                 problems.append(Problem(line.file, line.number, error.message))
     return entries, problems

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from archivist.access import Layer, reads, writes
@@ -15,7 +15,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
 from archivist.records.plain import canonical
 from archivist.workspace import cold
-from archivist.workspace.cold import SUFFIXES, Noted, Transcript
+from archivist.workspace.cold import Noted, Shelf, Transcript
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -25,16 +25,22 @@ if TYPE_CHECKING:
 # Where the bank notes which transcripts it captured, as they were then.
 _NOTED = "transcripts"
 _AROUND = 2
+_NO_LOG = "no log of a known format"
+_FORMATS = "archivist capture FILE --format NAME takes a log whose format it does not tell by itself"
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What capturing the folder came to: the transcripts that were read, and what is wrong with others."""
+    """What capturing the folder came to: the transcripts that were read, and what is wrong with others.
+
+    `others` are files beside them that are no logs and are not called as such.
+    """
 
     captured: tuple[Transcript, ...]
     unchanged: int
     events: int
     problems: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +61,37 @@ class Transcripts(Desk):
         self._folder = topology.inside(topology.rules.transcripts)
 
     @reads(Layer.RUNS)
-    def listed(self) -> list[Transcript]:
-        """Return the transcripts, the latest first; one that changed since counts as not captured."""
+    def shelf(self) -> Shelf:
+        """Return the transcripts, the latest first, and the files that are none.
+
+        A file is a transcript when a format of capture knows its beginning. One that changed since it was
+        captured counts as not captured.
+        """
         with self._bank.reading() as reader:
             noted = _noted(reader)
             found = [self._seen(reader, path, noted) for path in self._paths()]
-        return sorted(found, key=lambda each: (-each.mtime_ns, each.name))
+        # What was captured as it stands needs no second look; the others are opened outside of the bank.
+        kinds = {each.name: "" if each.runs else self._wrong(each) for each in found}
+        return Shelf(
+            cold.latest_first(each for each in found if not kinds[each.name]),
+            tuple((name, wrong) for name, wrong in kinds.items() if wrong),
+        )
+
+    @reads(Layer.RUNS)
+    def listed(self) -> list[Transcript]:
+        """Return the transcripts, the latest first."""
+        return list(self.shelf().transcripts)
 
     @reads(Layer.RUNS)
     def find(self, name: str) -> Transcript:
         """Return a transcript by its path, its name, or one of its runs."""
-        return cold.find(self.listed(), name)
+        return _found(self.shelf(), name)
 
     @writes(Layer.RUNS)
     def capture(self, names: Sequence[str] = ()) -> Taken:
         """Take transcripts in, all or some. One that is as it was is not opened again."""
-        listed = self.listed()
-        wanted = [cold.find(listed, name) for name in names] if names else listed
+        shelf = self.shelf()
+        wanted = [_found(shelf, name) for name in names] if names else shelf.transcripts
         noted: dict[str, Noted] = {}
         problems: list[str] = []
         events = 0
@@ -90,7 +110,10 @@ class Transcripts(Desk):
         self._note(noted)
         taken = tuple(each for each in self.listed() if each.name in noted)
         unchanged = sum(bool(each.runs) for each in wanted)
-        return Taken(taken, unchanged, events, tuple(problems))
+        others = () if names else shelf.others
+        broken = [f"{name}: {wrong}" for name, wrong in others if cold.is_named_as_log(name)]
+        left = tuple(name for name, _ in others if not cold.is_named_as_log(name))
+        return Taken(taken, unchanged, events, (*broken, *problems), left)
 
     @reads(Layer.RUNS)
     def lines(self, name: str, asked: str) -> Shown:
@@ -127,8 +150,26 @@ class Transcripts(Desk):
         if not self._folder.is_dir():
             return []
         return sorted(
-            path for path in self._folder.rglob("*.jsonl*") if path.name.endswith(SUFFIXES) and path.is_file()
+            path
+            for path in self._folder.rglob("*")
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(self._folder).parts)
         )
+
+    def _wrong(self, transcript: Transcript) -> str:
+        """Say what keeps a file from being a transcript, told by its beginning; empty for one that is."""
+        from archivist.capture.adapters import ADAPTERS
+        from archivist.opening import head_of, open_file
+
+        if not transcript.size_bytes:
+            return "it is empty"
+        name = PurePosixPath(transcript.name).name
+        try:
+            with open_file(self._folder / transcript.name) as source:
+                head = head_of(source)
+        except InputError as error:
+            return error.message
+        return "" if any(adapter.recognises(head, name) for adapter in ADAPTERS) else _NO_LOG
 
     def _seen(self, reader: Reader, path: Path, noted: Mapping[str, Noted]) -> Transcript:
         name = path.relative_to(self._folder).as_posix()
@@ -153,6 +194,17 @@ class Transcripts(Desk):
 
         with open_file(self._folder / transcript.name) as source:
             yield (raw.decode("utf-8", "replace").rstrip("\r\n") for raw in source)
+
+
+def _found(shelf: Shelf, name: str) -> Transcript:
+    """Return a transcript by name; say of a file that is there and is none what is wrong with it."""
+    try:
+        return cold.find(shelf.transcripts, name)
+    except NotFoundError:
+        for other, wrong in shelf.others:
+            if name in (other, PurePosixPath(other).name):
+                raise InputError(f"{other!r} is no transcript: {wrong}", hint=_FORMATS) from None
+        raise
 
 
 def _noted(reader: Reader) -> dict[str, Noted]:

@@ -62,6 +62,19 @@ class WorkspaceDesk(Desk):
         )
 
     @reads(Layer.WORKSPACE)
+    def text_at(self, path: str) -> str | None:
+        """Return the text of a document of the workspace by its path, or None when there is none there."""
+        rules, root = self._bank.config.workspace, self._bank.root.resolve()
+        try:
+            file = (root / path).resolve()
+            homes = [(root / folder).resolve() for folder in (rules.resources, rules.learnings)]
+            if file.suffix != ".md" or not any(file.is_relative_to(home) for home in homes):
+                return None
+            return file.read_text("utf-8")
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+    @reads(Layer.WORKSPACE)
     def lint(self, scope: str | Scope = EVERYWHERE) -> Checked:
         """Check every file of a scope against its format."""
         return self.workspace.lint(scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,7 @@ from archivist.workspace.topology import EVERYWHERE, Scope, Topology
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.desks.recalling import Hit, Recalled
     from archivist.records import Document
 
 # Where the bank notes what the files of each root were when they were last indexed.
@@ -29,6 +31,9 @@ _FRESH_NS = 2_000_000_000
 _MOST_HITS = 200
 # The archive holds other texts too; so many more are asked for than are wanted.
 _SPARE = 5
+_MOST_LOOKED_AT = 2_000
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[^\W\da-zA-Z_]+")
+_SHORT = 3
 
 
 class Found(NamedTuple):
@@ -57,19 +62,29 @@ class WorkspaceSearch(Desk):
             raise InputError(f"limit: {limit} is not between 1 and {_MOST_HITS}")
         known = [home for each in self._roots for home in search.homes(each.root, self._project, each.rules)]
         problems = self.index()
-        asked = Query(
-            text=text, kinds=("document",), limit=min(_MOST_HITS, limit * _SPARE), preset="relevance"
-        )
-        recalled = self._bank.recall(asked)
-        with self._bank.reading() as reader:
-            pieces: dict[str, Document] = reader.records("document", [hit.id for hit in recalled.hits])
         snippets: list[Snippet] = []
-        for hit in recalled.hits:
+        for count in (min(_MOST_HITS, limit * _SPARE), _MOST_LOOKED_AT):
+            recalled = self._bank.recall(
+                Query(text=text, kinds=("document",), limit=count, preset="relevance")
+            )
+            hits = _answers(text, recalled)
+            snippets = self._snippets(hits, known, scope)
+            # What is asked of a part may stand behind much of the rest, as long as that answers too.
+            if len(snippets) >= limit or len(recalled.hits) < count or hits[-1:] != recalled.hits[-1:]:
+                break
+        return Found(tuple(snippets[:limit]), problems, recalled.unembedded)
+
+    def _snippets(self, hits: Sequence[Hit], known: Sequence[Home], scope: Scope) -> list[Snippet]:
+        """Return the pieces of the scope."""
+        with self._bank.reading() as reader:
+            pieces: dict[str, Document] = reader.records("document", [hit.id for hit in hits])
+        found: list[Snippet] = []
+        for hit in hits:
             piece = pieces[hit.id]
             home = search.home_of(piece.source, known)
             if home is not None and scope.holds(search.scope_of(piece.source, home)):
-                snippets.append(_snippet(piece, home, hit.score))
-        return Found(tuple(snippets[:limit]), problems, recalled.unembedded)
+                found.append(_snippet(piece, home, hit.score))
+        return found
 
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:
@@ -105,6 +120,28 @@ class WorkspaceSearch(Desk):
     def _is_of(self, problem: str, tops: Sequence[str]) -> bool:
         path = str((self._project / problem.split(":", 1)[0]).resolve())
         return any(Path(path).is_relative_to(top) for top in tops)
+
+
+def _answers(text: str, recalled: Recalled) -> tuple[Hit, ...]:
+    """Return what of the recalled pieces answers the question, and was not only nearest by chance."""
+    is_static = recalled.embedder.startswith("static")
+    is_understood = not is_static or _is_understood(text)
+    return tuple(
+        hit
+        for hit in recalled.hits
+        if search.is_answer(hit.why.why, is_static=is_static, is_understood=is_understood)
+    )
+
+
+def _is_understood(text: str) -> bool:
+    """Say whether the bundled table knows a telling word of a question whole, or the parts of a name."""
+    from archivist.recall.embedders.static import StaticEmbedder
+    from archivist.recall.keywords import keywords
+
+    table = StaticEmbedder()
+    return any(table.knows(word) for word in keywords(text)) or any(
+        table.knows(part) for part in _PARTS.findall(text) if len(part) > _SHORT
+    )
 
 
 def _snippet(piece: Document, home: Home, score: float) -> Snippet:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from archivist.records.lesson import Evidence, Lesson, Tally
     from archivist.records.loop import Brief, Verdict
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
+    from archivist.records.tokens import Token
     from archivist.records.words import (
         Action,
         ActorKind,
@@ -74,6 +75,7 @@ __all__ = [
     "Source",
     "Status",
     "Tally",
+    "Token",
     "Usage",
     "Verdict",
     "Working",
@@ -116,6 +118,7 @@ _HOMES = {
     "Source": "words",
     "Status": "words",
     "Tally": "lesson",
+    "Token": "tokens",
     "Usage": "episode",
     "Verdict": "loop",
     "Working": "tiers",

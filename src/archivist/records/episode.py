@@ -7,6 +7,9 @@ from datetime import datetime
 
 from archivist.records.words import Action, EpisodeKind, EpisodeStatus, EventKind, Severity
 
+# Where an episode keeps what reflection noted of it.
+NOTES = "reflection"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:

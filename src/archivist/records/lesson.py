@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
@@ -102,8 +103,7 @@ def checked(lesson: Lesson) -> Lesson:
     return lesson
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(NamedTuple):
     """What the briefs and verdicts say of one lesson; derived, never canonical.
 
     `told` and `withheld` count the runs of which it is known whether the lesson's failure occurred, when they

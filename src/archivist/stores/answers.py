@@ -80,6 +80,15 @@ class Waiting(NamedTuple):
     error: str
 
 
+class Answered(NamedTuple):
+    """What was answered to a request that may come again; a status of 0 while it is still being done."""
+
+    digest: str
+    status: int
+    body: str
+    time: datetime
+
+
 def batched(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into pieces that fit into one statement."""
     for start in range(0, len(values), size):

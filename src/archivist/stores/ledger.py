@@ -6,9 +6,9 @@ chain whole, and its absence visible.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 
 from archivist.clock import to_text
 from archivist.records.actor import Actor
@@ -17,8 +17,7 @@ from archivist.records.plain import canonical
 GENESIS = "0" * 64
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One change: who did what to which record, and the seals."""
 
     seq: int
@@ -32,8 +31,7 @@ class Entry:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """An entry with the record as it was left: None when it was removed or its payload erased."""
 
     entry: Entry
@@ -41,8 +39,7 @@ class Change:
     is_erased: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(NamedTuple):
     """What checking the ledger found; `problems` is empty when it is whole."""
 
     entries: int

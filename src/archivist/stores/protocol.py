@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from archivist.stores.answers import Found, Placed, Unembedded, Waiting, Within, Words
+from archivist.stores.answers import Answered, Found, Placed, Unembedded, Waiting, Within, Words
 from archivist.stores.filters import Condition
 
 if TYPE_CHECKING:
     from archivist.age.receipt import Sought
     from archivist.age.retention import Sizes
     from archivist.records import Actor, Event, Tally
-    from archivist.stores.ledger import Change, Verification
+    from archivist.stores.ledger import Change, Entry, Verification
 
 R = TypeVar("R")
 
@@ -121,6 +121,14 @@ class Reader(Protocol):
         """Return ledger entries in order, of one record, of one kind or of all."""
         ...
 
+    def entries(self, *, after: int, limit: int) -> list[Entry]:
+        """Return ledger entries in order, without what they say of the records."""
+        ...
+
+    def last_entry(self) -> int:
+        """Return the number of the ledger's last entry, or 0."""
+        ...
+
     def verify(self) -> Verification:
         """Check every seal of the ledger, and that every record is as its last entry left it."""
         ...
@@ -139,6 +147,10 @@ class Reader(Protocol):
 
     def waiting(self) -> list[Waiting]:
         """Return the runs that wait for reflection, oldest first."""
+        ...
+
+    def answered(self, request: str) -> Answered | None:
+        """Return what a request by this name was answered, or None."""
         ...
 
 
@@ -203,6 +215,18 @@ class Writer(Reader, Protocol):
         """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
         ...
 
+    def keep_answer(self, request: str, answer: Answered) -> None:
+        """Keep what a request by this name was answered."""
+        ...
+
+    def drop_answer(self, request: str) -> None:
+        """Let go of the answer to one request."""
+        ...
+
+    def drop_answers_before(self, moment: datetime) -> None:
+        """Let go of the answers that are older."""
+        ...
+
     def set_setting(self, name: str, value: str) -> None:
         """Set a value that belongs to the bank itself."""
         ...
@@ -259,6 +283,10 @@ class Eraser(Writer, Protocol):
         """Return the places in the index of these records."""
         ...
 
+    def drop_vectors(self, places: Sequence[int]) -> None:
+        """Take the vectors of these documents away; those that stay are embedded anew."""
+        ...
+
     def vector_count(self, places: Sequence[int]) -> int:
         """Count the vectors of these places, of whatever embedder."""
         ...
@@ -287,6 +315,10 @@ class Store(Protocol):
     @property
     def is_writing(self) -> bool:
         """Say whether this store is within a transaction of its own."""
+        ...
+
+    def version(self) -> int:
+        """Return a number that is another one whenever somebody else has changed the bank since."""
         ...
 
     def reading(self) -> AbstractContextManager[Reader]:

@@ -32,6 +32,7 @@ TABLES = {
     "Folder": ("folder", "folders"),
     "Proposal": ("proposal", "proposals"),
     "Working": ("working", "working"),
+    "Token": ("token", "tokens"),
 }
 
 

@@ -6,25 +6,18 @@ Every kind of record is found through one index; a new kind joins it by register
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from archivist.records import (
-    Artifact,
-    Entry,
-    Episode,
-    Event,
-    EventKind,
-    Fact,
-    Lesson,
-    Status,
-)
-from archivist.records import (
-    Document as Text,
-)
+from archivist.records.words import EventKind, Status
 from archivist.stores.tokens import scope_token, split_name
+
+if TYPE_CHECKING:
+    from archivist.records import Artifact, Entry, Episode, Event, Fact, Lesson
+    from archivist.records import Document as Text
+
+R = TypeVar("R")
 
 # Where nobody said how important something is.
 EPISODE_IMPORTANCE = 0.4
@@ -59,8 +52,7 @@ _SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
 _NAME = re.compile(r"[^\W_]{3,80}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(NamedTuple):
     """A record as the index sees it. `spoken` is what is embedded of it; nothing of what machines print."""
 
     text: str
@@ -76,14 +68,28 @@ class Document:
     position: int = 0
 
 
-@singledispatch
-def document(_record: object) -> Document | None:
+# By the record's name: who writes one kind need not load all the others.
+_DOCUMENTS: dict[str, Callable[[Any], Document | None]] = {}
+
+
+def document(record: object) -> Document | None:
     """Return the record's document, or None for a kind that is not searched."""
-    return None
+    make = _DOCUMENTS.get(type(record).__name__)
+    return make(record) if make is not None else None
 
 
-@document.register
-def _(lesson: Lesson) -> Document:
+def _of(name: str) -> Callable[[Callable[[R], Document | None]], Callable[[R], Document | None]]:
+    """Register how the document of a record of this name is made."""
+
+    def register(make: Callable[[R], Document | None]) -> Callable[[R], Document | None]:
+        _DOCUMENTS[name] = make
+        return make
+
+    return register
+
+
+@_of("Lesson")
+def _lesson(lesson: Lesson) -> Document:
     scoped = {
         "kind": "lesson",
         "status": lesson.status.value,
@@ -109,8 +115,8 @@ def _(lesson: Lesson) -> Document:
     )
 
 
-@document.register
-def _(episode: Episode) -> Document:
+@_of("Episode")
+def _episode(episode: Episode) -> Document:
     scoped = {
         "kind": "episode",
         "status": episode.status.value,
@@ -132,8 +138,8 @@ def _(episode: Episode) -> Document:
     )
 
 
-@document.register
-def _(event: Event) -> Document | None:
+@_of("Event")
+def _event(event: Event) -> Document | None:
     output = event.output[:_ERROR_OUTPUT] if event.is_error else event.output[:_OUTPUT]
     found = " ".join(finding.description for finding in event.findings)
     text = _joined(event.text[:_TEXT], found[:_TEXT], output)
@@ -155,8 +161,8 @@ def _(event: Event) -> Document | None:
     )
 
 
-@document.register
-def _(fact: Fact) -> Document:
+@_of("Fact")
+def _fact(fact: Fact) -> Document:
     scoped = {"kind": "fact", "type": fact.category, "source": fact.source, "repo": fact.project}
     said = f"{fact.category} {fact.key}: {fact.value}"
     return Document(
@@ -168,8 +174,8 @@ def _(fact: Fact) -> Document:
     )
 
 
-@document.register
-def _(artifact: Artifact) -> Document:
+@_of("Artifact")
+def _artifact(artifact: Artifact) -> Document:
     scoped = {
         "kind": "artifact",
         "type": artifact.type.value,
@@ -186,8 +192,8 @@ def _(artifact: Artifact) -> Document:
     )
 
 
-@document.register
-def _(entry: Entry) -> Document:
+@_of("Entry")
+def _entry(entry: Entry) -> Document:
     scoped = {
         "kind": "entry",
         "role": entry.role,
@@ -210,8 +216,8 @@ def _(entry: Entry) -> Document:
     )
 
 
-@document.register
-def _(text: Text) -> Document:
+@_of("Document")
+def _text(text: Text) -> Document:
     scoped = {"kind": "document", "type": text.type.value, "tier": "archive", "source": text.source}
     said = _joined(text.heading, text.text)
     roles = [scope_token("role", role) for role in text.roles]

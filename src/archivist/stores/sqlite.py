@@ -89,6 +89,11 @@ class SqliteStore:
         """Say whether this store is within a transaction of its own."""
         return self._writer is not None
 
+    def version(self) -> int:
+        """Return a number that is another one whenever somebody else has changed the bank since."""
+        with self._lock, _errors(self.path, self._busy_timeout_s):
+            return _one(self._db, "PRAGMA data_version")
+
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """Open a view that does not change while it is read."""
@@ -231,7 +236,8 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
     if not pending:
         return
     if db.readonly("main"):
-        raise BankReadOnlyError(str(path))
+        hint = "an older Archivist made it: open it once where it can be written, or copy it there"
+        raise BankReadOnlyError(str(path), hint=hint)
     from archivist.stores.sqlite_writer import refill
 
     _use_write_ahead_log(db, busy_timeout_s)

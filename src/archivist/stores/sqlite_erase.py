@@ -18,7 +18,7 @@ from archivist.records import Actor, Brief, Episode, Event, Lesson, Verdict
 from archivist.records.plain import canonical, from_plain, types_of
 from archivist.stores.answers import batched
 from archivist.stores.rows import kind_of, kinds, mapping, records
-from archivist.stores.sqlite_index import unindex
+from archivist.stores.sqlite_index import remove_vectors, unindex
 from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, row_hash
 from archivist.stores.sqlite_search import VectorCache
 from archivist.stores.sqlite_writer import SqliteWriter
@@ -34,6 +34,7 @@ _BESIDE = (
     ("captured_files", "digest", ("runs",)),
     ("event_sums", "run", ("run",)),
     ("tallies", "lesson", ("lesson",)),
+    ("answers", "id", ("id", "body")),
     ("documents", "id", ("record", "speaker", "thread", "superseded_by")),
     ("embedders", "name", ("name",)),
 )
@@ -53,6 +54,11 @@ class SqliteEraser(SqliteWriter):
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache, actor, now)
         db.execute("PRAGMA secure_delete = ON").fetchall()
+
+    def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
+        """Remove a record, and the answers kept for requests that may come again: they could quote it."""
+        self._db.execute("DELETE FROM answers")
+        return super().remove(record, record_id, verb)
 
     def mentioning(self, what: Sought) -> dict[str, list[str]]:
         """Return the ids of the records that hold a text, by kind."""
@@ -166,6 +172,12 @@ class SqliteEraser(SqliteWriter):
             rows: Iterable[Any] = self._db.execute(sql, (kind, *batch))
             found += [place for (place,) in rows]
         return found
+
+    def drop_vectors(self, places: Sequence[int]) -> None:
+        """Take the vectors of these documents away; those that stay are embedded anew."""
+        for place in places:
+            remove_vectors(self._db, place)
+            self._db.execute("UPDATE documents SET embedder = 0 WHERE id = ? AND embedder > 0", (place,))
 
     def vector_count(self, places: Sequence[int]) -> int:
         """Count the vectors of these places, of whatever embedder."""

@@ -38,7 +38,7 @@ def index(db: apsw.Connection, kind: str, record: Any) -> None:
             # What is embedded of it has not changed: its vector still holds.
             db.execute("UPDATE documents SET embedder = ? WHERE id = ?", (row[2], place))
         else:
-            _remove_vectors(db, place)
+            remove_vectors(db, place)
     scope = " ".join((*made.scope, "hidden")) if made.is_hidden else " ".join(made.scope)
     db.execute("INSERT INTO search (rowid, text, scope) VALUES (?, ?, ?)", (place, made.text, scope))
     if made.speaker:
@@ -154,10 +154,11 @@ def _revision(made: Document) -> int:
 def _remove(db: apsw.Connection, place: int) -> None:
     db.execute("DELETE FROM search WHERE rowid = ?", (place,))
     db.execute("DELETE FROM documents WHERE id = ?", (place,))
-    _remove_vectors(db, place)
+    remove_vectors(db, place)
 
 
-def _remove_vectors(db: apsw.Connection, place: int) -> None:
+def remove_vectors(db: apsw.Connection, place: int) -> None:
+    """Take a document's vectors away, of every embedder."""
     known: list[Any] = db.execute("SELECT id, dimensions FROM embedders").fetchall()
     for embedder, dimensions in known:
         key = (embedder << 32) + place

@@ -10,7 +10,7 @@ import apsw
 
 from archivist.clock import from_text
 from archivist.records.plain import canonical, to_plain
-from archivist.stores.answers import Waiting, batched
+from archivist.stores.answers import Answered, Waiting, batched
 from archivist.stores.filters import Condition
 from archivist.stores.rows import kinds, mapping
 from archivist.stores.sqlite_search import SqliteSearch
@@ -27,7 +27,7 @@ _BATCH = 500
 _PROBLEMS_SHOWN = 20
 _ENTRY = (
     "l.seq, l.time, l.actor_kind, l.actor_name, l.actor_role, l.verb, l.kind, l.record,"
-    " l.payload_hash, l.previous, l.hash, p.payload"
+    " l.payload_hash, l.previous, l.hash"
 )
 
 
@@ -119,6 +119,21 @@ class SqliteReader(SqliteSearch):
             Change(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
             for entry, payload in self._entries(clause, [after, *values, -1 if limit is None else limit])
         ]
+
+    def entries(self, *, after: int, limit: int) -> list[Entry]:
+        """Return ledger entries in order, without what they say of the records."""
+        return [entry for entry, _ in self._entries("", [after, limit], "NULL")]
+
+    def last_entry(self) -> int:
+        """Return the number of the ledger's last entry, or 0."""
+        return int(self._value("SELECT coalesce(max(seq), 0) FROM ledger", ()))
+
+    def answered(self, request: str) -> Answered | None:
+        """Return what a request by this name was answered, or None."""
+        row: Any = self._db.execute(
+            "SELECT digest, status, body, time FROM answers WHERE id = ?", (request,)
+        ).fetchone()
+        return Answered(row[0], row[1], row[2], from_text(row[3])) if row else None
 
     def verify(self) -> Verification:
         """Check every seal of the ledger, and that every record is as its last entry left it."""
@@ -221,12 +236,14 @@ class SqliteReader(SqliteSearch):
         except RecordError:
             return False
 
-    def _entries(self, clause: str, values: list[Any]) -> Iterator[tuple[Entry, str | None]]:
+    def _entries(
+        self, clause: str, values: list[Any], payload_column: str = "p.payload"
+    ) -> Iterator[tuple[Entry, str | None]]:
         from archivist.records import Actor, ActorKind
         from archivist.stores.ledger import Entry
 
         rows = self._db.execute(
-            f"SELECT {_ENTRY} FROM ledger l LEFT JOIN ledger_payloads p USING (seq)"
+            f"SELECT {_ENTRY}, {payload_column} FROM ledger l LEFT JOIN ledger_payloads p USING (seq)"
             f" WHERE l.seq > ?{clause} ORDER BY l.seq LIMIT ?",
             values,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -11,8 +11,7 @@ import apsw
 APPLICATION_ID = 0x41524356
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     """One step of the schema; `refills` asks for the derived tables to be built again after it."""
 
     name: str
@@ -256,6 +255,23 @@ def _add_tiers(db: apsw.Connection) -> None:
     """)
 
 
+def _open_doors(db: apsw.Connection) -> None:
+    """Add tokens and kept answers; let the index of standing tell the repository too, for one brief of many."""
+    db.execute("""
+        DROP INDEX lessons_by_standing;
+        CREATE INDEX lessons_by_standing ON lessons (status, frequency DESC, number, repo);
+        CREATE TABLE tokens (
+            id TEXT PRIMARY KEY, name TEXT NOT NULL, actor TEXT NOT NULL, digest TEXT NOT NULL UNIQUE,
+            created TEXT NOT NULL, expires TEXT, revoked TEXT, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE answers (
+            id TEXT PRIMARY KEY, digest TEXT NOT NULL, status INTEGER NOT NULL, body TEXT NOT NULL,
+            time TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX answers_by_time ON answers (time);
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
@@ -266,4 +282,5 @@ MIGRATIONS = (
     Migration("close the loop", _close_the_loop),
     Migration("add layers", _add_layers),
     Migration("add tiers", _add_tiers),
+    Migration("open doors", _open_doors),
 )

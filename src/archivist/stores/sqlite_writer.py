@@ -12,6 +12,7 @@ from archivist.access import DENIAL
 from archivist.clock import to_text
 from archivist.records import Actor, Brief, Effect, Event, Following, Verdict
 from archivist.records.plain import canonical, to_plain
+from archivist.stores.answers import Answered
 from archivist.stores.ledger import GENESIS, seal
 from archivist.stores.rows import Mapping, kind_of, mapping, records
 from archivist.stores.sqlite_index import clear, gather, index, put_vectors, unindex, use_embedder
@@ -142,6 +143,21 @@ class SqliteWriter(SqliteReader):
     def use_embedder(self, embedder: str) -> None:
         """Search with one embedder's vectors from now on, and drop all others'."""
         use_embedder(self._db, embedder)
+
+    def keep_answer(self, request: str, answer: Answered) -> None:
+        """Keep what a request by this name was answered."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+            (request, answer.digest, answer.status, answer.body, to_text(answer.time)),
+        )
+
+    def drop_answer(self, request: str) -> None:
+        """Let go of the answer to one request."""
+        self._db.execute("DELETE FROM answers WHERE id = ?", (request,))
+
+    def drop_answers_before(self, moment: datetime) -> None:
+        """Let go of the answers that are older."""
+        self._db.execute("DELETE FROM answers WHERE time < ?", (to_text(moment),))
 
     def enter_denial(self, verb: str, layer: str) -> None:
         """Enter in the ledger that the actor was refused to do something to a layer."""

@@ -81,6 +81,18 @@ MEANINGS = {
     "workspace.hot_lines": "most lines of all hot files together",
     "workspace.hot_tokens": "most tokens of all hot files together",
     "workspace.max_entries": "entries of a learning file from which splitting it is proposed",
+    "workspace.allow_fields": "fields that front matter may have beside its own, separated by commas",
+    "workspace.ignore_rules": "rules of workspace lint that do not count, separated by commas",
+    "server.port": "port that a server listens at; 0 for any that is free",
+    "server.hosts": "host names that a server may be called by, separated by commas; addresses always may",
+    "server.connections": "connections to the bank that a server holds",
+    "server.rate_per_minute": "most requests a minute of one token",
+    "server.max_body_mb": "largest body of a request",
+    "server.max_upload_mb": "largest log that is uploaded",
+    "server.max_listeners": "most listeners to live events",
+    "server.events_kept": "live events that a server keeps for listeners who come back",
+    "server.poll_s": "seconds between two looks for changes that other processes made",
+    "server.heartbeat_s": "seconds of silence after which a listener is told that nothing happened",
     "store.busy_timeout_s": "seconds to wait for another process",
 }
 
@@ -135,6 +147,7 @@ def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
 @click.pass_obj
 def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool) -> None:
     """Write KEY = VALUE into the project's config.toml, or the global one; comments and order stay."""
+    session.require_owner()
     path = _file(session, is_global)
     meant = from_text(check_key(key, where="config set"), value, where="config set")
     is_changed = change_file(path, key, meant)
@@ -154,6 +167,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
 @click.pass_obj
 def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
     """Take KEY out of the project's config.toml, or the global one; also one that no setting has."""
+    session.require_owner()
     path = _file(session, is_global)
     is_changed = change_file(path, key)
     if not is_changed:

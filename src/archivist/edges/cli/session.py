@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from archivist.settings import Effective
 
 
+# What an agent may not set for itself.
+_GUARDED_SETTINGS = ("proposals.", "core.")
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """The options that stand before the command."""
@@ -62,8 +66,39 @@ class Session:
     def _open(self, place: Path, *, create: bool) -> Bank:
         from archivist.bank import Bank
 
-        config = self.effective(place).config if self.flags else None
-        return Bank.open(place, create=create, actor=self.actor(), config=config)
+        effective = self.effective(place)
+        bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config)
+        self._refuse_own_rules(bank, effective)
+        return bank
+
+    def require_owner(self) -> None:
+        """Refuse an agent that would change the bank's settings; the refusal is in its ledger."""
+        from archivist.access import Layer, Verb
+        from archivist.records import ActorKind
+
+        place, actor = self.place(), self.actor()
+        if place is None or actor.kind is not ActorKind.AGENT:
+            return
+        from archivist.bank import Bank
+        from archivist.config import Config
+
+        # Settings that cannot be read are no reason to let an agent write them.
+        with Bank.open(place, create=False, actor=actor, config=Config()) as bank:
+            bank.require(Layer.BANK, Verb.WRITE)
+
+    def _refuse_own_rules(self, bank: Bank, effective: Effective) -> None:
+        """Refuse an agent that says in its own call who may approve what it proposes."""
+        from archivist.records import ActorKind
+
+        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
+        bent = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
+        if bent and bank.actor.kind is ActorKind.AGENT:
+            from archivist.access import Layer, Verb
+
+            try:
+                bank.refuse(Layer.BANK, Verb.WRITE, what=bent[0], hint="people and orchestrators set it")
+            finally:
+                bank.close()
 
     def actor(self) -> Actor:
         """Return who acts: as named, else the user of this machine."""

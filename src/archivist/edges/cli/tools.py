@@ -38,11 +38,14 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, which this always does.")
 @click.pass_obj
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
-    """Call the function NAME with ARGUMENTS, a JSON object."""
+    """Call the function NAME with ARGUMENTS, a JSON object, as an agent unless --actor says who acts."""
     from archivist import tools as offered
+    from archivist.records import Actor, ActorKind
 
     with session.bank() as bank:
-        print_json(offered.call(bank, name, _object(arguments)))
+        # What agents call is called with an agent's rights.
+        acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
+        print_json(offered.call(acting, name, _object(arguments)))
 
 
 def _object(text: str) -> dict[str, Any]:

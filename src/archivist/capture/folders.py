@@ -1,0 +1,17 @@
+"""Tell a project by the folder that a run worked in; apart from the rest, for cold processes."""
+
+from __future__ import annotations
+
+# Folders that say where code lies, not whose it is.
+_COMMON_FOLDERS = frozenset([
+    "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",
+    "tmp", "users", "usr", "var", "work", "workdir", "workspace",
+])  # fmt: skip
+
+
+def project_of_folder(folder: str) -> str:
+    """Return the name of the project that a working folder belongs to, if the path tells it."""
+    names = [name for name in folder.replace("\\", "/").split("/") if name]
+    if len(names) > 2 and names[0].lower() in ("home", "users"):
+        names = names[2:]
+    return next((name for name in reversed(names) if name.lower() not in _COMMON_FOLDERS), "")

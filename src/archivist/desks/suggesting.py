@@ -1,0 +1,195 @@
+"""Take lessons that an agent suggests: what it says is kept as seen once until another run meets it.
+
+People's lessons count at once; an agent's could be a mistake, or a text that it read somewhere. So its
+evidence must resolve, secrets come out, a lesson that is known is met again instead of doubled, and a run
+adds only so many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archivist.access import Layer, Verb
+from archivist.age.promotion import standing, united
+from archivist.capture.cleaning import Cleaner
+from archivist.desks import lookup
+from archivist.errors import InputError, NotFoundError
+from archivist.recall.keywords import keywords
+from archivist.records import ActorKind, Episode, Event, Evidence, Lesson, LessonType, Source
+from archivist.records.lesson import checked
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.merging import twin
+from archivist.stores.answers import Within, Words
+from archivist.stores.filters import equals
+from archivist.stores.tokens import scope_token
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.stores.protocol import Reader, Writer
+
+ORIGIN = "agent"
+# The known lessons that are compared with a new one: those that answer its words best.
+_COMPARED = 20
+
+
+class Suggested(NamedTuple):
+    """The lesson that a suggestion became, and whether it is a new one."""
+
+    lesson: Lesson
+    is_new: bool
+
+
+def told(
+    bank: Bank,
+    summary: str,
+    *,
+    rule: str = "",
+    detail: str = "",
+    tags: Sequence[str] = (),
+    importance: float = 0.5,
+    tool: str = "",
+    run: str = "",
+    evidence: Sequence[str] = (),
+) -> Suggested:
+    """Keep a lesson in the name of whoever tells it: a person's counts at once, another's is suggested."""
+    if bank.actor.kind is ActorKind.HUMAN:
+        given: dict[str, Any] = {"rule": rule, "detail": detail, "importance": importance, "tool": tool}
+        if tags:
+            given["tags"] = tuple(tags)
+        return Suggested(bank.add(summary, type=LessonType.PATTERN, **given), is_new=True)
+    candidate = Candidate(
+        key="", summary=summary, rule=rule, detail=detail, tool=tool, tags=tuple(tags), importance=importance
+    )
+    return suggest(bank, candidate, run=run.strip(), evidence=evidence)
+
+
+def suggest(bank: Bank, candidate: Candidate, *, run: str = "", evidence: Sequence[str] = ()) -> Suggested:
+    """Keep what an agent learnt: as a new candidate, or as one more run that met a known lesson.
+
+    A run that the bank does not know counts as the day does: names are cheap, and repeating oneself under
+    several of them must not make a thing true.
+    """
+    bank.require(Layer.LESSONS, Verb.WRITE)
+    fresh = _cleaned(candidate)
+    now = bank.now()
+    shown = _resolved(bank, evidence)
+    with bank.transaction() as writer:
+        is_known_run = bool(run) and writer.get(Episode, run) is not None
+        seen_in = run if is_known_run else f"told-{now.date().isoformat()}"
+        shown = _joined(shown, Evidence(episodes=(run,))) if is_known_run else shown
+        known = _known(fresh, writer)
+        if known is not None:
+            return Suggested(_met(bank, writer, known, fresh, seen_in, shown), is_new=False)
+        _refuse_too_many(bank, writer, run)
+        lesson = Lesson(
+            id=bank.new_id(now),
+            number=writer.next_number(),
+            created=now,
+            updated=now,
+            edited=now,
+            summary=fresh.summary,
+            rule=fresh.rule,
+            detail=fresh.detail,
+            type=fresh.type,
+            tool=fresh.tool,
+            tags=fresh.tags,
+            importance=fresh.importance,
+            evidence=shown,
+            origin=ORIGIN,
+            actor=bank.actor,
+            runs=(seen_in,),
+            origin_run=run or seen_in,
+            last_seen_run=seen_in,
+            last_seen=now,
+            unseen_from=writer.run_count(),
+        )
+        lesson = standing(checked(lesson), promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(lesson, "suggest")
+    return Suggested(lesson, is_new=True)
+
+
+def _cleaned(candidate: Candidate) -> Candidate:
+    clean = Cleaner().text
+    summary = clean(" ".join(candidate.summary.split()))
+    if not summary:
+        raise InputError("summary: a lesson needs words", hint="one sentence that says what was learnt")
+    return replace(
+        candidate,
+        summary=summary,
+        rule=clean(" ".join(candidate.rule.split())),
+        detail=clean(candidate.detail),
+        tags=tuple(dict.fromkeys(tag.strip().lower() for tag in map(clean, candidate.tags) if tag.strip())),
+    )
+
+
+def _known(fresh: Candidate, reader: Reader) -> Lesson | None:
+    """Return the lesson that says the same; whose repository it is, an agent in the project need not say."""
+    only_lessons = Within(groups=((scope_token("kind", "lesson"),),))
+    hits = reader.search(Words(tuple(sorted(keywords(fresh.summary)))), within=only_lessons, limit=_COMPARED)
+    placed = reader.placed([hit.place for hit in hits])
+    found = reader.records("lesson", [placed[hit.place].record for hit in hits])
+    return next(
+        (
+            each
+            for each in found.values()
+            if twin(replace(fresh, repo=each.repo, provider=each.provider), [each]) is not None
+        ),
+        None,
+    )
+
+
+def _resolved(bank: Bank, names: Sequence[str]) -> Evidence:
+    """Return evidence by what each id names; an id that names nothing is refused."""
+    found: dict[str, list[str]] = {"episodes": [], "events": [], "logs": []}
+    for name in names:
+        try:
+            _, record = lookup.find(bank, name)
+        except NotFoundError:
+            raise InputError(
+                f"evidence {name!r} names nothing",
+                hint="the ids of runs, events or entries as other functions name them",
+            ) from None
+        kind = (
+            "episodes" if isinstance(record, Episode) else "events" if isinstance(record, Event) else "logs"
+        )
+        found[kind].append(record.id)
+    return Evidence(**{kind: tuple(sorted(set(ids))) for kind, ids in found.items()})
+
+
+def _met(bank: Bank, writer: Writer, known: Lesson, fresh: Candidate, run: str, shown: Evidence) -> Lesson:
+    """Count a run that met a known lesson, and take what the telling adds to words that nobody confirmed."""
+    met = known
+    if run not in known.runs:
+        met = replace(met, runs=united(met.runs, (run,)), last_seen_run=run, unseen_from=writer.run_count())
+        met = standing(met, promote_at_runs=bank.config.lessons.promote_at_runs)
+    if known.source is Source.ARCHIVIST and not known.confirmed:
+        met = replace(met, rule=met.rule or fresh.rule, detail=met.detail or fresh.detail)
+    met = replace(met, evidence=_joined(met.evidence, shown))
+    if met == known:
+        return known
+    now = bank.now()
+    is_reworded = (met.rule, met.detail) != (known.rule, known.detail)
+    met = replace(met, last_seen=now, updated=now, edited=now if is_reworded else met.edited)
+    writer.put(met, "see")
+    return met
+
+
+def _refuse_too_many(bank: Bank, writer: Writer, run: str) -> None:
+    most = bank.config.reflect.max_memories_per_run
+    if run and writer.count(Lesson, equals("origin_run", run), equals("origin", ORIGIN)) >= most:
+        raise InputError(
+            f"run {run!r} has added {most} lessons already",
+            hint="keep the few that matter most; reflect.max_memories_per_run is the limit",
+        )
+
+
+def _joined(first: Evidence, second: Evidence) -> Evidence:
+    return Evidence(
+        episodes=united(first.episodes, second.episodes),
+        trajectories=united(first.trajectories, second.trajectories),
+        sessions=united(first.sessions, second.sessions),
+        logs=united(first.logs, second.logs),
+        events=united(first.events, second.events),
+    )

@@ -1,0 +1,122 @@
+"""The group of all commands: it imports a command only when it runs, and ends by the class of an error."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from archivist import __version__
+from archivist.edges.cli.main import COMMANDS
+from archivist.edges.cli.session import Session
+from archivist.errors import (
+    AccessError,
+    ArchivistError,
+    BankError,
+    BankLockedError,
+    EmbedderError,
+    InputError,
+    NotFoundError,
+    NothingToUndoError,
+)
+
+# What an error means to a script. Click itself uses 2 for a call whose words are off.
+EXIT_CODES: dict[type[ArchivistError], int] = {
+    NotFoundError: 3,
+    NothingToUndoError: 3,
+    InputError: 4,
+    BankLockedError: 6,
+    BankError: 5,
+    EmbedderError: 8,
+    AccessError: 9,
+    ArchivistError: 1,
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the commands in the order of a run's life, not of the alphabet."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Import and return a command."""
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(import_module(f"archivist.edges.cli.{module}"), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Add the nearest command's name to the complaint about an unknown one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "archivist --help lists the commands"
+            raise click.UsageError(f"no command {args[0]!r}\nhint: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
+@click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
+@click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="A setting, for this call only.")
+@click.version_option(__version__, prog_name="archivist")
+@click.pass_context
+def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
+    """A memory that lets coding agents learn from their own runs."""
+    if flags:
+        from archivist.settings import check_flags
+
+        check_flags(flags)
+    ctx.obj = Session(bank or "", actor or "", flags)
+
+
+def run(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit by the class of what went wrong."""
+    _use_utf8()
+    try:
+        result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
+    except ArchivistError as error:
+        click.echo(f"archivist: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+        sys.exit(exit_code(error))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("archivist: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone; point stdout elsewhere so that the interpreter's last flush is quiet too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    gc.freeze()
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+def exit_code(error: ArchivistError) -> int:
+    """Return the exit code of an error's class, or of the nearest class above it."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+def _use_utf8() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace")

@@ -1,0 +1,312 @@
+"""Give any function that runs an agent a memory: briefed before, learnt from after, never failed by it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+
+from archivist.errors import ArchivistError, InputError
+from archivist.records import Actor, ActorKind, Episode, EpisodeStatus, Event, EventKind
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_LOG = logging.getLogger("archivist.remember")
+# The arguments that say what a run is about, when nobody else does.
+_TASKS = ("task", "prompt")
+_TRACEBACK_FRAMES = -5
+
+
+@dataclass(slots=True)
+class Run:
+    """What a function can be given as `run`: its name, its brief, and a place to note what happens."""
+
+    id: str = ""
+    brief: str = ""
+    events: list[Event] = field(default_factory=list)
+
+    def say(self, text: str, *, role: str = "assistant") -> None:
+        """Note what somebody said."""
+        self._note(Event(run=self.id, seq=0, kind=EventKind.MESSAGE, role=role, text=text))
+
+    def call(
+        self, tool: str, text: str, *, output: str = "", exit_code: int | None = None, is_error: bool = False
+    ) -> None:
+        """Note a tool's call: the command or arguments, and what came back."""
+        failed = is_error or exit_code not in (None, 0)
+        event = Event(
+            run=self.id,
+            seq=0,
+            kind=EventKind.TOOL_CALL,
+            role="assistant",
+            tool=tool,
+            text=text,
+            output=output,
+            exit_code=exit_code,
+            is_error=failed,
+        )
+        self._note(event)
+
+    def _note(self, event: Event) -> None:
+        self.events.append(event)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How a function is remembered."""
+
+    bank: Bank | str | Path | None
+    task: str | Callable[..., str]
+    repo: str
+    domain: str
+    role: str
+    succeeded: Callable[[Any], bool] | None
+
+
+@overload
+def remember(function: Callable[P, R], /) -> Callable[P, R]:
+    """Remember the runs of a function, in the nearest bank."""
+
+
+@overload
+def remember(
+    *,
+    bank: Bank | str | Path | None = None,
+    task: str | Callable[..., str] = "",
+    repo: str = "",
+    domain: str = "",
+    role: str = "",
+    succeeded: Callable[[Any], bool] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Remember the runs of a function as these words say."""
+
+
+def remember(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    bank: Bank | str | Path | None = None,
+    task: str | Callable[..., str] = "",
+    repo: str = "",
+    domain: str = "",
+    role: str = "",
+    succeeded: Callable[[Any], bool] | None = None,
+) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
+    """Remember the runs of a function, plain or async, that runs an agent.
+
+    It is called with what earlier runs learnt as `brief`, and with a `Run` to note things in as `run`, when
+    it takes arguments of these names. The bank is the one given, a path of one, or the nearest upwards. The
+    task is the text given, what a function makes of the arguments, or the argument `task` or `prompt`.
+    Whatever raises has failed; `succeeded` can tell it by the result.
+    """
+    memory = Memory(bank, task, repo, domain, role, succeeded)
+
+    def decorate(inner: Callable[P, R]) -> Callable[P, R]:
+        if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+            name = getattr(inner, "__qualname__", repr(inner))
+            raise InputError(
+                f"{name} yields: it has not run when it returns", hint="decorate what draws from it"
+            )
+        if inspect.iscoroutinefunction(inner):
+            return cast("Callable[P, R]", _remembered_async(inner, memory))
+        return _remembered(inner, memory)
+
+    return decorate if function is None else decorate(function)
+
+
+def _remembered(function: Callable[P, R], memory: Memory) -> Callable[P, R]:
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        kept = _quietly(lambda: _begin(memory, function, args, kwargs)) or _Kept(Run())
+        try:
+            result = function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
+        except BaseException as error:
+            failure = error
+            _quietly(lambda: _end(memory, kept, error=failure))
+            raise
+        _quietly(lambda: _end(memory, kept, result=result))
+        return result
+
+    return run
+
+
+def _remembered_async(function: Callable[P, Awaitable[T]], memory: Memory) -> Callable[P, Awaitable[T]]:
+    @wraps(function)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        begun = await asyncio.to_thread(_quietly, lambda: _begin(memory, function, args, kwargs))
+        kept = begun or _Kept(Run())
+        try:
+            result = await function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
+        except BaseException as error:
+            failure = error
+            await _settled(lambda: _end(memory, kept, error=failure))
+            raise
+        await _settled(lambda: _end(memory, kept, result=result))
+        return result
+
+    return run
+
+
+async def _settled(work: Callable[[], object]) -> None:
+    """Do something in a thread, and see it through even when the run is cancelled meanwhile."""
+    task = asyncio.ensure_future(asyncio.to_thread(_quietly, work))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A run under way, with its bank; none when memory could not begin."""
+
+    run: Run
+    bank: Bank | None = None
+    is_ours: bool = False
+    task: str = ""
+    agent: str = ""
+
+
+def _begin(
+    memory: Memory, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> _Kept:
+    from archivist.brief.forms import BriefFormat
+
+    name = function.__name__
+    bank, is_ours = _opened(memory, name)
+    try:
+        run = Run(id=f"{name}-{bank.new_id(bank.now())}")
+        task = _task(memory, function, args, kwargs)
+        told = bank.start_run(
+            run.id,
+            task=task,
+            domain=memory.domain,
+            role=memory.role,
+            repo=memory.repo,
+            form=BriefFormat.MARKDOWN,
+            is_fenced=True,
+        )
+    except BaseException:
+        if is_ours:
+            bank.close()
+        raise
+    run.brief = told.text
+    return _Kept(run, bank, is_ours, task, name)
+
+
+def _end(memory: Memory, kept: _Kept, *, result: object = None, error: BaseException | None = None) -> None:
+    bank = kept.bank
+    if bank is None:
+        return
+    from archivist.desks.conversations import hand_in
+
+    try:
+        status = _status(memory, result, error)
+        events = _numbered(kept, result, error)
+        episode = Episode(
+            id=kept.run.id,
+            project=memory.repo,
+            task=kept.task,
+            domain=memory.domain,
+            agent=kept.agent,
+            finished=bank.now(),
+        )
+        hand_in(bank, episode, events, status=status)
+    finally:
+        if kept.is_ours:
+            bank.close()
+
+
+def _status(memory: Memory, result: object, error: BaseException | None) -> EpisodeStatus:
+    if error is not None:
+        return EpisodeStatus.FAILED if isinstance(error, Exception) else EpisodeStatus.ABORTED
+    is_good = memory.succeeded is None or memory.succeeded(result)
+    return EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
+
+
+def _numbered(kept: _Kept, result: object, error: BaseException | None) -> list[Event]:
+    """Return what happened in order: the task, what was noted, and the answer or the error."""
+    events = list(kept.run.events)
+    if kept.task:
+        events.insert(0, Event(run="", seq=0, kind=EventKind.MESSAGE, role="user", text=kept.task))
+    if error is not None:
+        told = "".join(traceback.format_exception(error, limit=_TRACEBACK_FRAMES)).strip()
+        events.append(
+            Event(
+                run="", seq=0, kind=EventKind.LOG, name="error", output=told, text=repr(error), is_error=True
+            )
+        )
+    elif isinstance(result, str) and result.strip():
+        events.append(Event(run="", seq=0, kind=EventKind.MESSAGE, role="assistant", text=result))
+    return [replace(event, run=kept.run.id, seq=seq) for seq, event in enumerate(events, 1)]
+
+
+def _opened(memory: Memory, name: str) -> tuple[Bank, bool]:
+    """Return the bank, and whether it is ours to close."""
+    from archivist.bank import Bank
+    from archivist.places import find_project
+
+    if isinstance(memory.bank, Bank):
+        return memory.bank, False
+    place = memory.bank or os.environ.get("ARCHIVIST_BANK") or find_project(Path.cwd())
+    if place is None:
+        raise InputError(f"no bank upwards of {str(Path.cwd())!r}", hint="archivist init makes one")
+    said = os.environ.get("ARCHIVIST_ACTOR")
+    actor = Actor.parse(said) if said else Actor(ActorKind.ORCHESTRATOR, name)
+    return Bank.open(place, actor=actor), True
+
+
+def _task(
+    memory: Memory, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> str:
+    if callable(memory.task):
+        return memory.task(*args, **kwargs)
+    if memory.task:
+        return memory.task
+    given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    texts = (given.get(name) for name in _TASKS)
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _given(
+    function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run
+) -> dict[str, Any]:
+    """Return the keyword arguments with the brief and the run, where the function takes them."""
+    signature = inspect.signature(function)
+    try:
+        taken = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        # The call itself will say what is wrong.
+        return dict(kwargs)
+    offered = {"brief": run.brief, "run": run}
+    keywords = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    more = {
+        name: value
+        for name, value in offered.items()
+        if name in signature.parameters and signature.parameters[name].kind in keywords and name not in taken
+    }
+    return {**kwargs, **more}
+
+
+def _quietly(work: Callable[[], T]) -> T | None:
+    """Do something for memory's sake; when it fails the log says so, and the run goes on without."""
+    try:
+        return work()
+    except ArchivistError as error:
+        _LOG.warning("not remembered: %s%s", error.message, f" ({error.hint})" if error.hint else "")
+    except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
+        _LOG.warning("not remembered: %r", error)
+    return None

@@ -1,0 +1,63 @@
+"""Open the bank when it is first needed, and say in whose name a request acts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from archivist.records.actor import Actor
+from archivist.records.words import ActorKind
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+UNNAMED = "mcp"
+_MAX_NAME = 64
+_ODD = re.compile(r"[^\w.@+-]+")
+
+
+class LateBank:
+    """A bank that is opened by the first call that needs it, and again when its file was replaced.
+
+    Not for several threads at once: its caller lets one call in after another.
+    """
+
+    def __init__(self, open_bank: Callable[[], Bank]) -> None:
+        self._open = open_bank
+        self._bank: Bank | None = None
+        self._file: tuple[int, int] | None = None
+
+    def acting_as(self, actor: Actor) -> Bank:
+        """Return the bank in an actor's name."""
+        return self.opened().acting_as(actor)
+
+    def opened(self) -> Bank:
+        """Return the bank, opened now if it is not; NoBankError when there is none."""
+        if self._bank is not None and _identity(self._bank) != self._file:
+            # What is written to a file that was deleted or swapped is lost with it.
+            self.close()
+        if self._bank is None:
+            self._bank = self._open()
+            self._file = _identity(self._bank)
+        return self._bank
+
+    def close(self) -> None:
+        """Let go of the bank; a later call opens it again."""
+        bank, self._bank = self._bank, None
+        if bank is not None:
+            bank.close()
+
+
+def agent_named(client: str) -> Actor:
+    """Return the agent that a client's name stands for; the name may be anything that a client sends."""
+    name = _ODD.sub("-", client)[:_MAX_NAME].strip("-.")
+    return Actor(ActorKind.AGENT, name or UNNAMED)
+
+
+def _identity(bank: Bank) -> tuple[int, int] | None:
+    try:
+        found = bank.path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,234 @@
+"""The MCP server: what it offers, and what it answers. One object serves both eras and every transport."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from archivist import __version__, prompts
+from archivist.edges.mcp.late_bank import LateBank, agent_named
+from archivist.errors import ArchivistError, InputError, NotFoundError
+from archivist.records.actor import Actor
+from archivist.tools import Tool, for_mcp
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.desks.resources import Address
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_MAX_ARGUMENTS_BYTES = 1024 * 1024
+# Some hosts load tools on demand; these two are of no use when nobody thinks of looking for them.
+_ALWAYS_LOADED = {"brief", "recall"}
+_DAY_MS = 24 * 3600 * 1000
+_PROMPTS = {
+    "reflect": types.Prompt(
+        name="reflect",
+        title="Reflect on a run",
+        description="Look back at a run and keep at most five lessons, with their evidence.",
+        arguments=[
+            types.PromptArgument(name="run", description="The run's id, when it was captured."),
+            types.PromptArgument(name="focus", description="What to look at above all."),
+        ],
+    ),
+    "save_memory": types.Prompt(
+        name="save_memory",
+        title="Save memory",
+        description="Save what a conversation decided and learnt to the memory of a workspace.",
+        arguments=[
+            types.PromptArgument(name="scope", description="workspace[/domain]; by default it is worked out.")
+        ],
+    ),
+}
+
+
+class MemoryServer:
+    """The memory of one bank for the clients of one process."""
+
+    def __init__(self, open_bank: Callable[[], Bank], tools: Sequence[Tool], *, actor: Actor | None) -> None:
+        self.bank = LateBank(open_bank)
+        self._tools = {tool.name: tool for tool in tools}
+        self._actor = actor
+        # The bank's connection takes one call at a time anyhow; here they queue without holding threads.
+        self._one_at_a_time: anyio.CapacityLimiter | None = None
+
+    def offered(self) -> Server[Any]:
+        """Return the server object of the SDK, which a transport runs."""
+        lasting = CacheHint(ttl_ms=_DAY_MS, scope="public")
+        return Server(
+            "archivist",
+            version=__version__,
+            title="Archivist",
+            description="A memory that lets coding agents learn from their own runs.",
+            instructions=prompts.instructions(self._tools),
+            cache_hints={
+                "tools/list": lasting,
+                "prompts/list": lasting,
+                "resources/list": lasting,
+                "resources/templates/list": lasting,
+            },
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+
+    async def in_turn(self, work: Callable[[], T]) -> T:
+        """Do work on the bank in a thread, one after another. Once begun it is finished, whoever left."""
+        if self._one_at_a_time is None:
+            self._one_at_a_time = anyio.CapacityLimiter(1)
+        return await anyio.to_thread.run_sync(work, limiter=self._one_at_a_time)
+
+    # Tools
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        return self._tools[name].schema() if name in self._tools else None
+
+    async def _list_tools(self, _ctx: Context, _params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(each) for each in for_mcp(self._tools.values())])
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name not in self._tools:
+            offered = ", ".join(self._tools)
+            raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} here; there are {offered}")
+        try:
+            answer = await self.in_turn(
+                partial(self._call, params.name, params.arguments or {}, self._acting(ctx))
+            )
+        except ArchivistError as error:
+            return _failed(error.message, error.hint)
+        except Exception:  # noqa: BLE001 a mistake of ours must reach neither the model nor the protocol
+            _log.exception("the tool %s failed", params.name)
+            return _failed(f"{params.name} failed within", "the server's log has the reason; try otherwise")
+        text = json.dumps(answer, ensure_ascii=False)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], structured_content=answer
+        )
+
+    def _call(self, name: str, arguments: Mapping[str, Any], actor: Actor) -> Any:
+        _check_size(name, arguments)
+        return self._tools[name].call(self.bank.acting_as(actor), arguments)
+
+    def _acting(self, ctx: Context) -> Actor:
+        """Return who acts: as the token says, as the server was started, or by the client's name."""
+        user = ctx.request.scope.get("user") if ctx.request is not None else None
+        actor = getattr(getattr(user, "access_token", None), "subject", None)
+        if actor:
+            return Actor.parse(actor)
+        if self._actor is not None:
+            return self._actor
+        client = ctx.session.client_params
+        return agent_named(client.client_info.name if client else "")
+
+    # Resources
+
+    async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:
+        from archivist.desks.resources import ADDRESSES
+
+        return types.ListResourcesResult(resources=[_resource(each) for each in ADDRESSES])
+
+    async def _list_templates(self, _ctx: Context, _params: object) -> types.ListResourceTemplatesResult:
+        from archivist.desks.resources import TEMPLATE
+
+        template = types.ResourceTemplate(
+            name="memory",
+            title=TEMPLATE.title,
+            uri_template=TEMPLATE.uri,
+            description=TEMPLATE.description,
+            mime_type=TEMPLATE.media_type,
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _read_resource(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        from archivist.desks.resources import show
+
+        actor = self._acting(ctx)
+        try:
+            shown = await self.in_turn(lambda: show(self.bank.acting_as(actor), params.uri))
+        except ArchivistError as error:
+            code = types.INVALID_PARAMS if isinstance(error, NotFoundError) else types.INTERNAL_ERROR
+            raise MCPError(code, _told(error.message, error.hint), {"uri": params.uri}) from None
+        contents = types.TextResourceContents(uri=params.uri, text=shown.text, mime_type=shown.media_type)
+        return types.ReadResourceResult(contents=[contents])
+
+    # Prompts
+
+    async def _list_prompts(self, _ctx: Context, _params: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=list(_PROMPTS.values()))
+
+    async def _get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name not in _PROMPTS:
+            raise MCPError(
+                types.INVALID_PARAMS, f"no prompt {params.name!r}; there are {', '.join(_PROMPTS)}"
+            )
+        prompt = _PROMPTS[params.name]
+        given = params.arguments or {}
+        known = {each.name for each in prompt.arguments or ()}
+        if unknown := sorted(set(given) - known):
+            takes = ", ".join(sorted(known))
+            raise MCPError(
+                types.INVALID_PARAMS, f"{params.name}: no argument {unknown[0]!r}; it takes {takes}"
+            )
+        write = prompts.reflect if params.name == "reflect" else prompts.save_memory
+        text = types.TextContent(type="text", text=write(self._tools, **given))
+        return types.GetPromptResult(
+            description=prompt.description, messages=[types.PromptMessage(role="user", content=text)]
+        )
+
+
+def _described(tool: Mapping[str, Any]) -> types.Tool:
+    title = str(tool["name"]).replace("_", " ").capitalize()
+    extra = {"_meta": {"anthropic/alwaysLoad": True}} if tool["name"] in _ALWAYS_LOADED else {}
+    return types.Tool.model_validate({"title": title, **tool, **extra})
+
+
+def _resource(address: Address) -> types.Resource:
+    return types.Resource(
+        uri=address.uri,
+        name=address.uri.partition("://")[2],
+        title=address.title,
+        description=address.description,
+        mime_type=address.media_type,
+    )
+
+
+def _failed(message: str, hint: str) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=_told(message, hint))
+    return types.CallToolResult(content=[text], is_error=True)
+
+
+def _told(message: str, hint: str) -> str:
+    return f"{message}\nhint: {hint}" if hint else message
+
+
+def _check_size(name: str, arguments: Mapping[str, Any]) -> None:
+    try:
+        size = len(json.dumps(arguments, ensure_ascii=False).encode())
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{name}: half a character (a lone surrogate) is no text", hint="send whole UTF-8"
+        ) from None
+    if size > _MAX_ARGUMENTS_BYTES:
+        raise InputError(
+            f"{name}: {size >> 10} KiB of arguments are too many",
+            hint=f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; long logs come in with archivist capture",
+        )

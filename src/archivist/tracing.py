@@ -1,0 +1,192 @@
+"""Tell OpenTelemetry what a bank does, by the GenAI conventions for memory, where a program uses it.
+
+Nothing is imported: who traces has imported the API, and whoever has not pays for one look into a table.
+What is remembered stays out of the spans unless the environment asks for content as everywhere in GenAI:
+`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` (or `span_only`, `span_and_event`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+
+_API = "opentelemetry.trace"
+CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_CONTENT_ON = frozenset({"true", "1", "span_only", "span_and_event"})
+SEARCH = "search_memory"
+
+# The verbs that are told, by the operation that the conventions call them.
+OPERATIONS = {
+    "Bank.recall": SEARCH,
+    "Bank.query": SEARCH,
+    "Bank.brief": SEARCH,
+    "Bank.heal": SEARCH,
+    "Bank.add": "create_memory",
+    "Bank.edit": "update_memory",
+    "Bank.forget": "update_memory",
+    "Bank.archive": "update_memory",
+    "Bank.capture": "upsert_memory",
+    "Bank.capture_file": "upsert_memory",
+    "Bank.extract": "upsert_memory",
+    "Bank.reflect": "upsert_memory",
+    "Bank.maybe_reflect": "upsert_memory",
+    "Bank.start_run": "upsert_memory",
+    "Bank.finish_run": "upsert_memory",
+    "Bank.finish_log": "upsert_memory",
+    "Bank.decay": "update_memory",
+    "Bank.audit": "update_memory",
+    "Bank.import_files": "upsert_memory",
+    "Bank.erase": "delete_memory",
+    "Bank.prune": "delete_memory",
+    "Knowledge.put": "upsert_memory",
+    "Knowledge.query": SEARCH,
+    "Knowledge.remove": "delete_memory",
+    "Attempts.log": "create_memory",
+    "Attempts.query": SEARCH,
+    "Artifacts.register": "create_memory",
+    "Artifacts.query": SEARCH,
+    "Core.update": "update_memory",
+    "Core.append": "update_memory",
+    "Stream.log": "create_memory",
+    "Stream.search": SEARCH,
+    "Stream.reflect": "upsert_memory",
+    "Documents.insert": "upsert_memory",
+    "Documents.search": SEARCH,
+    "Documents.remove": "delete_memory",
+    "WorkingMemory.update": "update_memory",
+    "WorkingMemory.note": "update_memory",
+    "Proposals.propose": "create_memory",
+    "Items.put": "upsert_memory",
+    "Items.search": SEARCH,
+    "MemoryFiles.create": "create_memory",
+    "MemoryFiles.change": "update_memory",
+    "MemoryFiles.remove": "delete_memory",
+    "Conversations.add": "create_memory",
+    "Conversations.finish": "upsert_memory",
+}
+# Where answers keep what was found or made, and what records say.
+_HOLDERS = ("hits", "chosen", "episodes", "met", "created")
+_INNER = ("lesson", "entry", "fact", "hit", "item")
+_SAID = ("text", "summary", "value", "content", "action", "task")
+_ASKED = ("query", "text", "task", "error")
+
+
+def traced(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Put a method into a span of its own whenever it is called in a program that traces."""
+    operation = OPERATIONS.get(method.__qualname__)
+    if operation is None:
+        return method
+    modules = sys.modules
+
+    @wraps(method)
+    def told(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if _API not in modules:
+            return method(self, *args, **kwargs)
+        return _in_span(operation, method, self, *args, **kwargs)
+
+    return told
+
+
+def _in_span(
+    operation: str, method: Callable[Concatenate[S, P], T], owner: S, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    api: Any = sys.modules[_API]
+    # An exception's own words may be somebody's content, so that it is not recorded whole.
+    span_of = _tracer().start_as_current_span(
+        operation, kind=api.SpanKind.INTERNAL, record_exception=False, set_status_on_exception=False
+    )
+    with span_of as span:
+        if not span.is_recording():
+            return method(owner, *args, **kwargs)
+        has_content = os.environ.get(CONTENT, "").strip().lower() in _CONTENT_ON
+        span.set_attributes(_about(operation, method.__name__, owner))
+        if has_content and operation == SEARCH and (asked := _asked(args, kwargs)):
+            span.set_attribute("gen_ai.memory.query.text", asked)
+        try:
+            result = method(owner, *args, **kwargs)
+        except BaseException as error:
+            span.set_attribute("error.type", getattr(error, "code", "") or type(error).__qualname__)
+            span.set_status(api.Status(api.StatusCode.ERROR))
+            raise
+        span.set_attributes(_answer(result, has_content=has_content))
+        return result
+
+
+@cache
+def _tracer() -> Any:
+    from archivist import __version__
+
+    return sys.modules[_API].get_tracer("archivist", __version__)
+
+
+def _about(operation: str, verb: str, owner: object) -> dict[str, str]:
+    bank: Any = getattr(owner, "_bank", owner)
+    about = {
+        "gen_ai.operation.name": operation,
+        "gen_ai.memory.store.id": str(bank.path),
+        "archivist.verb": verb if bank is owner else f"{type(owner).__name__.lower()}.{verb}",
+    }
+    return {**about, "gen_ai.agent.name": bank.actor.name} if bank.actor.name else about
+
+
+def _asked(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+    """Return the words of a question, wherever the verb takes them."""
+    for each in (*args[:2], *(kwargs.get(name) for name in _ASKED)):
+        words = each if isinstance(each, str) else getattr(each, "text", None)
+        if isinstance(words, str) and words:
+            return words
+    return ""
+
+
+def _answer(result: object, *, has_content: bool) -> dict[str, str | int]:
+    """Return what there is to tell of an answer: how many records, or which one."""
+    found = _records(result)
+    if found is None:
+        return {}
+    told: dict[str, str | int] = {"gen_ai.memory.record.count": len(found)}
+    if len(found) == 1 and (name := _name(found[0])):
+        told["gen_ai.memory.record.id"] = name
+    if has_content:
+        import json
+
+        told["gen_ai.memory.records"] = json.dumps([_told(each) for each in found], ensure_ascii=False)
+    return told
+
+
+def _records(result: object) -> list[object] | None:
+    for holder in _HOLDERS:
+        held = getattr(result, holder, None)
+        if isinstance(held, tuple | list):
+            return list(_inner(held))
+    if isinstance(result, list):
+        return list(_inner(result))
+    inner = next(iter(_inner([result])))
+    return [inner] if _name(inner) else None
+
+
+def _inner(items: Sequence[object]) -> Iterator[object]:
+    """Yield the records themselves out of what they come in."""
+    for each in items:
+        wrapped = (getattr(each, name, None) for name in _INNER)
+        yield next((record for record in wrapped if _name(record)), each)
+
+
+def _name(record: object) -> str:
+    name = getattr(record, "id", None)
+    return name if isinstance(name, str) else ""
+
+
+def _told(record: object) -> dict[str, object]:
+    said = next((text for name in _SAID if isinstance(text := getattr(record, name, None), str) and text), "")
+    told: dict[str, object] = {"content": said}
+    if name := _name(record):
+        told["id"] = name
+    score = getattr(record, "score", None)
+    return {**told, "score": score} if isinstance(score, float) else told

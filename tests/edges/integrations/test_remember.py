@@ -1,0 +1,215 @@
+"""The decorator for functions that run agents: briefed, learnt from, and never failed by memory."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.edges.integrations.remember import Run, remember
+from archivist.errors import InputError
+from archivist.records import EpisodeStatus, Event
+from archivist.stores.filters import equals
+
+TASK = "Make the checks of toolshed pass."
+REQUIRED = "checks: error: the following arguments are required: --seed"
+
+
+def attempt(run: Run, brief: str) -> str:
+    """Stand in for an agent: it believes its brief, and reads errors."""
+    if "--seed 7" not in brief:
+        run.call("bash", "./checks", output=REQUIRED, exit_code=2)
+    run.call("bash", "./checks --seed 7", output="12 checks passed", exit_code=0)
+    return "The checks pass."
+
+
+def events_of(bank: Bank, run: str) -> list[Event]:
+    with bank.reading() as reader:
+        return reader.select(Event, equals("run", run), order=("seq",))
+
+
+@pytest.mark.req("F12")
+def test_the_second_run_is_told_what_the_first_one_learnt(bank: Bank) -> None:
+    briefs: list[str] = []
+
+    @remember(bank=bank, repo="toolshed")
+    def agent(task: str, *, brief: str = "", run: Run | None = None) -> str:
+        assert run is not None
+        assert run.brief == brief
+        assert task == TASK
+        briefs.append(brief)
+        return attempt(run, brief)
+
+    assert agent(TASK) == "The checks pass."
+    assert agent(TASK) == "The checks pass."
+    assert briefs[0] == ""
+    assert "--seed 7" in briefs[1]
+    second, first = bank.episodes()
+    assert (first.task, first.project, first.agent) == (TASK, "toolshed", "agent")
+    assert first.status is second.status is EpisodeStatus.SUCCESS
+    assert [each.text for each in events_of(bank, first.id)][0::3] == [TASK, "The checks pass."]
+    assert [each.effect.value for each in bank.audit(second.id)] == ["helpful"]
+
+
+def test_an_exception_is_recorded_and_raised_again(bank: Bank) -> None:
+    @remember(bank=bank, task="divide")
+    def agent() -> float:
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        agent()
+    (episode,) = bank.episodes()
+    assert episode.status is EpisodeStatus.FAILED
+    last = events_of(bank, episode.id)[-1]
+    assert last.is_error
+    assert "ZeroDivisionError" in last.output
+
+
+def test_an_interrupted_run_was_aborted(bank: Bank) -> None:
+    @remember(bank=bank)
+    def agent() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        agent()
+    assert bank.episodes()[0].status is EpisodeStatus.ABORTED
+
+
+def test_the_result_can_tell_that_it_failed(bank: Bank) -> None:
+    @remember(bank=bank, succeeded=bool)
+    def agent(prompt: str) -> bool:
+        return prompt == "good"
+
+    assert agent("good") is True
+    assert agent("bad") is False
+    assert [each.status for each in bank.episodes()] == [EpisodeStatus.FAILED, EpisodeStatus.SUCCESS]
+    assert [each.task for each in bank.episodes()] == ["bad", "good"]
+
+
+def test_an_async_function_stays_one(bank: Bank) -> None:
+    @remember(bank=bank, task=lambda name, **_: f"greet {name}")
+    async def agent(name: str, brief: str = "none") -> str:
+        await asyncio.sleep(0)
+        return f"{name}:{brief}"
+
+    assert inspect.iscoroutinefunction(agent)
+    assert asyncio.run(agent("ada")) == "ada:"
+    assert asyncio.run(agent("ada", brief="mine")) == "ada:mine"
+    assert [each.task for each in bank.episodes()] == ["greet ada", "greet ada"]
+
+    @remember(bank=bank)
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(slow())
+        while not any(each.id.startswith("slow") for each in bank.episodes()):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+    statuses = [each.status for each in bank.episodes() if each.id.startswith("slow")]
+    assert statuses == [EpisodeStatus.ABORTED]
+
+
+def test_a_function_without_the_names_is_called_as_it_is(bank: Bank) -> None:
+    @remember(bank=bank)
+    def agent(first: int, /, *rest: int, **named: int) -> tuple[object, ...]:
+        return first, rest, named
+
+    assert agent(1, 2, third=3) == (1, (2,), {"third": 3})
+    with pytest.raises(TypeError):
+        agent()  # type: ignore[call-arg]
+
+
+def test_memory_never_fails_the_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "not-a-bank.db").write_text("something else entirely, and long enough to be read", "utf-8")
+
+    @remember
+    def without(brief: str = "default") -> str:
+        return f"worked {brief}"
+
+    @remember(bank=tmp_path / "not-a-bank.db", task=lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+    def broken(run: Run) -> str:
+        run.say("still here")
+        return "worked"
+
+    with caplog.at_level(logging.WARNING, "archivist.remember"):
+        assert without() == "worked "
+        assert broken() == "worked"  # type: ignore[call-arg]
+    assert "no bank upwards of" in caplog.text
+    assert "archivist init" in caplog.text
+    assert "not a bank" in caplog.text or "not-a-bank" in caplog.text
+
+
+def test_a_bank_that_closes_under_the_run_does_not_matter(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = Bank.open(tmp_path / "p")
+
+    @remember(bank=opened)
+    def agent() -> str:
+        opened.close()
+        return "worked"
+
+    assert agent() == "worked"
+    assert "not remembered" in caplog.text
+
+
+def test_the_nearest_bank_is_found_and_closed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Bank.open(tmp_path / "project").close()
+    inner = tmp_path / "project" / "deep"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+
+    @remember
+    def agent() -> str:
+        return "done"
+
+    assert agent() == "done"
+    with Bank.open(tmp_path / "project") as opened:
+        (episode,) = opened.episodes()
+        assert episode.agent == "agent"
+
+
+def test_a_generator_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match="yields"):
+
+        @remember
+        def agent() -> Iterator[int]:
+            yield 1
+
+
+def test_it_needs_no_library_and_the_others_say_what_installs_theirs() -> None:
+    code = (
+        "import sys\n"
+        "for name in ('langgraph', 'anthropic', 'agents', 'pydantic_ai', 'opentelemetry'):\n"
+        "    sys.modules[name] = None\n"
+        "import archivist.edges.integrations.remember, archivist.edges.integrations.openai_agents\n"
+        "from importlib import import_module\n"
+        "from archivist.errors import InputError\n"
+        "for name in ('langgraph', 'anthropic_memory', 'pydantic_ai'):\n"
+        "    try:\n"
+        "        import_module(f'archivist.edges.integrations.{name}')\n"
+        "    except InputError as error:\n"
+        "        print(error.message, '|', error.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        'langgraph is not installed | pip install "archivist-memory[langgraph]" brings it in',
+        'anthropic is not installed | pip install "archivist-memory[anthropic]" brings it in',
+        'pydantic-ai is not installed | pip install "archivist-memory[pydantic-ai]" brings it in',
+    ]

@@ -1,0 +1,196 @@
+"""`archivist mcp --http` as a real process: several clients at once, tokens, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent
+
+from archivist import Bank
+from archivist.edges.mcp.serving import parse_place
+from archivist.errors import InputError
+from archivist.recall.query import Query
+from archivist.records import Actor, ActorKind
+
+COMMAND = str(Path(sys.executable).parent / "archivist")
+ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "by-hand", "version": "0"},
+    },
+}
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[Bank]:
+    """Open the bank that is served."""
+    with Bank.open(tmp_path / "served", actor=Actor(ActorKind.HUMAN, "ada")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def url(bank: Bank) -> Iterator[str]:
+    """Serve the bank on a port that the system chose."""
+    process = subprocess.Popen(
+        [COMMAND, "mcp", "--http", "127.0.0.1:0", "--json", "--tools", "all"],
+        cwd=bank.root,
+        env=dict(os.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    said = b"".join(process.stdout.readline() for _ in range(3))
+    try:
+        yield json.loads(said)["url"]
+    finally:
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+        assert b"Traceback" not in err, err.decode()
+
+
+def token(bank: Bank, actor: str) -> dict[str, str]:
+    """Return the header of somebody who holds a token."""
+    return {"Authorization": f"Bearer {bank.tokens.create(actor).secret}"}
+
+
+async def add_lessons(url: str, headers: dict[str, str], era: str, summaries: list[str]) -> str:
+    """Add lessons as one client, and say as whom the knowledge was refused, if it was."""
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http), mode=era) as client,
+    ):
+        for summary in summaries:
+            assert not (await client.call_tool("lesson_add", {"summary": summary})).is_error
+        fact = {"category": "convention", "key": era, "value": "absolute"}
+        (said,) = (await client.call_tool("knowledge_put", fact)).content
+        assert isinstance(said, TextContent)
+        return said.text
+
+
+def test_two_clients_at_once_lose_nothing_and_act_as_their_tokens_say(bank: Bank, url: str) -> None:
+    first = ["Cache the compiled regex", "Close the file handle", "Quote the shell words"]
+    second = ["Pin the Docker image", "Index the foreign keys", "Freeze the clock in tests"]
+
+    async def both() -> tuple[str, str]:
+        return await asyncio.gather(
+            add_lessons(url, token(bank, "agent:w1:maker"), "auto", first),
+            add_lessons(url, token(bank, "orchestrator:lead"), "legacy", second),
+        )
+
+    refused, allowed = asyncio.run(both())
+    assert refused.startswith("agent:w1:maker may not write knowledge")
+    assert '"key": "legacy"' in allowed
+    by_actor: dict[str, set[str]] = {}
+    for lesson in bank.query(Query()):
+        by_actor.setdefault(str(lesson.actor), set()).add(lesson.summary)
+    assert by_actor == {"agent:w1:maker": set(first), "orchestrator:lead": set(second)}
+    assert [str(each.entry.actor) for each in bank.denials()] == ["agent:w1:maker"]
+
+
+def test_nobody_comes_in_without_a_token_that_holds(bank: Bank, url: str, tmp_path: Path) -> None:
+    revoked = bank.tokens.create("agent:gone", name="gone").secret
+    bank.tokens.revoke("gone")
+    with Bank.open(tmp_path / "other") as other:
+        foreign = other.tokens.create("human:ada").secret
+    wrong = ["Bearer nope", f"Bearer {revoked}", f"Bearer {foreign}", f"Basic {foreign}", "Bearer x" * 999]
+    with httpx2.Client(headers=ACCEPTED) as http:
+        for value in wrong:
+            answer = http.post(url, headers={"Authorization": value}, json=INITIALIZE)
+            assert answer.status_code == 401, value[:30]
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+        assert http.post(url, json=INITIALIZE).status_code == 401
+        assert http.post(url, headers=token(bank, "agent:w1"), json=INITIALIZE).status_code == 200
+
+
+def test_a_token_that_is_revoked_ends_a_session_that_is_open(bank: Bank, url: str) -> None:
+    issued = bank.tokens.create("agent:w1", name="short-lived")
+    with httpx2.Client(headers={**ACCEPTED, "Authorization": f"Bearer {issued.secret}"}) as http:
+        opened = http.post(url, json=INITIALIZE)
+        session = {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"], "MCP-Protocol-Version": "2025-06-18"}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert http.post(url, headers=session, json=listing).status_code == 200
+        stolen = token(bank, "agent:w2")
+        assert http.post(url, headers={**session, **stolen}, json=listing).status_code == 404
+        bank.tokens.revoke("short-lived")
+        assert http.post(url, headers=session, json=listing).status_code == 401
+
+
+def test_what_is_no_request_is_refused_plainly(bank: Bank, url: str) -> None:
+    hello = json.dumps(INITIALIZE)
+    cases: list[tuple[dict[str, str], str, int]] = [
+        ({"Host": "evil.example"}, hello, 421),
+        ({"Origin": "http://evil.example"}, hello, 403),
+        ({"Content-Type": "text/plain"}, hello, 400),
+        ({"MCP-Protocol-Version": "1999-01-01"}, hello, 400),
+        ({"Mcp-Session-Id": "nobody"}, hello, 404),
+        ({}, "{", 400),
+        ({}, "[]", 400),
+        ({}, "[" * 50_000, 400),
+        ({}, " " * 3_000_000, 413),
+    ]
+    with httpx2.Client(headers={**ACCEPTED, **token(bank, "agent:w1")}) as http:
+        for headers, body, status in cases:
+            answer = http.post(url, headers=headers, content=body)
+            assert answer.status_code == status, (headers, body[:20], answer.text)
+            assert "Traceback" not in answer.text
+        assert http.post(url, json=INITIALIZE).status_code == 200
+        assert http.get(url.replace("/mcp", "/other")).status_code == 404
+
+
+def test_a_bank_that_has_gone_is_said_to_be_so(bank: Bank, url: str) -> None:
+    held = token(bank, "agent:w1")
+    for file in bank.path.parent.glob("memory.db*"):
+        file.unlink()
+    answer = httpx2.post(url, headers={**ACCEPTED, **held}, json=INITIALIZE)
+    assert answer.status_code == 503
+    assert "archivist init" in answer.json()["error_description"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("127.0.0.1:7778", ("127.0.0.1", 7778)),
+        ("localhost:0", ("localhost", 0)),
+        ("[::1]:80", ("::1", 80)),
+        (":7778", ("127.0.0.1", 7778)),
+        ("7778", ("127.0.0.1", 7778)),
+        ("127.9.9.9:1", ("127.9.9.9", 1)),
+    ],
+)
+def test_places_on_this_machine_are_understood(text: str, place: tuple[str, int]) -> None:
+    assert parse_place(text) == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ":", "host", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "::1:80", "10.0.0.1:80", "*:80", "٣"],
+)
+def test_other_places_are_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_place(text)
+    assert caught.value.hint
+
+
+def test_a_port_that_is_taken_is_named(bank: Bank, url: str) -> None:
+    place = url.removeprefix("http://").removesuffix("/mcp")
+    done: Any = subprocess.run(
+        [COMMAND, "mcp", "--http", place], cwd=bank.root, capture_output=True, check=False, timeout=30
+    )
+    assert done.returncode == 1
+    assert f"cannot listen on {place}" in done.stderr.decode()
