@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "archivist"
 ROOMS = {"stores", "capture", "reflect", "recall", "brief", "audit", "age", "tiers", "workspace"}
 FOUNDATION = {
-    "access", "errors", "config", "settings", "settings_file", "clock", "ids", "jsonl", "messages", "opening",
-    "places", "tokens",
+    "access", "errors", "config", "settings", "settings_file", "clock", "ids", "jsonl", "messages", "moments",
+    "opening", "patterns", "places", "prompts", "tokens", "tracing",
 }  # fmt: skip
 MAX_FILE_LINES = 750
 MAX_FUNCTION_LINES = 60
@@ -54,7 +54,8 @@ def test_edges_do_not_import_each_other() -> None:
     wrong = []
     for path, room, tree in _sources():
         parts = path.relative_to(SOURCE).parts
-        if room != "edges" or len(parts) < 3:
+        # The command line opens the other doors; none of them knows it.
+        if room != "edges" or len(parts) < 3 or parts[1] == "cli":
             continue
         for line, module in _imports(tree):
             target = module.split(".")

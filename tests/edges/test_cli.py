@@ -43,7 +43,7 @@ def _json(ran: Any) -> Any:
 def test_init_makes_a_bank_once_and_keeps_it_out_of_git(archivist: Command, project: Path) -> None:
     assert archivist("init").out == "Made a bank: .archivist/memory.db\n"
     assert archivist("init").out.startswith("There is a bank already")
-    assert (project / ".archivist" / ".gitignore").read_text() == "memory.db*\nliveness.json\n"
+    assert (project / ".archivist" / ".gitignore").read_text() == "memory.db*\nliveness.json\nhooks.*\n"
     assert _json(archivist("init", "--json")) == {"bank": ".archivist/memory.db", "created": False}
 
 
@@ -715,7 +715,7 @@ def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command, project:
     assert "ok    ledger" in ran.out
     assert "hint: 61 texts not yet found by meaning" in bank_cli("recall", "tabs").err
     mended = bank_cli("doctor", "--reindex")
-    assert (mended.code, mended.out.count("ok  "), "look" in mended.out) == (0, 6, False)
+    assert (mended.code, mended.out.count("ok  "), "look" in mended.out) == (0, 12, False)
     assert _json(bank_cli("doctor", "--json")) == {
         "checks": [
             {"name": name, "ok": True, "text": text}

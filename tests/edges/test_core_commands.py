@@ -159,3 +159,18 @@ def test_the_guide_prints_what_its_commands_print(project: Path) -> None:
 
 def _undated(text: str) -> str:
     return re.sub(r"\d{4}-\d{2}-\d{2}", "DATE", text)
+
+
+def test_null_takes_a_key_out_of_the_context(bank_cli: Command) -> None:
+    agent = ("--actor", "agent:coder", "working", "context")
+    bank_cli(*agent, "branch", "main")
+    assert _json(bank_cli(*agent, "n", "0", "--json"))["working"]["context"] == {"branch": "main", "n": 0}
+    assert _json(bank_cli(*agent, "branch", "null", "--json"))["working"]["context"] == {"n": 0}
+
+
+@pytest.mark.req("C10")
+def test_a_decided_proposal_is_written_out_as_decided(bank_cli: Command) -> None:
+    bank_cli("core", "adopt", "rules", "- hold", "--reason", "first")
+    text = bank_cli("proposals", "issue", "p-001").out
+    assert "To decide" not in text
+    assert "Accepted on" in text

@@ -272,3 +272,24 @@ def test_files_before_one_that_is_refused_are_told(run: Layered, project: Path) 
     ran = run("artifacts", "register", "a", "none", "--task", "T")
     assert ran.code == 4
     assert ran.out.splitlines()[1].endswith("a")
+
+
+@pytest.mark.req("M3")
+def test_several_conflicts_are_listed_for_a_fact_and_upheld_at_once(run: Layered) -> None:
+    for source in ("planner", "coder", "tester"):
+        run("knowledge", "set", "decision", "orm", f"as {source} says", "--source", source)
+    run("knowledge", "set", "other", "key", "a", "--source", "x")
+    run("knowledge", "set", "other", "key", "b", "--source", "y")
+    assert len(_json(run("knowledge", "conflicts", "decision/orm", "--json"))["conflicts"]) == 2
+    refused = run("knowledge", "decide", "decision/orm", "--reverse")
+    assert (refused.code, refused.err.count(" says ")) == (4, 2)
+    assert "archivist knowledge conflicts decision/orm lists them" in refused.err
+    done = run("knowledge", "decide", "decision/orm", "--uphold")
+    assert (done.out, done.err) == ("decision/orm  upheld: as tester says\n", "2 conflicts decided\n")
+    assert len(_json(run("knowledge", "conflicts", "--json"))["conflicts"]) == 1
+    assert run("knowledge", "conflicts", "no/such").code == 3
+
+
+def test_bounds_hold_their_rate(run: Layered) -> None:
+    run("episodes", "log", "T", "--agent", "a", "--action", "failed", "--approach", "x")
+    assert "0%       0% to 79%" in run("episodes", "stats").out

@@ -79,6 +79,8 @@ def test_a_cycle_is_begun_logged_listed_and_found(cli: Cli) -> None:
         (["stream", "edit", "nope"], 2, "nothing to change"),
         (["stream", "remove", "nope"], 3, "no entry 'nope'"),
         (["stream", "import", "nope.jsonl"], 4, "no such file"),
+        (["stream", "log", "typo", "--role", "troll", "--cycle", "2147483647"], 4, "above the latest, 9"),
+        (["stream", "log", "typo", "--cycle", "2147483648"], 2, "not in the range"),
         (["archive", "search", ""], 4, "query: missing or empty"),
         (["archive", "add", " ", "--type", "spec"], 4, "content: missing or empty"),
         (["archive", "add", "x", "--type", "poem"], 2, "'poem' is not one of"),
@@ -197,3 +199,26 @@ def test_without_anything_the_lists_are_empty(cli: Cli) -> None:
     assert _json(cli("archive", "list", "--folders", "--json")) == {"folders": []}
     assert cli("archive", "refresh").code == 0
     assert cli("stream", "export").out == ""
+
+
+@pytest.mark.req("C4")
+def test_what_refreshing_did_is_said(cli: Cli, project: Path) -> None:
+    cli("stream", "log", "Something that has no vector yet")
+    ran = cli("archive", "refresh")
+    assert ran.out == "texts: 0 new, 0 changed, 0 removed, 0 the same\n"
+    assert "1 vector made for what could be found by words only" in ran.err
+    assert "hint: no folder is watched" in ran.err
+    told = _json(cli("archive", "refresh", "--json"))
+    assert (told["vectors"], told["folders"]) == (0, 0)
+    (project / "notes").mkdir()
+    (project / "notes" / "a.md").write_text("---\nimportance: 99\n---\nText.\n")
+    ran = cli("archive", "watch", "notes")
+    assert (ran.code, "notes/a.md: front matter: importance: 99" in ran.err) == (7, True)
+    assert cli("archive", "show", "notes/a.md").out == "Text.\n"
+
+
+@pytest.mark.req("C9")
+def test_what_a_bank_says_beside_is_named(cli: Cli, project: Path) -> None:
+    (project / "bank.md").write_text("## Current Status\n**Sprint:** Four\n\n## Notes\nA\n\n## Links\nB\n")
+    ran = cli("archive", "import-bank", "bank.md")
+    assert "kept as documents: 2 sections (Notes, Links)" in ran.err

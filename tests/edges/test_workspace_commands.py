@@ -100,10 +100,13 @@ def test_what_is_off_is_said_on_stderr(line: Line, words: list[str], code: int, 
 
 
 def test_nothing_found_is_an_answer_and_a_slip_of_the_pen_is_named(line: Line) -> None:
-    ran = line("plans", "devtol")
-    assert (ran.code, ran.out) == (0, "plans: []\n")
-    assert ran.err == "archivist: no scope 'devtol'\nhint: did you mean 'devtools'?\n"
-    assert line("plans", "devtools", "--tag", "nothing").err == ""
+    assert line("plans", "devtools", "--tag", "nothing") == Ran(0, "plans: []\n", "")
+    for command in ("plans", "overview", "learnings"):
+        ran = line(command, "devtol")
+        assert (ran.code, ran.out) == (3, "")
+        assert ran.err == "archivist: no scope 'devtol'\nhint: did you mean 'devtools'?\n"
+    assert line("plans", "devtools/nosuch").err.endswith("hint: there is devtools/common\n")
+    assert line("lint", "devtools/nosuch").err.endswith("hint: there is devtools/common\n")
 
 
 def test_an_empty_folder_says_where_it_looked(
@@ -163,8 +166,28 @@ def test_items_come_as_json(line: Line) -> None:
     assert [item["result"] for item in told["items"]] == ["saved", "refused"]
     lines = b'{"text": "Terraform fails without a lock."}\n"Plain words failed too."\n'
     assert line.json("save", "k", "--from", "-", given=lines)["saved"] == 2
-    for bad in (b"{", b"\xff\xfe", b'[{"txt": 1}]', b'[{"text": "a", "date": "soon"}]'):
+    for bad in (b"{", b"\xff\xfe"):
         assert line("save", "k", "--from", "-", given=bad).code == 4
+
+
+def test_a_bad_item_is_named_by_its_number_and_holds_up_no_other(line: Line) -> None:
+    items: list[object] = [
+        "The mail relay fails at night.",
+        {"text": "a", "date": "soon"},
+        {"txt": 1},
+        7,
+        "The proxy drops long headers.",
+    ]
+    told = line.json("save", "k", "--from", "-", code=7, given=json.dumps(items).encode())
+    assert [each["result"] for each in told["items"]] == ["saved", "refused", "refused", "refused", "saved"]
+    assert told["items"][1]["reason"].startswith("item 2: 'soon' is no date")
+    assert told["items"][2]["reason"].startswith("item 3: an item has no field 'txt'")
+    assert told["items"][3]["reason"].startswith("item 4: no item to save: 7")
+
+
+def test_a_plans_status_may_be_told_in_words(line: Line) -> None:
+    ran = line("save", "devtools", "The plan Cache is done.", "--kind", "plan_status")
+    assert (ran.code, "new → done" in ran.out) == (0, True)
 
 
 def test_saving_goes_through_the_bank_where_there_is_one(line: Line) -> None:

@@ -132,7 +132,7 @@ def test_a_rule_is_demoted_and_a_lesson_promoted(banked: Run, root: Path) -> Non
     ("words", "code", "said"),
     [
         (("hot", "demote", "h-000000", "--to", "shop"), 3, "no rule 'h-000000'"),
-        (("hot", "demote", "profile.md:4", "--to", "nowhere"), 4, "no scope 'nowhere'"),
+        (("hot", "demote", "profile.md:4", "--to", "nowhere"), 3, "no scope 'nowhere'"),
         (("hot", "promote", "m-009", "--file", "profile"), 3, "no lesson 'm-009'"),
         (("hot", "promote", "x.md:1", "--file", "profile"), 3, "no learning entry 'x.md:1'"),
         (("hot", "demote", "h-1"), 2, "Missing option '--to'"),
@@ -157,12 +157,35 @@ def test_what_cannot_be_done_says_why_and_what_to_do(
 
 
 @pytest.mark.parametrize(
-    "words", [("transcripts", "list"), ("drafts",), ("search", "x"), ("hot", "demote", "h-1", "--to", "x")]
+    "words",
+    [("transcripts", "list"), ("drafts",), ("search", "x"), ("hot", "promote", "m-001", "--file", "profile")],
 )
 def test_what_needs_a_bank_says_so(run: Run, words: tuple[str, ...]) -> None:
     ran = run(*words)
     assert ran.code == 5
-    assert "hint: archivist init makes one" in ran.err
+    assert "hint: archivist init makes one; of archivist workspace, only search, drafts, " in ran.err
+
+
+@pytest.mark.req("W1")
+def test_rules_move_between_files_without_a_bank(run: Run, root: Path) -> None:
+    assert run("hot", "demote", "profile.md:6", "--to", "shop").code == 0
+    assert "Fridays" in (root / "user/memory/workspaces/shop/lessons.md").read_text("utf-8")
+    assert run("hot", "promote", "shop/lessons.md:3", "--file", "workflow").code == 0
+    assert not (root / ".archivist").exists()
+
+
+@pytest.mark.req("W1")
+def test_hot_counts_what_tools_load_by_themselves(run: Run, root: Path) -> None:
+    (root / "CLAUDE.md").write_text("- a rule\n" * 400)
+    ran = run("hot")
+    assert ran.code == 1
+    row, total = ran.out.splitlines()[2:4]
+    assert row.split()[:2] == ["CLAUDE.md", "400"]
+    assert row.endswith("read by claude-code, vscode")
+    assert total.endswith("as claude-code loads it, over budget")
+    plain = _json(run("hot", "--json"))
+    assert (plain["agent"], plain["lines"]) == ("claude-code", 407)
+    assert plain["files"][1]["agents"] == ["claude-code", "vscode"]
 
 
 # Links
@@ -202,6 +225,20 @@ def test_linking_nothing_is_an_error_and_codex_has_its_notes(run: Run, root: Pat
     assert "no hot files in 'agent/rules/common'" in ran.err
 
 
+@pytest.mark.req("W2")
+def test_two_tools_that_read_one_file_share_its_section(run: Run, root: Path) -> None:
+    (root / "AGENTS.md").write_text("# Mine\n")
+    (root / "GEMINI.md").symlink_to("AGENTS.md")
+    rows = [line.split(maxsplit=3) for line in run("link", "codex", "gemini").out.splitlines()[1:]]
+    assert [row[1:] for row in rows if row[1].endswith("S.md") or row[1].endswith("I.md")] == [
+        ["AGENTS.md", "made", "section"],
+        ["GEMINI.md", "made", "section of AGENTS.md"],
+    ]
+    assert {each["done"] for each in _json(run("link", "codex", "gemini", "--json"))["places"]} == {
+        "unchanged"
+    }
+
+
 # Skills
 
 
@@ -221,6 +258,21 @@ def test_skills_are_saved_listed_and_shown(run: Run, root: Path) -> None:
     (root / "skill.md").write_text("---\ndescription: d\n---\nOther.\n")
     assert run(*words).code == 4
     assert run(*words, "--replace").out.startswith("replaced: ")
+    assert run("skills", "list", "devtool").err.endswith("hint: did you mean 'devtools'?\n")
+
+
+@pytest.mark.req("W16")
+def test_a_skill_of_a_workspace_that_is_not_there_needs_create(run: Run, root: Path) -> None:
+    (root / "skill.md").write_text("---\ndescription: d\n---\nRun `make release`.\n")
+    words = ("skills", "save", "cut-release", "--from", "skill.md", "--scope", "nosuch")
+    ran = run(*words)
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == (
+        "archivist: no scope 'nosuch' in this workspace\n"
+        "hint: there is devtools, shop; --create makes a new one\n"
+    )
+    assert not (root / "resources/workspaces/nosuch").exists()
+    assert run(*words, "--create").code == 0
 
 
 # Cold and drafts
@@ -243,14 +295,20 @@ def captured(banked: Run, root: Path) -> Run:
 @pytest.mark.req("W9")
 def test_transcripts_are_listed_captured_and_read(captured: Run) -> None:
     ran = captured("transcripts", "list")
-    assert "hint: 2 transcripts to take in" in ran.err
+    assert "hint: 1 transcript to take in" in ran.err
+    assert "archivist: no transcripts: broken.jsonl (no log of a known format)" in ran.err
     ran = captured("transcripts", "capture")
     assert (ran.code, ran.out) == (7, "1 transcript captured, 4 events; 0 unchanged\n")
-    assert "'broken.jsonl' is no log of a known format" in ran.err
+    assert "archivist: broken.jsonl: no log of a known format" in ran.err
     assert captured("transcripts", "capture", "one").out == "0 transcripts captured, 0 events; 1 unchanged\n"
-    found = {each["name"]: each for each in _json(captured("transcripts", "list", "--json"))["transcripts"]}
-    assert (found["one.jsonl"]["outcome"], found["one.jsonl"]["task"]) == ("success", "Fix it")
-    assert found["broken.jsonl"]["outcome"] == "not captured"
+    listed = _json(captured("transcripts", "list", "--json"))
+    assert [(each["name"], each["outcome"], each["task"]) for each in listed["transcripts"]] == [
+        ("one.jsonl", "success", "Fix it")
+    ]
+    assert listed["others"] == [{"name": "broken.jsonl", "reason": "no log of a known format"}]
+    assert captured("transcripts", "list").out.splitlines()[1].split()[:2] == ["one.jsonl", "s-one"]
+    ran = captured("transcripts", "show", "broken.jsonl")
+    assert (ran.code, ran.out) == (4, "")
     assert "status      success" in captured("transcripts", "show", "one").out
     assert captured("transcripts", "show", "one", "--lines", "2").out.startswith('       2  {"type": "user"')
     event = _json(captured("transcripts", "show", "s-one#2", "--json"))
@@ -264,11 +322,17 @@ def test_transcripts_are_listed_captured_and_read(captured: Run) -> None:
 
 @pytest.mark.req("W8")
 def test_drafts_are_printed_and_saved(captured: Run, root: Path) -> None:
-    assert captured("drafts").err == "archivist: nothing worth a draft\n"
+    ran = captured("drafts")
+    assert ran.err.startswith(
+        "archivist: nothing worth a draft in 0 runs\nhint: no runs yet: archivist capture"
+    )
     captured("transcripts", "capture")
     ran = captured("drafts")
+    assert "hint: 1 run waits for reflection, which finds more: archivist reflect" in ran.err
     assert ran.out.splitlines()[:2] == ["s-one", "  decision moment: Keep snake_case keys → devtools"]
-    assert [each["kind"] for each in _json(captured("drafts", "--json"))["drafts"]] == ["decisions"]
+    plain = _json(captured("drafts", "--json"))
+    assert [each["kind"] for each in plain["drafts"]] == ["decisions"]
+    assert (plain["runs"], plain["known"], plain["waiting"]) == (1, 1, 1)
     ran = captured("drafts", "--save")
     place = "user/memory/workspaces/devtools/decisions.md"
     assert f"saved in {place}:3: Keep snake_case keys" in ran.out
@@ -313,6 +377,22 @@ def test_search_finds_by_meaning_in_all_roots_and_sees_edits(banked: Run, root: 
     assert banked("search", "cleaning the mirror with ethanol", "--scope", "shop").out == ""
     (root / "resources/workspaces/devtools/OVERVIEW.md").write_text("# DevTools\n\nZebras graze here.\n")
     assert "Zebras graze here." in banked("search", "zebras").out
+
+
+@pytest.mark.req("W13")
+def test_search_finds_nothing_where_nothing_answers(banked: Run, root: Path) -> None:
+    path = root / "resources/workspaces/devtools/notes.md"
+    texts = ("The cache is cleared at night.", "Releases are cut on Fridays.", "Zlib compresses streams.")
+    path.write_text("".join(f"# Part {at}\n\n{text}\n\n" for at, text in enumerate(texts)))
+    for words in ("zzqx", "qwxyz blorptang", "chocolate cake recipe"):
+        ran = banked("search", words)
+        assert (ran.code, ran.out) == (0, ""), words
+        assert ran.err.startswith("archivist: nothing found\nhint: ")
+    first = banked("search", "when is a release made?").out.splitlines()[0]
+    assert first.startswith("resources/workspaces/devtools/notes.md:5")
+    ran = banked("search", "release", "--scope", "nosuch")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == "archivist: no scope 'nosuch'\nhint: there is devtools, shop\n"
 
 
 def test_a_word_of_the_path_alone_is_not_found(banked: Run, root: Path) -> None:

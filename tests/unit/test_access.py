@@ -36,6 +36,11 @@ UNCHECKED = {
     "Bank.embed_waiting": "derived: vectors of what is there",
     "Bank.embed_in_background": "derived: vectors of what is there",
     "Bank.unembedded": "a count of what is derived",
+    "Bank.version": "says that something changed, not what",
+    "Tokens.holder": "says who acts",
+    "Repeats.claim": "what a request does is checked; this is its own answer",
+    "Repeats.keep": "what a request does is checked; this is its own answer",
+    "Repeats.release": "what a request does is checked; this is its own answer",
 }
 
 

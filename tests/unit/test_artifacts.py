@@ -279,3 +279,21 @@ def test_an_agent_registers_and_removes_only_its_own(bank: Bank) -> None:
 def test_an_agent_without_a_name_owns_nothing(bank: Bank) -> None:
     with pytest.raises(AccessError):
         bank.acting_as(Actor(ActorKind.AGENT)).artifacts.register("out/a.txt", task="T")
+
+
+def test_the_banks_own_files_and_names_that_are_secrets_are_refused(bank: Bank) -> None:
+    root = bank.artifacts.root
+    (root / "link").symlink_to(bank.path)
+    (root / ".archivist" / "config.toml").write_text("")
+    for own in (".archivist/memory.db", ".archivist/config.toml", "link"):
+        with pytest.raises(InputError, match="the bank's own"):
+            bank.artifacts.register(own, task="T")
+    token = "ghp_" + "a1B2" * 9
+    (root / f"{token}.txt").write_text("x")
+    (root / "two  spaces.txt").write_text("x")
+    with pytest.raises(InputError, match="path: holds a secret"):
+        bank.artifacts.register(f"{token}.txt", task="T")
+    made = bank.artifacts.register("two  spaces.txt", task="T\x07", description=token)
+    assert (made.path, made.task) == ("two  spaces.txt", "T")
+    with pytest.raises(InputError, match="agent: holds a secret"):
+        bank.artifacts.register("two  spaces.txt", task="T", agent=token)

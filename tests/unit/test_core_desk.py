@@ -187,3 +187,32 @@ def test_two_agents_appending_at_once_lose_nothing(tmp_path: Path) -> None:
     assert {f"{name}-{number}" for name in "ab" for number in range(20)} <= threads.keys()
     assert {f"t-{number}" for number in range(1, 41)} <= threads.keys()
     assert set(threads["both"].roles) == {f"{name}{number}" for name in "ab" for number in range(20)}
+
+
+@pytest.mark.req("C1")
+def test_nothing_is_not_said_by_mistake_and_control_characters_are_not_kept(bank: Bank) -> None:
+    bank.core.update("status", "Sprint 2")
+    for section, hint in (("status", "sprint"), ("roleState", "workingOn"), ("lessons", "text")):
+        with pytest.raises(InputError, match="nothing to say") as caught:
+            bank.core.update(section, " \n", role="" if section == "status" else "qa")
+        assert f'"{hint}": ""' in caught.value.hint
+    assert bank.core.view().status.sprint == "Sprint 2"
+    assert bank.core.update("status", {"sprint": ""}).content["sprint"] == ""
+    bank.core.update(
+        "status", {"sprint": "\x1b[31mSprint\x1b[0m 3\x07", "blockers": ["a\x00b", "\x1b]0;title\x07c"]}
+    )
+    bank.core.append("lessons", "Ring\x07 twice")
+    assert bank.core.render() == (
+        "## Status\nSprint: Sprint 3\nBlockers:\n- ab\n- c\n\n## Lessons\n- Ring twice\n"
+    )
+
+
+def test_an_unknown_section_is_answered_by_what_can_be_updated(bank: Bank) -> None:
+    with pytest.raises(InputError) as caught:
+        bank.core.update("nosuch", "x")
+    assert caught.value.hint == "the sections are status, threads, role_state, lessons"
+    with pytest.raises(InputError) as caught:
+        bank.proposals.propose("nosuch", "x", reason="y")
+    assert caught.value.hint == "the sections are playbook, rules"
+    with pytest.raises(InputError, match="role: holds a secret"):
+        bank.core.update("lessons", "x", role="ghp_" + "a1B2" * 9)

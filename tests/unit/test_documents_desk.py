@@ -115,6 +115,17 @@ def test_secrets_stay_out_of_the_archive(bank: Bank) -> None:
 
 
 @pytest.mark.req("C4")
+def test_names_of_texts_keep_no_secrets(bank: Bank) -> None:
+    token = "ghp_" + "a1B2" * 9
+    (made,) = bank.documents.insert(f"{token} is the CI token\x07", type="spec", tags=[token], roles=[token])
+    assert made.source.startswith("spec/redacted-github-token-is-the-ci")
+    assert token.lower() not in str(made).lower()
+    assert made.text == "[redacted:github-token] is the CI token"
+    for wrong, reason in ((f"docs/{token}.md", "holds a secret"), ("a\x1bb", "holds control characters")):
+        with pytest.raises(RecordError, match=f"source: .*{reason}"):
+            bank.documents.insert("Words", type="spec", source=wrong)
+
+
 def test_search_narrows_by_type_and_date(bank: Bank) -> None:
     for year, sort in ((2024, "spec"), (2025, "decision"), (2026, "research")):
         bank.documents.insert(f"The parser of {year}", type=sort, date=datetime(year, 5, 1))  # noqa: DTZ001
@@ -203,12 +214,23 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(bank: Bank, root: P
     (docs / "out.md").symlink_to(root / "outside.md")
     (docs / "inside.md").symlink_to(docs / "decisions" / "adr-7.md")
     (docs / "again").symlink_to(docs)
+    (root / "elsewhere").mkdir()
+    (root / "elsewhere" / "far.md").write_text("Far away")
+    (docs / "decisions" / "far").symlink_to(root / "elsewhere")
+    (docs / "bogus.md").write_text("---\ntype: bogus\nimportance: 99\n---\nBogus.\n")
+    token = "ghp_" + "a1B2" * 9
+    (docs / f"{token}.md").write_text("A name that is a secret")
     os.mkfifo(docs / "pipe.md")
     bank.documents.watch("docs")
     done = bank.documents.refresh()
-    assert _counts(done) == (4, 0, 0, 0)
+    assert (_counts(done), done.folders) == ((5, 0, 0, 0), 1)
+    assert token not in str((done, bank.documents.sources()))
     assert sorted(done.problems) == [
+        "docs/[redacted:github-token].md: its name holds a secret or control characters; rename it",
         "docs/binary.md: a binary file",
+        "docs/bogus.md: front matter: importance: 99 is not a whole number from 1 to 10; left out",
+        f"docs/bogus.md: front matter: type: 'bogus' is not one of {', '.join(DocumentType)}; left out",
+        "docs/decisions/far: a link that leaves the folder is not followed",
         "docs/large.md: 2,097,153 bytes, at most 2,097,152",
         "docs/latin.md: not UTF-8 text (byte 3)",
         "docs/loop.md: a link in a loop",
@@ -218,6 +240,7 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(bank: Bank, root: P
         "docs/pipe.md: not a regular file",
     ]
     assert "Outside" not in str(bank.documents.search("outside", limit=50))
+    assert bank.documents.refresh().problems == done.problems
     assert bank.documents.search("still read")[0].name == "docs/odd.md#1"
 
 
@@ -374,6 +397,20 @@ def test_a_bank_and_its_versions_become_state_stream_and_documents(bank: Bank, b
     kept = " ".join(each.text for each in bank.documents.read(str(banks / "bank.md")))
     assert "Free first" in kept
     assert "Literature review" not in kept
+
+
+@pytest.mark.req("C9")
+def test_labels_in_bold_reach_core_and_what_is_not_understood_is_said(bank: Bank, tmp_path: Path) -> None:
+    text = (
+        "# Bank\n\n## Current Status\n\n**Sprint:** Sprint 4: checkout\n\n**In Progress:**\n\n- #12 cart\n"
+        "- #13 totals\n\n**Blockers:**\n- staging credentials missing\n\n## Notes\n\nKeep me.\n"
+    )
+    (tmp_path / "bank.md").write_text(text)
+    done = bank.documents.import_bank([tmp_path / "bank.md"])
+    status = bank.core.view().status
+    assert (status.sprint, status.in_progress) == ("Sprint 4: checkout", ("#12 cart", "#13 totals"))
+    assert status.blockers == ("staging credentials missing",)
+    assert (done.kept, done.documents, done.problems) == (("Notes",), 1, ())
 
 
 @pytest.mark.req("C9")

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.config import Config, CoreRules, StreamRules
-from archivist.records import Actor, ActorKind, DocumentType, EntryType, Proposal
+from archivist.config import Config, CoreRules, StoreRules, StreamRules
+from archivist.errors import BankLockedError
+from archivist.records import Actor, ActorKind, DocumentType, EntryType
 
 
 def _fill(bank: Bank, cycles: range, **fields: object) -> None:
     for cycle in cycles:
-        bank.stream.log("Blocked by red CI, waiting for ops", cycle=cycle, role="qa", issues=[84], **fields)  # type: ignore[arg-type]
+        bank.stream.log("Blocked by #84, waiting for ops", cycle=cycle, role="qa", **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.req("C7")
@@ -27,7 +28,7 @@ def test_importance_cycles_and_sprints_make_it_due(bank: Bank) -> None:
         assert stream.due() == ""
     stream.log("One more", cycle=1, importance=1)
     assert stream.due() == "importance of unreflected entries is 101, over 100"
-    assert stream.reflect().reason
+    assert stream.reflect(if_due=True).reason
     assert stream.due() == ""
     stream.log("Later", cycle=11, importance=1)
     assert stream.due() == "10 cycles since the last reflection"
@@ -59,11 +60,33 @@ def test_what_recurs_goes_to_stream_archive_and_core(bank: Bank) -> None:
     assert bank.documents.search("recurring blocker", type="lesson")[0].kind == "document"
     assert {each.type for each in done.documents} == {DocumentType.LESSON}
     assert bank.core.view().status.blockers == ("#84 stood in the way in 4 cycles",)
-    with bank.reading() as reader:
-        (proposal,) = reader.select(Proposal)
-    assert "needs #84" in proposal.after
-    assert len(proposal.evidence) == 4
+    assert bank.proposals.list() == []
     assert bank.verify().is_whole
+
+
+@pytest.mark.req("C7")
+def test_a_rule_that_was_decided_on_is_proposed_once(bank: Bank) -> None:
+    rule = "Before every release restart the runners of #84"
+    for cycles in (range(1, 5), range(5, 9)):
+        _fill(bank, cycles, importance=7)
+        bank.stream.log(rule, cycle=cycles[-1], type="decision", importance=7)
+        bank.stream.reflect()
+    (proposal,) = bank.proposals.list()
+    assert proposal.after == f"- {rule}"
+    assert len(proposal.evidence) == 4
+
+
+@pytest.mark.req("C7")
+def test_what_a_reflection_put_into_the_status_leaves_it_when_it_is_over(bank: Bank) -> None:
+    _fill(bank, range(1, 4), importance=7)
+    bank.core.append("blockers", "the vendor is slow")
+    assert bank.stream.reflect().told_core == ("status blockers: #84 stood in the way in 3 cycles",)
+    bank.stream.log("#84 is not fixed yet", cycle=4, role="qa")
+    assert bank.stream.reflect().told_core == ()
+    bank.stream.log("Closed #84, the vendor is fine", cycle=5, role="qa", importance=2)
+    (told,) = bank.stream.reflect().told_core
+    assert told.endswith("#84 stood in the way in 3 cycles (over in cycle 5)")
+    assert bank.core.view().status.blockers == ("the vendor is slow",)
 
 
 @pytest.mark.req("C7")
@@ -76,8 +99,6 @@ def test_the_accumulator_starts_again_and_core_is_told_once(bank: Bank) -> None:
     more = bank.stream.reflect("by hand")
     assert (more.gathered, more.told_core) == (4, ())
     assert len(bank.core.view().status.blockers) == 1
-    with bank.reading() as reader:
-        assert reader.count(Proposal) == 1
 
 
 def test_only_what_is_important_enough_is_gathered_but_all_is_done_with(bank: Bank) -> None:
@@ -88,9 +109,13 @@ def test_only_what_is_important_enough_is_gathered_but_all_is_done_with(bank: Ba
 
 
 def test_it_is_skipped_when_not_due_or_when_there_is_nothing(bank: Bank) -> None:
-    assert bank.stream.reflect().skipped == "nothing was logged since the last reflection"
+    for if_due in (True, False):
+        done = bank.stream.reflect(if_due=if_due)
+        assert done.skipped == "nothing was logged since the last reflection"
     bank.stream.log("Something")
-    assert bank.stream.reflect().skipped == "not due"
+    assert bank.stream.reflect(if_due=True).skipped == "not due"
+    assert bank.stream.reflect("").skipped == "not due"
+    assert bank.stream.reflect().reason == "by hand"
 
 
 def test_logging_reflects_when_asked(bank: Bank) -> None:
@@ -120,7 +145,7 @@ def test_what_core_refuses_is_only_noted(tmp_path: Path) -> None:
         _fill(bank, range(1, 5), importance=7)
         done = bank.stream.reflect("by hand")
         assert done.entries
-        assert (done.told_core, len(done.problems)) == ((), 2)
+        assert (done.told_core, len(done.problems)) == ((), 1)
 
 
 def test_thresholds_are_settings(tmp_path: Path) -> None:
@@ -128,7 +153,7 @@ def test_thresholds_are_settings(tmp_path: Path) -> None:
     with Bank.open(tmp_path, config=Config(stream=rules)) as bank:
         _fill(bank, range(1, 4), importance=7)
         assert bank.stream.due().endswith("over 5")
-        assert bank.stream.reflect().gathered == 0
+        assert bank.stream.reflect(if_due=True).gathered == 0
 
 
 _REFLECT = """
@@ -138,7 +163,7 @@ bank = Bank.open(sys.argv[1])
 for number in range(15):
     if sys.argv[2] == "log":
         bank.stream.log("Blocked by red CI", cycle=number + 3, role="qa", importance=9, issues=[84])
-    done = bank.stream.reflect("" if number % 2 else "by hand")
+    done = bank.stream.reflect(if_due=bool(number % 2))
     print(len(done.entries), done.gathered)
 """
 
@@ -164,3 +189,15 @@ def test_every_entry_is_gathered_exactly_once(tmp_path: Path) -> None:
         seqs = sorted(entry.seq for entry in entries)
         assert seqs == list(range(1, len(entries) + 1))
         assert bank.verify().is_whole
+
+
+def test_what_is_not_due_asks_for_no_leave_to_write(tmp_path: Path) -> None:
+    config = Config(store=StoreRules(busy_timeout_s=0.1))
+    with Bank.open(tmp_path, config=config) as bank, Bank.open(tmp_path) as other:
+        assert bank.stream.reflect(if_due=True).skipped
+        bank.stream.log("Something")
+        with other.transaction() as writer:
+            writer.set_setting("held", "x")
+            assert bank.stream.reflect(if_due=True).skipped == "not due"
+            with pytest.raises(BankLockedError):
+                bank.stream.reflect()

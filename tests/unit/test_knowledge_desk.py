@@ -126,7 +126,7 @@ def test_a_bad_claim_is_refused_and_nothing_is_written(
 
 def test_odd_characters_are_kept_or_mended(bank: Bank) -> None:
     bank.knowledge.put("c", "half\ud800", "a\x00b\ud800 ' OR 1=1 --")
-    assert _values(bank) == {"c/half?": "a\x00b? ' OR 1=1 --"}
+    assert _values(bank) == {"c/half?": "ab? ' OR 1=1 --"}
     assert bank.verify().is_whole
 
 
@@ -199,6 +199,38 @@ def test_a_fact_that_changed_since_is_decided_truthfully(bank: Bank) -> None:
         desk.decide(opened.id, for_lost=False)
     assert desk.decide(opened.id, for_lost=True).status is ConflictStatus.REVERSED
     assert desk.find("decision/orm").value == "Drizzle"
+
+
+@pytest.mark.req("M3")
+def test_conflicts_do_not_pile_up_and_are_upheld_together(bank: Bank) -> None:
+    desk = bank.acting_as(ORCHESTRATOR).knowledge
+    for number in range(25):
+        for source in "abcde":
+            desk.put("fact", "port", f"{source}-{number}", source=source, confidence=0.5)
+    assert [each.lost for each in desk.conflicts("fact/port")] == ["a-24", "b-24", "c-24", "d-24"]
+    assert desk.conflicts("fact/port") == desk.conflicts()
+    told = {change.after["lost"] for change in desk.history("fact/port") if "lost" in (change.after or {})}
+    assert len(told) >= 99
+    with pytest.raises(InputError) as caught:
+        desk.decide("fact/port", for_lost=True)
+    assert caught.value.message.count(" says ") == 3
+    assert caught.value.message.endswith(" and 1 more")
+    assert desk.decide("fact/port", for_lost=False).lost == "d-24"
+    assert desk.conflicts() == []
+    desk.put("fact", "port", "a-99", source="a", confidence=0.1)
+    desk.put("fact", "port", "e-24", source="a", confidence=0.1)
+    assert desk.conflicts() == []
+
+
+def test_a_name_that_is_a_secret_is_refused(bank: Bank) -> None:
+    token = "ghp_" + "a1B2" * 9
+    for field in ("category", "key", "source", "project"):
+        values = {"category": "c", "key": "k", "value": "v", field: token}
+        with pytest.raises(RecordError, match=f"{field}: holds a secret"):
+            bank.knowledge.put(**values)
+    kept = bank.knowledge.put("c", "\x1b[1mk\x07", "one\ttwo\x07\nthree", tags=[token])
+    assert (kept.fact.key, kept.fact.value) == ("k", "one\ttwo\nthree")
+    assert token not in str(kept)
 
 
 def test_removing_a_fact_ends_the_disputes_about_it(bank: Bank) -> None:

@@ -237,7 +237,70 @@ def test_a_question_about_a_cycle_is_answered_by_what_happened_in_it(bank: Bank)
     assert [(each.entry.cycle, each.entry.role) for each in found] == [(150, "research")]
     both = bank.stream.search("cycle 151")
     assert {each.entry.role for each in both} == {"research", "ops"}
-    assert bank.stream.search("what did research do in cycle 999?")
+    for question in ("what did research do in cycle 999?", "cycle 9999", "literature since cycle 200"):
+        assert bank.stream.search(question) == []
+    # What looks like a cycle's short name may be none.
+    assert bank.stream.search("literature on C9999")
+    bank.stream.log("Only one of us", role="qa", cycle=160)
+    assert bank.stream.search("what did ops do in cycle 160?") == []
+    assert [each.entry.role for each in bank.stream.search("what did we do in cycle 160?")] == ["qa"]
+
+
+@pytest.mark.req("C2")
+def test_a_leap_is_refused_and_a_removal_takes_its_cycle_back(bank: Bank, tmp_path: Path) -> None:
+    stream = bank.stream
+    stream.log("Where we came in", role="qa", cycle=5_000)
+    assert stream.begin_cycle("ops") == 5_001
+    with pytest.raises(RecordError, match="cycle: 6002 is 1001 above the latest, 5001"):
+        stream.log("typo", role="troll", cycle=6_002)
+    wrong = stream.log("typo", role="troll", cycle=6_001)
+    assert (stream.begin_cycle("dev"), stream.get(stream.recent(2)[1].id).is_archived) == (6_002, True)
+    stream.reflect()
+    stream.remove(wrong.id)
+    assert [each.is_archived for each in stream.recent()] == [False]
+    assert stream.begin_cycle("dev") == 5_002
+    stream.log("Ten cycles on", role="qa", cycle=5_010)
+    assert stream.due() == "10 cycles since the last reflection"
+    line = {"id": "far", "cycle": 1 << 31, "timestamp": "2026-02-08T15:00:00Z", "role": "qa", "action": "x"}
+    file = tmp_path / "stream.jsonl"
+    file.write_text("".join(json.dumps({**line, "cycle": cycle}) + "\n" for cycle in (1 << 31, 9_000)))
+    taken = stream.take_lines([file])
+    assert (taken.added, [each.reason for each in taken.problems]) == (
+        1,
+        ["cycle: 2147483648 is above 2147483647"],
+    )
+
+
+def test_counting_ends_where_numbers_do(bank: Bank) -> None:
+    bank.stream.log("The last", cycle=2_147_483_647)
+    with pytest.raises(RecordError, match="the last that can be counted"):
+        bank.stream.begin_cycle()
+
+
+def test_reflections_stand_behind_the_entries_that_they_were_made_of(bank: Bank) -> None:
+    for cycle in range(1, 4):
+        bank.stream.log(f"#20 is blocked: staging credentials missing, day {cycle}", role="dev", cycle=cycle)
+    bank.stream.reflect()
+    kinds = [each.entry.type.value for each in bank.stream.search("what blocked #20?")]
+    assert kinds == ["action", "action", "action", "reflection"]
+    assert bank.stream.search("what blocked #20?", limit=1)[0].entry.type.value == "action"
+    asked = bank.stream.search("which reflection speaks of #20?", limit=1)
+    assert asked[0].entry.type.value == "reflection"
+
+
+def test_names_keep_no_secrets_and_texts_no_control_characters(bank: Bank) -> None:
+    token = "ghp_" + "a1B2" * 9
+    with pytest.raises(RecordError, match="role: holds a secret"):
+        bank.stream.log("x", role=token)
+    with pytest.raises(RecordError, match="role: holds a secret"):
+        bank.stream.begin_cycle(token)
+    made = bank.stream.log(
+        "\x1b[31mred\x1b[0m\talarm\x07", content="one\r\ntwo\x9b", tags=[token], role="q\x07a"
+    )
+    assert (made.action, made.content, made.role) == ("red\talarm", "one\ntwo", "qa")
+    assert token not in str(made)
+    with pytest.raises(RecordError, match="action: missing or empty"):
+        bank.stream.log("\x07")
 
 
 @pytest.mark.parametrize(

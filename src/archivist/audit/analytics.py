@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from math import sqrt
 from typing import NamedTuple, assert_never
 
 from archivist.audit.beta import posterior
@@ -15,6 +16,8 @@ from archivist.records.words import Action
 
 _BEGUN = (Action.ATTEMPTED, Action.RETRIED)
 _MILLISECOND = 1000
+# So many standard deviations to either side hold 95 % of a normal distribution.
+_NORMAL = 1.959963984540054
 
 
 class By(StrEnum):
@@ -77,8 +80,20 @@ class Rate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the bounds between which the true share lies with 95 % certainty."""
-        return posterior(self.completed, self.failed).interval
+        """Return the bounds between which the true share lies with 95 % certainty, by Wilson's score.
+
+        They hold the share that was seen, also where nothing failed or nothing worked; before anything
+        ended they say nothing.
+        """
+        ended = self.completed + self.failed
+        if not ended:
+            return 0.0, 1.0
+        share, spread = self.completed / ended, _NORMAL**2 / ended
+        middle = (share + spread / 2) / (1 + spread)
+        reach = _NORMAL * sqrt(share * (1 - share) / ended + spread / (4 * ended)) / (1 + spread)
+        low = middle - reach if self.completed else 0.0
+        high = middle + reach if self.failed else 1.0
+        return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
 @dataclass(frozen=True, slots=True)

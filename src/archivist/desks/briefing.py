@@ -91,7 +91,9 @@ def tell_for_task(
     words = sorted(keywords(task))
     with bank.reading() as reader:
         project = projects.named(reader, repo) if repo else _project_of(reader, words)
-        lessons, since = _met(reader, project, audience)
+        lessons, since = reader.remembered(
+            ("met", project, audience), lambda: _met(reader, project, audience)
+        )
         hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS) if words else []
         placed = reader.placed([hit.place for hit in hits])
         tallies = reader.tallies([lesson.id for lesson in lessons])

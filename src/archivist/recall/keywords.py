@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 # Words below three characters say nothing; the documented rule drops them.
 _WORD = re.compile(r"[^\W_]{3,}")
@@ -33,16 +32,14 @@ STOP_WORDS = frozenset([
 ])  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(NamedTuple):
     """How large a common share makes two texts the same, of the finding and of the lesson."""
 
     of_finding: float = 0.5
     of_lesson: float = 0.4
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """The lesson that a finding repeats, and the share of the finding's words that it holds."""
 
     key: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from archivist.patterns import late
 from archivist.reflect import programs
 from archivist.reflect.shell import Redirect, Word
 from archivist.reflect.steps import Step, parse
@@ -25,14 +24,14 @@ __all__ = [
     "step_purpose",
 ]
 
-_SCRIPT = re.compile(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
-_TEST_ID = re.compile(
+_SCRIPT = late(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
+_TEST_ID = late(
     r"[\w./\[\]-]+::[\w:.\[\]-]+$|[\w./-]*\btests?[\w/-]*/[\w./-]*\.\w+$|(?:[\w-]+/)*(?:test_[\w-]+|[\w-]+_test)\.py$"
 )
-_DOTTED_TEST = re.compile(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
-_URL = re.compile(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
-_SED_RANGE = re.compile(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
-_HASH = re.compile(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
+_DOTTED_TEST = late(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
+_URL = late(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
+_SED_RANGE = late(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
+_HASH = late(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
 _HOST_PATHS = ("/dev/", "/etc/", "/usr/", "/bin/", "/opt/homebrew/", "/proc/", "/sys/")
 _LONGEST_QUOTED = 60
 _LONGEST_COMMAND = 200

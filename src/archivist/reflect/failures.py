@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from archivist.patterns import late
 from archivist.reflect import programs
 from archivist.reflect.commands import (
     Step,
@@ -33,12 +34,12 @@ from archivist.reflect.signatures import (
 
 __all__ = ["Failure", "FailureKind", "detect", "family", "is_shell"]
 
-_SHELL_TOOL = re.compile(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
-_REFUSED = re.compile(
+_SHELL_TOOL = late(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
+_REFUSED = late(
     r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|user (?:rejected|declined|denied)"
 )
-_PASSED = re.compile(
+_PASSED = late(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
     r"|^\[?(?:INFO)?\]? ?BUILD SUCCESS|^Successfully installed |^ok\s+\S+\s+[\d.]+s"
     r"|^Tests: +\d+ passed, \d+ total",
@@ -70,14 +71,13 @@ _FIRST_WORDS = 200
 _LONGEST_PATH = 300
 _SIGNALLED = 128
 _LAST_LINES = 3
-_NOT_IN = re.compile(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
+_NOT_IN = late(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
 _PATCHERS = ("patch", "git apply", "git am")
 _INLINE = ("<string>", "<stdin>")
-_INSTALLED = re.compile(r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen")
+_INSTALLED = late(r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen")
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """One failed tool call.
 
     `line` is what a person would quote of the output and `subject` the module, command, file or flag that it
@@ -125,7 +125,7 @@ def _detect_in_tool(tool: str, target: str, is_error: bool, output: str) -> Fail
     if clue is None:
         return None
     if clue.kind is FailureKind.MISSING_FILE and not clue.subject and len(target) < _LONGEST_PATH:
-        clue = replace(clue, subject=target.strip())
+        clue = clue._replace(subject=target.strip())
     return _failure(tool, clue, ())
 
 

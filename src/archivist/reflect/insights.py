@@ -1,8 +1,9 @@
 """Say what recurs in a stream, by counting: when to look back, and what can be said without interpreting.
 
-Every insight is a cluster of entries: a blocker that comes again, an issue that several roles work on, what
-was decided, the theme of most entries, lessons that are known about the same issues. It names its counts, its
-cycles and its entries. Where nothing recurs there is nothing to say.
+Every insight is a cluster of entries: a blocker or a trouble that comes again and whether it is over, roles
+that wait for each other, an issue that several roles work on, what was decided, the theme of most entries,
+lessons that are known about the same issues. It names its counts, its cycles and its entries. Where nothing
+recurs there is nothing to say.
 """
 
 from __future__ import annotations
@@ -14,31 +15,31 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.config import StreamRules
-from archivist.recall.keywords import keywords
 from archivist.records import Entry, EntryType
+from archivist.reflect.courses import Course, State, courses
+from archivist.reflect.obstacles import Sign, Wait, told_by, waits_of
+from archivist.reflect.subjects import Subject, subject_of
 
 MOST_INSIGHTS = 5
 # From so many cycles on a blocker concerns those who set the course.
 STRATEGIC_CYCLES = 3
 _RECURRING_CYCLES = 2
-_MOST_BLOCKERS = 2
+_MOST_OBSTACLES = 3
+# So often two roles must have waited for each other, taken together, before it is more than a handover.
+_MUTUAL_WAITS = 3
 _MOST_COMPARED = 400
 _LEAST_THEME = 3
-_ALIKE = 0.5
 _SHOWN_IDS = 8
 _SHOWN_WORDS = 110
 _HONESTLY = "Counted, not interpreted."
-_BLOCKED = re.compile(
-    r"\b(?:block(?:ed|er|ers|ing|s (?:#\d|us|our|all|every|this))|stuck|stalled|wait(?:ing|s)? (?:for|on)"
-    r"|depends? on|cannot (?:proceed|continue|start)|on hold)\b(?! (?:no more|resolved|cleared|lifted))",
+_NO_THEME = re.compile(
+    r"(?:issue|pr|cycle)[-_ ]?\d+|reflection|deterministic|action|decision|observation|block(?:ed|ers?|ing)"
+)
+# A decision that begins so is a rule in the words of those who made it.
+_RULE = re.compile(
+    r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|do not|don['\u2019]t|rule:)\b",
     re.IGNORECASE,
 )
-_WAITS = re.compile(
-    r"\b(?:wait(?:ing|s)? (?:for|on)|blocked (?:by|on)|depends? on|needs?)\s+(?:the\s+)?([\w-]+)",
-    re.IGNORECASE,
-)
-_BLOCKER_TAGS = frozenset(("blocked", "blocker", "blocking"))
-_NO_THEME = re.compile(r"(?:issue|pr|cycle)[-_ ]?\d+|reflection|deterministic|action|decision|observation")
 
 
 class Marker(NamedTuple):
@@ -69,7 +70,8 @@ class Related(NamedTuple):
 class Insight(NamedTuple):
     """One thing that recurs, its weight and its evidence.
 
-    `blocker` names what stands in the way so often that core memory should say it.
+    `blocker` says what stands in the way so often, and still, that core memory should say it, `subject` in
+    which words; `rule` is a rule about it that somebody decided on.
     """
 
     action: str
@@ -80,6 +82,8 @@ class Insight(NamedTuple):
     roles: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     blocker: str = ""
+    subject: Subject = Subject()
+    rule: str = ""
 
 
 def reason_to_reflect(since: Unreflected, marker: Marker, rules: StreamRules) -> str:
@@ -106,65 +110,141 @@ def gathered(entries: Iterable[Entry], least_importance: int) -> list[Entry]:
 
 
 def insights(
-    entries: Sequence[Entry], *, related: Sequence[Related] = (), lessons: Sequence[Related] = ()
+    entries: Sequence[Entry],
+    *,
+    related: Sequence[Related] = (),
+    lessons: Sequence[Related] = (),
+    others: Iterable[Entry] = (),
 ) -> list[Insight]:
-    """Return what recurs among entries, the most pressing first, five at most."""
-    blockers = _blockers(entries, related)
-    said = {issue for each in blockers for issue in each.issues}
-    found = [*blockers, *_between_roles(entries, related, said), *_decisions(entries)]
+    """Return what recurs among entries, the most pressing first, five at most.
+
+    `others` weigh too little to be told of, but count where they say that something is over.
+    """
+    obstacles = courses(entries[-_MOST_COMPARED:], others)[:_MOST_OBSTACLES]
+    said = {each.issue or each.victim for each in obstacles}
+    found = [_obstacle(each, entries, related) for each in obstacles]
+    found += [*_waiting(entries), *_between_roles(entries, related, said), *_decisions(entries)]
     found += [*_known_lessons(entries, lessons), *_theme(entries)]
     return found[:MOST_INSIGHTS]
 
 
-def is_blocked(entry: Entry) -> bool:
-    """Say whether an entry tells of something that stands in the way."""
-    if _BLOCKER_TAGS & {tag.lower() for tag in entry.tags}:
-        return True
-    told = f"{entry.action}. {entry.content}"
-    return _BLOCKED.search(told) is not None
+def is_blocked(entry: Entry, roles: Iterable[str] = ()) -> bool:
+    """Say whether an entry tells of something that stands in the way, or of a role that is waited for."""
+    known = tuple(roles)
+    return any(each.sign is Sign.BLOCKED for each in told_by(entry, known)) or bool(waits_of(entry, known))
 
 
-def _blockers(entries: Sequence[Entry], related: Sequence[Related]) -> list[Insight]:
-    blocked = [entry for entry in entries if is_blocked(entry)][-_MOST_COMPARED:]
-    clusters: dict[str, list[Entry]] = {}
-    for entry in blocked:
-        for issue in entry.issues:
-            clusters.setdefault(f"#{issue}", []).append(entry)
-    for entries_alike in _alike([entry for entry in blocked if not entry.issues]):
-        words = _common_words(entries_alike)
-        if words:
-            clusters.setdefault(words, []).extend(entries_alike)
-    found = []
-    for name, cluster in clusters.items():
-        cycles = _cycles(cluster)
-        if len(cycles) < _RECURRING_CYCLES:
+def _obstacle(course: Course, entries: Sequence[Entry], related: Sequence[Related]) -> Insight:
+    """Return what is said of a blocker or a trouble, and how it stands at the end."""
+    cluster, cycles = course.entries, course.cycles
+    issues = tuple(issue for issue in (course.issue, course.victim) if issue is not None)
+    is_open, is_strategic = course.state is State.OPEN, len(cycles) >= STRATEGIC_CYCLES
+    called = _called(course, len(cycles))
+    kind = "blocker" if course.sign is Sign.BLOCKED else "trouble"
+    return Insight(
+        action=f"Reflection: {called}{_ending(course)}",
+        content=_told(
+            f"Recurring {kind}: told in {_entries(cluster)} of {_listed_cycles(cycles)}{_by_roles(cluster)}.",
+            f"First: {_quoted(cluster[0])}. Last: {_quoted(cluster[-1])}.",
+            _troubled(course),
+            _became(course),
+            _related(related, issues),
+            _evidence(cluster),
+        ),
+        importance=10 if is_open and is_strategic else 9,
+        tags=("reflection", "deterministic", kind),
+        issues=issues,
+        roles=_roles(cluster),
+        evidence=_ids(cluster),
+        blocker=called if is_open and is_strategic and course.is_blocking else "",
+        subject=course.subject,
+        rule=_rule(course, entries) if is_strategic else "",
+    )
+
+
+def _called(course: Course, cycles: int) -> str:
+    """Return what an obstacle did, as far as the words say who was held up by what."""
+    phrase = course.subject.phrase.replace("\u00a0", " ")
+    if course.sign is Sign.TROUBLE:
+        return f"trouble with {phrase} in {cycles} cycles"
+    if course.issue is not None:
+        return f"#{course.issue} stood in the way in {cycles} cycles"
+    if course.victim is not None:
+        said = next((each.said for each in reversed(course.reports) if each.said), "")
+        by = f": {_short(said)}" if said else ""
+        return f"#{course.victim} was blocked in {cycles} cycles{by}"
+    how = "stood in the way" if course.is_blocking else "was waited for"
+    return f"“{phrase}” {how} in {cycles} cycles"
+
+
+def _ending(course: Course) -> str:
+    if course.end is None:
+        return ""
+    words = "ended in" if course.state is State.ENDED else "perhaps over since"
+    return f", {words} cycle {course.end.entry.cycle}"
+
+
+def _became(course: Course) -> str:
+    if course.end is None:
+        return "No entry says that it is over."
+    how = "Over" if course.state is State.ENDED else "May be over"
+    return f"{how}: {_quoted(course.end.entry)}."
+
+
+def _troubled(course: Course) -> str:
+    cycles = sorted({each.entry.cycle for each in course.trouble} - set(course.cycles))
+    return f"Trouble with it in {_listed_cycles(cycles)} too." if cycles else ""
+
+
+def _rule(course: Course, entries: Sequence[Entry]) -> str:
+    """Return the rule about an obstacle that somebody decided on in so many words; else nothing."""
+    for entry in reversed(entries):
+        text = " ".join(entry.action.split())
+        if entry.type is not EntryType.DECISION or not _RULE.match(text):
             continue
-        is_strategic = len(cycles) >= STRATEGIC_CYCLES
-        what = name if name.startswith("#") else f"“{name}”"
-        issues = (int(name[1:]),) if name.startswith("#") else ()
-        found.append(
-            Insight(
-                action=f"Reflection: {what} stood in the way in {len(cycles)} cycles",
-                content=_told(
-                    f"Recurring blocker: {what} in {_entries(cluster)} of {_listed_cycles(cycles)}"
-                    f"{_by_roles(cluster)}.",
-                    f"First: {_quoted(cluster[0])}. Last: {_quoted(cluster[-1])}.",
-                    _related(related, issues),
-                    _evidence(cluster),
-                ),
-                importance=10 if is_strategic else 9,
-                tags=("reflection", "deterministic", "blocker"),
-                issues=issues,
-                roles=_roles(cluster),
-                evidence=_ids(cluster),
-                blocker=what if is_strategic else "",
-            )
+        issues = {course.issue, course.victim} & set(entry.issues)
+        telling = course.subject.telling
+        if issues or (telling and telling <= subject_of(text, most=20).words):
+            return text.rstrip(".")
+    return ""
+
+
+def _waiting(entries: Sequence[Entry]) -> list[Insight]:
+    """Return the two roles that wait for each other most; one that waits for another is no news by itself."""
+    pairs: dict[frozenset[str], list[Wait]] = {}
+    roles = _roles(entries)
+    for entry in entries:
+        for wait in waits_of(entry, roles):
+            pairs.setdefault(frozenset((wait.who, wait.whom)), []).append(wait)
+    mutual = [waits for waits in pairs.values() if len({wait.who for wait in waits}) > 1]
+    mutual = [waits for waits in mutual if len(waits) >= _MUTUAL_WAITS]
+    if not mutual:
+        return []
+    waits = max(mutual, key=len)
+    cluster = _unique(wait.entry for wait in waits)
+    one, other = dict.fromkeys(wait.who for wait in waits)
+    counts = Counter((wait.who, wait.whom) for wait in waits)
+    ways = [f"{who} waits for {whom} ({_counted(count)})" for (who, whom), count in counts.items()]
+    return [
+        Insight(
+            action=f"Reflection: {one} and {other} wait for each other",
+            content=_told(
+                f"Cross-role: {'; '.join(ways)}, {_listed_cycles(_cycles(cluster))}.",
+                f"First: {_quoted(cluster[0])}. Last: {_quoted(cluster[-1])}.",
+                _evidence(cluster),
+            ),
+            importance=10,
+            tags=("reflection", "deterministic", "cross-role", "waiting"),
+            issues=_issues(cluster)[:5],
+            roles=(one, other),
+            evidence=_ids(cluster),
         )
-    found.sort(key=lambda each: (-each.importance, -len(each.evidence), each.action))
-    return found[:_MOST_BLOCKERS]
+    ]
 
 
-def _between_roles(entries: Sequence[Entry], related: Sequence[Related], said: set[int]) -> list[Insight]:
+def _between_roles(
+    entries: Sequence[Entry], related: Sequence[Related], said: set[int | None]
+) -> list[Insight]:
     """Return the issue that most roles touched: who waits for whom, or in which order they worked on it."""
     by_issue = _by_issue(entries)
     shared = {issue: cluster for issue, cluster in by_issue.items() if len(_roles(cluster)) > 1}
@@ -272,36 +352,9 @@ def _theme(entries: Sequence[Entry]) -> list[Insight]:
     ]
 
 
-def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return entries that say the same in about the same words, together; each joins the first it is like."""
-    clusters: list[tuple[frozenset[str], list[Entry]]] = []
-    for entry in entries:
-        words = keywords(f"{entry.action} {entry.content}")
-        for first, cluster in clusters:
-            if len(words & first) >= max(2, _ALIKE * min(len(words), len(first))):
-                cluster.append(entry)
-                break
-        else:
-            clusters.append((words, [entry]))
-    return [cluster for _, cluster in clusters if len(cluster) > 1]
-
-
-def _common_words(cluster: Sequence[Entry]) -> str:
-    """Return the words that all of a cluster share, as the first of them puts them."""
-    shared = frozenset.intersection(*(keywords(f"{entry.action} {entry.content}") for entry in cluster))
-    words = re.findall(r"\w+", f"{cluster[0].action} {cluster[0].content}".lower())
-    return " ".join(list(dict.fromkeys(word for word in words if word in shared))[:6])
-
-
-def _waits(cluster: Sequence[Entry], roles: Iterable[str]) -> list[str]:
+def _waits(cluster: Sequence[Entry], roles: Sequence[str]) -> list[str]:
     """Return who waits for whom, as the entries say it."""
-    known = {role.lower(): role for role in roles}
-    pairs: Counter[tuple[str, str]] = Counter()
-    for entry in cluster:
-        awaited = {word.lower() for word in _WAITS.findall(f"{entry.action}. {entry.content}")}
-        for name in sorted(awaited & known.keys()):
-            if entry.role and known[name] != entry.role:
-                pairs[entry.role, known[name]] += 1
+    pairs = Counter((wait.who, wait.whom) for entry in cluster for wait in waits_of(entry, roles))
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
     return [f"{who} waits for {whom} ({_counted(count)})" for (who, whom), count in ordered]
 

@@ -6,32 +6,32 @@ telling one program from the next needs, and takes the rest as words.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from archivist.patterns import late
 
 # Nothing useful stands beyond this in a command line, and it bounds the work.
 LONGEST_COMMAND = 100_000
 
-_PLAIN = re.compile(r"[^\s'\"\\$`|&;<>()#]+")
-_BLANK = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+")
-_OPERATOR = re.compile(r"&&|\|\||\|&|;;|[|;&\n]")
-_REDIRECT = re.compile(r"(?:&>>?|\d?(?:<<<|<<-?|>>|>\||<>|[<>]))(?:&\d?-?)?")
-_HERE_WORD = re.compile(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'\"]+))")
-_BRACKET = re.compile(r"[()'\"`\\]")
-_DOUBLE_STOP = re.compile(r"[\"\\]")
-_ESCAPED = re.compile(r"\\([\"\\$`])")
+_PLAIN = late(r"[^\s'\"\\$`|&;<>()#]+")
+_BLANK = late(r"(?:[ \t\r\f\v]|\\\r?\n)+")
+_OPERATOR = late(r"&&|\|\||\|&|;;|[|;&\n]")
+_REDIRECT = late(r"(?:&>>?|\d?(?:<<<|<<-?|>>|>\||<>|[<>]))(?:&\d?-?)?")
+_HERE_WORD = late(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'\"]+))")
+_BRACKET = late(r"[()'\"`\\]")
+_DOUBLE_STOP = late(r"[\"\\]")
+_ESCAPED = late(r"\\([\"\\$`])")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of a command as written, and as the program receives it."""
 
     raw: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(NamedTuple):
     """One redirection: the operator with its descriptor, and where it leads."""
 
     operator: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from archivist.reflect.rules import RULES
 from archivist.reflect.rules.rule import Rule
@@ -14,8 +14,7 @@ _SEPARATED = bytes(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One needle: the words it is made of, and the rules to try on its lines."""
 
     needle: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from archivist.patterns import late
 from archivist.reflect.kinds import FailureKind as K
 from archivist.reflect.rules.rule import EXACT, LOOSE, SUMMARY, Rule
 from archivist.reflect.signature_rules import Entry, candidates
@@ -16,12 +17,12 @@ _LINES_PER_NEEDLE = 30
 _KEY_WORDS = 8
 _WORDS = 16
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
-_WRAPPING = re.compile(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
-_EXIT_LINE = re.compile(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
+_ANSI = late(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_WRAPPING = late(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
+_EXIT_LINE = late(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
 
 # What belongs to the instance, in the order in which it must go.
-_INCIDENTAL = re.compile(
+_INCIDENTAL = late(
     r"\w{2,10}://\S+"
     r"|(?:[A-Za-z]:)?(?:~|\.{1,2})?(?:/[\w.@+=%,~-]+)+/?"
     r"|\b[\w.-]+/[\w./@+-]+"
@@ -32,7 +33,7 @@ _INCIDENTAL = re.compile(
     r"|\b\d+(?:[.:,-]\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)?\s?(?:ms|s|m|h|sec|seconds|minutes|kB|KB|MB|GB|KiB|MiB|GiB|B|%)?\b"
     r"|\b(?:tmp|temp)[\w-]*\b"
 )
-_WORD = re.compile(r"[A-Za-z_@$][\w.$@-]*[\w$]|[A-Za-z]")
+_WORD = late(r"[A-Za-z_@$][\w.$@-]*[\w$]|[A-Za-z]")
 _PLAIN_WORDS = frozenset(
     (
         *(
@@ -73,12 +74,11 @@ _PLAIN_WORDS = frozenset(
         *("will", "would", "can", "could", "should", "must"),
     )
 )
-_TELLING = re.compile(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
-_TEMPORARY = re.compile(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
+_TELLING = late(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
+_TEMPORARY = late(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """One failure without its instance: who reported it, the error's class, the words that tell it apart."""
 
     program: str
@@ -91,8 +91,7 @@ class Signature:
         return ":".join((self.program, self.error, "-".join(self.words[:_KEY_WORDS]))).rstrip(":")
 
 
-@dataclass(frozen=True, slots=True)
-class Clue:
+class Clue(NamedTuple):
     """The line of an output that says what went wrong, and what it means."""
 
     kind: K

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
+from archivist.patterns import late
 from archivist.reflect import programs
 from archivist.reflect.shell import Redirect, Simple, Word, split
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?[smhd]?$")
+_ASSIGNMENT = late(r"[A-Za-z_]\w*\+?=")
+_VERSIONED = late(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
+_NUMBER = late(r"-?\d+(?:\.\d+)?[smhd]?$")
 _DEEPEST_SHELL = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One program call of a command line.
 
     `operator` is what stands before it. `is_filtered` says that its output runs into a filter, so that the
@@ -53,7 +53,7 @@ def parse(command: str) -> tuple[Step, ...]:
     """Return the steps of a command line in order. Never raises."""
     steps = _parse(command, 0)
     return tuple(
-        replace(step, is_filtered=not step.is_filter and _runs_into_filter(steps, index))
+        step._replace(is_filtered=not step.is_filter and _runs_into_filter(steps, index))
         for index, step in enumerate(steps)
     )
 
@@ -65,7 +65,7 @@ def _parse(command: str, depth: int) -> list[Step]:
         inner = _inner_script(step) if depth < _DEEPEST_SHELL else ""
         if inner:
             nested = _parse(inner, depth + 1)
-            steps += [replace(nested[0], operator=step.operator), *nested[1:]] if nested else []
+            steps += [nested[0]._replace(operator=step.operator), *nested[1:]] if nested else []
         elif step.program or step.assignments or step.redirects:
             steps.append(step)
     return steps

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from archivist.patterns import late
 from archivist.reflect.kinds import FailureKind as K
 
-_FRAME = re.compile(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
-_RAISED = re.compile(
-    r"^(?:\w+: )?((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|[a-z]\w*(?:error|Error)|error))(?:: ?(.*))?$"
-)
-_NAMED = re.compile(
+_FRAME = late(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
+_RAISED = late(r"^(?:\w+: )?((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|[a-z]\w*(?:error|Error)|error))(?:: ?(.*))?$")
+_NAMED = late(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|NotFound|Conflict)): ?(.*)$"
 )
-_REPORT = re.compile(
+_REPORT = late(
     r"^E {1,8}((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Failed|Timeout|NotFound))(?:: (.*))?$",
     re.MULTILINE,
 )
-_ASSERT = re.compile(r"^E {1,8}(assert .*)$", re.MULTILINE)
-_SUMMARY = re.compile(
-    r"^(?:FAILED|ERROR) (\S[^\n]*?)(?: - (?:([\w.]+)(?:: ?([^\n]*))?|([^\n]*)))?$", re.MULTILINE
-)
-_COUNTS = re.compile(
+_ASSERT = late(r"^E {1,8}(assert .*)$", re.MULTILINE)
+_SUMMARY = late(r"^(?:FAILED|ERROR) (\S[^\n]*?)(?: - (?:([\w.]+)(?:: ?([^\n]*))?|([^\n]*)))?$", re.MULTILINE)
+_COUNTS = late(
     r"^(?:=+ )?(?=[^\n]*\b[1-9]\d* (?:failed|errors?)\b)[^\n]*\bin [\d.:hms ()]+s?\)?(?: =+)?$", re.MULTILINE
 )
-_UNIT_TEST = re.compile(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
-_HEADING = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE)
+_UNIT_TEST = late(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
+_HEADING = late(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE)
 _IMPORTING = frozenset(
     (
         "<module>",
@@ -45,17 +42,15 @@ _IMPORTING = frozenset(
 )
 _LAST_LINES = 12
 
-_MODULE = re.compile(r"No module named ['\"]?([\w.-]+)")
-_NAME = re.compile(
-    r"cannot import name ['\"]?(\w+)['\"]? from (?:partially initialized module )?['\"]([\w.]+)"
-)
-_REMOVED = re.compile(
+_MODULE = late(r"No module named ['\"]?([\w.-]+)")
+_NAME = late(r"cannot import name ['\"]?(\w+)['\"]? from (?:partially initialized module )?['\"]([\w.]+)")
+_REMOVED = late(
     r"\b(?:was|were|been|is) removed\b|no longer (?:supported|available)|size changed, may indicate"
     r"|compiled using NumPy 1|requires? (?:a newer|at least|version|python)|incompatible (?:with|version)"
 )
-_MODULE_ATTRIBUTE = re.compile(r"module ['\"]([\w.]+)['\"] has no attribute ['\"](\w+)")
-_QUOTED = re.compile(r"['\"`]([^'\"`\n]{1,80})['\"`]")
-_TTY = re.compile(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
+_MODULE_ATTRIBUTE = late(r"module ['\"]([\w.]+)['\"] has no attribute ['\"](\w+)")
+_QUOTED = late(r"['\"`]([^'\"`\n]{1,80})['\"`]")
+_TTY = late(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
 
 _CLASSES = {
     K.MISSING_MODULE: ("ModuleNotFoundError", "DistributionNotFound", "PackageNotFoundError"),
@@ -85,8 +80,7 @@ _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
 _OUTGROWN = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(NamedTuple):
     """One exception as reported: class, message and line, the frames it came through, the test it broke."""
 
     error: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -127,6 +127,13 @@ class Reader(Protocol):
 
     def last_entry(self) -> int:
         """Return the number of the ledger's last entry, or 0."""
+        ...
+
+    def remembered(self, name: Hashable, make: Callable[[], R]) -> R:
+        """Return what was made by this name, made again only when the bank has changed since.
+
+        Nobody may change what is returned.
+        """
         ...
 
     def verify(self) -> Verification:

@@ -136,6 +136,8 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         return _same, _same
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return str, kind
+    if kind == tuple[str, ...]:
+        return _to_json, _texts
     read = decoder(kind)
 
     def from_json(text: str) -> Any:
@@ -145,6 +147,11 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         return read(json.loads(text)) if text != "{}" else read({})
 
     return _to_json, from_json
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    # The longest of lists, and checked when they were written: each run that met a lesson.
+    return tuple(json.loads(text)) if text != "[]" else ()
 
 
 def _same(value: Any) -> Any:

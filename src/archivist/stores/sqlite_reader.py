@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
@@ -127,6 +127,17 @@ class SqliteReader(SqliteSearch):
     def last_entry(self) -> int:
         """Return the number of the ledger's last entry, or 0."""
         return int(self._value("SELECT coalesce(max(seq), 0) FROM ledger", ()))
+
+    def remembered(self, name: Hashable, make: Callable[[], R]) -> R:
+        """Return what was made by this name, made again only when the bank has changed since."""
+        if self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            # What a transaction sees may be taken back, and its place in the ledger given again.
+            return make()
+        kept = self._cache.kept_at(self.last_entry())
+        if name not in kept:
+            kept[name] = make()
+        value: R = kept[name]
+        return value
 
     def answered(self, request: str) -> Answered | None:
         """Return what a request by this name was answered, or None."""

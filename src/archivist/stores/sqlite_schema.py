@@ -256,7 +256,7 @@ def _add_tiers(db: apsw.Connection) -> None:
 
 
 def _open_doors(db: apsw.Connection) -> None:
-    """Add tokens and kept answers; let the index of standing tell the repository too, for one brief of many."""
+    """Add tokens and kept answers; let the index of standing tell the repository too, for briefs."""
     db.execute("""
         DROP INDEX lessons_by_standing;
         CREATE INDEX lessons_by_standing ON lessons (status, frequency DESC, number, repo);

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from archivist.stores.answers import Found, Placed, Unembedded, Within, Words, batched
-from archivist.stores.rows import mapping, record_of
+from archivist.stores.rows import TABLES, mapping, record_of
+from archivist.stores.tokens import scope_token
 from archivist.stores.vectors import BLOCK, BitRows, half_dots, small_dots
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _ALLOWED = 200_000
 _SAMPLE = 80
 _HIDDEN = "hidden"
 _COUNTED_WORDS = 20_000
+_KEPT = 64
 # A scope of so few documents, and of a twentieth of the bank at most, is scored by a function of our own; of
 # those that hold the words the latest are looked at. A word that more documents hold tells next to nothing.
 _FEW = 20_000
@@ -46,6 +48,14 @@ class VectorCache:
         self.holding: dict[str, tuple[int, int]] = {}
         self._counted_at = -1
         self._is_tentative = False
+        self._kept: dict[Hashable, Any] = {}
+        self._kept_at = -1
+
+    def kept_at(self, entry: int) -> dict[Hashable, Any]:
+        """Return what was made of the bank as the ledger's last entry left it; nothing after another one."""
+        if entry != self._kept_at or len(self._kept) >= _KEPT:
+            self._kept, self._kept_at = {}, entry
+        return self._kept
 
     def forget_counts(self, documents: int) -> None:
         """Let go of how many documents hold a word when the bank is no longer about as large."""
@@ -123,9 +133,26 @@ class SqliteSearch:
         if scope and self._count(f"scope : ({scope})", few + 1) <= few:
             hits = self._latest(words, within, documents, max(limit, _LATEST))
         else:
-            hits = self._scored_by_words(match, scope, within, limit)
+            most = self._of_most(match, scope, within, documents, limit)
+            hits = self._scored_by_words(match, scope, within, limit) if most is None else most
         # Equal scores in the order of their places, so that the same question has the same answer.
         return sorted(hits, key=lambda hit: (-hit.score, hit.place))[:limit]
+
+    def _of_most(
+        self, match: str, scope: str, within: Within, documents: int, limit: int
+    ) -> list[Found] | None:
+        """Return the best of the kinds that most documents are of, from the best of all; None for others.
+
+        To look for the scope as well takes as long again as to look for the words.
+        """
+        kinds = _kinds_alone(within)
+        half = documents // 2
+        if not kinds or self._count(f"scope : ({scope})", half + 1) <= half:
+            return None
+        best = self._scored_by_words(match, "", within, 2 * limit)
+        known = self.placed([hit.place for hit in best])
+        found = [hit for hit in best if hit.place in known and known[hit.place].kind in kinds]
+        return found if len(found) >= limit or len(best) < 2 * limit else None
 
     def _scored_by_words(self, match: str, scope: str, within: Within, limit: int) -> list[Found]:
         """Return the best of all, or of a scope that holds much."""
@@ -394,6 +421,15 @@ def weighed(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
         if times:
             total += weight * times * 2.2 / (times + slack)  # type: ignore[operator]
     return total
+
+
+def _kinds_alone(within: Within) -> set[str]:
+    """Return the kinds that may be found when nothing else is asked for; none when more is."""
+    if len(within.groups) != 1:
+        return set()
+    named = {scope_token("kind", word): word for word, _ in TABLES.values()}
+    kinds = {named.get(token, "") for token in within.groups[0]}
+    return set() if "" in kinds else kinds
 
 
 def _scope(within: Within) -> str:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2s
+
+try:
+    # hashlib itself loads OpenSSL: six milliseconds for which every cold start would wait.
+    from _blake2 import blake2s
+except ImportError:
+    from hashlib import blake2s
 
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

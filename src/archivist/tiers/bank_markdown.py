@@ -47,6 +47,12 @@ _ROLE_FIELDS = {
     "current": "working_on",
 }
 _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shipped": "recently_shipped"}
+_SPRINT = ("sprint", "current sprint", "active sprint")
+_STATUS_LABEL = re.compile(
+    r"[ \t]*\*\*[^\w*]*(?P<name>(?:current |active )?sprint|in progress|blockers|recently shipped)[ \t]*"
+    r":?\*\*:?[ \t]*(?P<text>.*?)[ \t]*",
+    re.IGNORECASE,
+)
 _SHORT_ID = 40
 _ACTION = 200
 
@@ -135,6 +141,21 @@ def rest(page: BankPage, taken: Collection[str]) -> str:
     return "\n".join(_without_bare_headings(kept))
 
 
+def kept_sections(text: str) -> tuple[str, ...]:
+    """Return the headings under which something is left of a bank, the topmost below its title, each once."""
+    found: dict[str, None] = {}
+    section, rank = "", 7
+    in_fence = False
+    for line in text.split("\n"):
+        in_fence ^= _FENCE.match(line) is not None
+        heading = None if in_fence else _HEADING.fullmatch(line)
+        if heading and 1 < len(heading[1]) <= max(2, rank):
+            section, rank = heading[2], len(heading[1])
+        elif not heading and section and line.strip() and not _RULE.fullmatch(line):
+            found[section] = None
+    return tuple(found)
+
+
 def role_name(heading: str) -> str:
     """Return the role of a heading such as `👔 CEO — The Founder`: `ceo`."""
     name = re.split(r"\s[—\u2013-]\s|\(|:", heading, maxsplit=1)[0]
@@ -150,6 +171,7 @@ class _Reading:
     """What has been read of a bank so far."""
 
     def __init__(self, lines: Sequence[str], known: frozenset[str]) -> None:
+        self._lines = lines
         self.parts: list[set[str]] = [set() for _ in lines]
         self.lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
         self.sprint = ""
@@ -166,10 +188,12 @@ class _Reading:
             self._role(item)
         elif "thread" in section:
             self._thread(item)
+        elif "status" in section and (label := _STATUS_LABEL.fullmatch(item.text)):
+            self._labelled(item, label)
         elif "status" in section and "sprint" in below:
             self._sprint(item)
-        elif "status" in section and below in _LISTS:
-            self._listed(item, _LISTS[below])
+        elif "status" in section and _plain_name(below) in _LISTS:
+            self._listed(item, _LISTS[_plain_name(below)])
         elif section in _LISTS:
             self._listed(item, _LISTS[section])
         elif "cycle" in section or "cycle" in below or "recent" in section:
@@ -212,12 +236,24 @@ class _Reading:
     def _sprint(self, item: _Item) -> None:
         told = plain(item.text)
         is_over = "complete" in told.lower() or "done" in told.lower().split()
-        if "sprint" in told.lower() and (not self.sprint or not is_over):
+        is_named = "sprint" in told.lower() or (_plain_name(item.below) in _SPRINT and told != "")
+        if is_named and (not self.sprint or not is_over):
             self.sprint = told
             # Of several sprints the last that is not over is the present one; the others stay in the rest.
             for parts in self.parts:
                 parts.discard("sprint")
             self._mark(item, "sprint")
+
+    def _labelled(self, item: _Item, label: re.Match[str]) -> None:
+        """Read `- **Blockers:** one thing`, or the same above a list of its own."""
+        name = _plain_name(label["name"])
+        nested = [_ITEM.fullmatch(self._lines[place]) for place in range(item.first + 1, item.last)]
+        texts = [each["text"] for each in nested if each] if nested and all(nested) else [label["text"]]
+        if name in _SPRINT:
+            self._sprint(item._replace(text=" ".join(texts), below=name))
+            return
+        for text in texts:
+            self._listed(item._replace(text=text), _LISTS[name])
 
     def _listed(self, item: _Item, name: str) -> None:
         told = plain(item.text)
@@ -270,6 +306,18 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
         heading = _HEADING.fullmatch(line) if not in_fence else None
         if heading:
             section, below = (heading[2], "") if len(heading[1]) <= 2 else (section, heading[2])
+        label = (
+            None if in_fence or heading or "status" not in section.lower() else _STATUS_LABEL.fullmatch(line)
+        )
+        if label:
+            # `**Blockers:**` alone stands above its list as a heading would; with words it says them itself.
+            below = label["name"]
+            if label["text"]:
+                yield _Item(place, place + 1, label["text"], section, below)
+            elif _begins_list(lines, place + 1):
+                yield _Item(place, place + 1, "", section, below)
+            place += 1
+            continue
         item = None if in_fence else _ITEM.fullmatch(line)
         row = None if in_fence or item else _ROW.fullmatch(line)
         end = place + 1
@@ -282,6 +330,16 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
             cells = [cell.strip() for cell in row[1].split("|")]
             yield _Item(place, end, " | ".join(cell for cell in cells if cell), section, below)
         place = end
+
+
+def _begins_list(lines: Sequence[str], place: int) -> bool:
+    """Say whether the next line that says anything is the first of a list."""
+    following = next((line for line in lines[place:] if line.strip()), "")
+    return _ITEM.fullmatch(following) is not None
+
+
+def _plain_name(heading: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", heading.lower()))
 
 
 def _is_nested(line: str, indent: int) -> bool:

@@ -1,10 +1,12 @@
 """Cut a text into pieces by its structure: headings begin pieces, code and tables stay whole.
 
-No character is lost: the pieces, one after the other, are the text but for blank lines at their ends.
+No character is lost: the pieces, one after the other, are the text but for blank lines at their ends. Only
+code between fences that is too long to stay whole gets a fence around each of its pieces.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +24,7 @@ WHOLE_CHARACTERS = 16_000
 BETWEEN_HEADINGS = " > "
 _WHOLE = ("fence", "code_block", "table_open")
 _HEADING_CHARACTERS = 200
+_FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})")
 
 
 class Piece(NamedTuple):
@@ -113,12 +116,39 @@ def _part(lines: Sequence[str], start: int, end: int, limit: int, whole_until: i
         yield from _cut(lines, start, end, limit)
         return
     block = "\n".join(lines[start:whole_until])
+    fence = _FENCE.match(lines[start])
     if len(block) <= WHOLE_CHARACTERS:
         yield _Unit(start, block)
+    elif fence:
+        yield from _fenced(lines, start, whole_until, limit, fence)
     else:
         yield from _cut(lines, start, whole_until, limit)
     if whole_until < end:
         yield from _cut(lines, whole_until, end, limit)
+
+
+def _fenced(lines: Sequence[str], start: int, end: int, limit: int, fence: re.Match[str]) -> Iterator[_Unit]:
+    """Yield code between fences in parts that fit, each between fences of its own."""
+    opening, closing = lines[start], f"{fence['indent']}{fence['mark']}"
+    is_closed = end - start > 1 and lines[end - 1].strip() == fence["mark"]
+    room = max(1, limit - len(opening) - len(closing) - 2)
+    first, held = start, list[str]()
+    for number in range(start + 1, end - is_closed):
+        for part in _fitting(lines[number], room):
+            if held and sum(len(each) + 1 for each in held) + len(part) > room:
+                yield _Unit(first, "\n".join((opening, *held, closing)))
+                first, held = number, []
+            held.append(part)
+    yield _Unit(first, "\n".join((opening, *held, *([closing] if is_closed else []))))
+
+
+def _fitting(line: str, limit: int) -> Iterator[str]:
+    rest = line
+    while True:
+        part, rest = _head(rest, limit)
+        yield part
+        if not rest:
+            return
 
 
 def _cut(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0) -> Iterator[_Unit]:
@@ -128,13 +158,8 @@ def _cut(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0)
         yield _Unit(start, block, level)
         return
     for number in range(start, end):
-        rest, is_first = lines[number], number == start
-        while True:
-            part, rest = _head(rest, limit)
-            yield _Unit(number, part, level if is_first else 0)
-            is_first = False
-            if not rest:
-                break
+        for place, part in enumerate(_fitting(lines[number], limit)):
+            yield _Unit(number, part, level if number == start and not place else 0)
 
 
 def _head(line: str, limit: int) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from archivist.clock import from_text, to_short_text
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
+from archivist.tiers.secrets import checked_name
 
 Given: TypeAlias = str | Mapping[str, object] | Sequence[object]
 Content: TypeAlias = dict[str, object]
@@ -25,6 +26,7 @@ R = TypeVar("R")
 W = TypeVar("W", bound=StrEnum)
 
 GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
+FREE = tuple(section for section in CoreSection if section not in GUARDED)
 # What every role sees alike, and has no part of its own in.
 SHARED = (CoreSection.STATUS, CoreSection.THREADS)
 _MOST_ID = 80
@@ -82,12 +84,11 @@ class RoleState:
     working_on: str = ""
 
 
-def section_of(name: str) -> CoreSection:
-    """Return the section that a name means, in snake_case or camelCase."""
+def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -> CoreSection:
+    """Return the section that a name means, in snake_case or camelCase; the hint names those on offer."""
     found = _word(CoreSection, name)
     if found is None:
-        known = ", ".join(CoreSection)
-        raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {known}")
+        raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {', '.join(offered)}")
     return found
 
 
@@ -102,8 +103,8 @@ def list_of(name: str) -> ListName:
 
 def checked_role(role: str) -> str:
     """Return the name of a role, or refuse what cannot be one."""
-    name = role.strip()
-    if len(name) > _MOST_ID or ":" in name or name != one_line(name):
+    name = checked_name("role", role)
+    if len(name) > _MOST_ID or ":" in name or role.strip() != one_line(role):
         raise InputError(f"{name[:_MOST_ID]!r} is no role", hint="a short name on one line, without colons")
     return name
 
@@ -115,6 +116,9 @@ def updated(section: CoreSection, before: Content, given: Given, *, now: str, ke
     list; one thread as an object is merged into it.
     """
     given = _parsed(section, given)
+    if isinstance(given, str) and not given.strip():
+        field = {CoreSection.STATUS: "sprint", CoreSection.ROLE_STATE: "workingOn"}.get(section, "text")
+        raise InputError(f"{section.value}: nothing to say", hint=f'to empty it: \'{{"{field}": ""}}\'')
     match section:
         case CoreSection.LESSONS:
             return {"text": _text(given)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -12,7 +12,10 @@ from archivist.records import DocumentType, Folder
 from archivist.tiers.stream import references
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
+# What weighs as most texts do.
+DEFAULT_IMPORTANCE = 5
 _FRONT_CHARACTERS = 16_384
+_SHOWN = 60
 _NUL = "\x00"
 # Folders that hold what others wrote, or what no person reads.
 _PASSED_BY = frozenset(("node_modules", "__pycache__", "vendor"))
@@ -52,6 +55,7 @@ class Described(NamedTuple):
     tags: tuple[str, ...]
     importance: int
     front: Front
+    problems: tuple[str, ...] = ()
 
 
 def checked_pattern(pattern: str) -> str:
@@ -117,9 +121,31 @@ def described(
         roles=_words(told.get("roles", told.get("role"))),
         issues=_numbers(told.get("issues", told.get("issue"))),
         tags=_words(told.get("tags", told.get("tag"))),
-        importance=_weight(told.get("importance")),
+        importance=_weight(told.get("importance")) or DEFAULT_IMPORTANCE,
         front=front,
+        problems=tuple(_problems(front)),
     )
+
+
+def _problems(front: Front) -> Iterator[str]:
+    """Yield what front matter says that cannot be used; the text counts without it."""
+    if front.problem:
+        yield front.problem
+    told = front.fields
+    for name, read, wanted in (
+        ("type", _word, f"one of {', '.join(DocumentType)}"),
+        ("date", _day, "a date like 2026-02-08"),
+        ("created", _day, "a date like 2026-02-08"),
+        ("importance", _weight, "a whole number from 1 to 10"),
+    ):
+        value = told.get(name)
+        if value is not None and read(value) is None:
+            yield f"front matter: {name}: {_shown(value)} is not {wanted}; left out"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def front_matter(text: str) -> Front:
@@ -217,6 +243,6 @@ def _numbers(value: object) -> tuple[int, ...]:
     return references(*texts, issues=numbers).issues
 
 
-def _weight(value: object) -> int:
+def _weight(value: object) -> int | None:
     is_weight = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10
-    return int(value) if is_weight else 5  # type: ignore[call-overload]
+    return value if is_weight else None  # type: ignore[return-value]

@@ -96,7 +96,10 @@ def _rules_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
 
 
 def _opened(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime) -> Conflict:
-    """Return the open conflict of two claims; one that is open about the losing claim already goes on."""
+    """Return the open conflict of two claims: the one that is open about the loser's word goes on with it.
+
+    A source has one open conflict about a fact, its latest losing claim; the ledger keeps those before.
+    """
     beside = {_PROJECT: lost.project, _LOST_ORIGIN: lost.origin}
     conflict = Conflict(
         id=derived_id("conflict", kept.id, lost.source, lost.origin, lost.value, kept.source, kept.value),
@@ -117,9 +120,38 @@ def _opened(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime)
         is_same_claim = (known.lost_source, known.lost) == (lost.source, lost.value)
         if known.status is ConflictStatus.OPEN and is_same_claim:
             return replace(conflict, id=known.id, time=known.time)
-        if known.id == conflict.id and known.decided_by and known.status is ConflictStatus.UPHELD:
+        is_ruled = known.decided_by and known.status is ConflictStatus.UPHELD
+        if known.id == conflict.id and is_ruled and is_same_claim:
             return known
+    for known in disputes:
+        if known.status is ConflictStatus.OPEN and _is_word_of(known, lost):
+            return replace(conflict, id=known.id)
+    if any(known.id == conflict.id and known.lost != lost.value for known in disputes):
+        return replace(conflict, id=derived_id(conflict.id, now.isoformat()))
     return conflict
+
+
+def _is_word_of(conflict: Conflict, said: Fact) -> bool:
+    """Say whether what lost in a conflict was the word of the same source, from the same file if any."""
+    return (conflict.lost_source, conflict.extra.get(_LOST_ORIGIN, "")) == (said.source, said.origin)
+
+
+def withdrawn(disputes: Sequence[Conflict], said: Fact, kept: Kept, now: datetime) -> list[Conflict]:
+    """Return the open conflicts about earlier words of a source that has said something else since.
+
+    They are over with nobody having decided them.
+    """
+    still = kept.conflict.id if kept.conflict else ""
+    return [
+        replace(
+            each,
+            status=ConflictStatus.UPHELD,
+            decided=now,
+            reason=f"{each.reason}; since then {_who(said.source)} has said something else",
+        )
+        for each in disputes
+        if each.status is ConflictStatus.OPEN and _is_word_of(each, said) and each.id != still
+    ]
 
 
 def _reason(kept: Fact, lost: Fact) -> str:

@@ -73,22 +73,39 @@ def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
     name, shown = block_name(proposal), diff(proposal)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", shown)), default=0))
     cited = [f"- {each}" for each in evidence]
-    command, until = "archivist proposals", f"{proposal.expires:%Y-%m-%d}"
+    is_open = proposal.status is ProposalStatus.OPEN
+    until = f", open until {proposal.expires:%Y-%m-%d}" if is_open else ""
     lines = [
         f"Proposal {proposal.short_id}: change {name}",
         "",
         proposal.reason,
         "",
-        f"Proposed by {proposal.proposer} on {proposal.created:%Y-%m-%d}, open until {until}.",
+        f"Proposed by {proposal.proposer} on {proposal.created:%Y-%m-%d}{until}.",
         "",
         *(["Evidence:", *cited, ""] if cited else []),
         f"{fence}diff",
         *shown.splitlines(),
         fence,
         "",
-        f"To decide: `{command} accept {proposal.short_id}` or `{command} reject {proposal.short_id}`.",
+        _to_decide(proposal) if is_open else _decided(proposal),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _to_decide(proposal: Proposal) -> str:
+    command, name = "archivist proposals", proposal.short_id
+    return f"To decide: `{command} accept {name}` or `{command} reject {name}`."
+
+
+def _decided(proposal: Proposal) -> str:
+    """Say what became of a proposal, and how that is taken back where it can be."""
+    word = proposal.status.value.replace("_", " ").capitalize()
+    when = f" on {proposal.decided:%Y-%m-%d}" if proposal.decided else ""
+    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
+    comment = f" {proposal.comment}" if proposal.comment else ""
+    is_accepted = proposal.status is ProposalStatus.ACCEPTED
+    back = f" `archivist proposals roll-back {proposal.short_id}` takes it back." if is_accepted else ""
+    return f"{word}{when}{by}.{comment}{back}"
 
 
 def makes_rule(lesson: Lesson, *, at_runs: int) -> bool:

@@ -1,24 +1,65 @@
-"""Take secrets out of a value of JSON's types, however deep they lie."""
+"""Take out of what is written what must not be kept: secrets, however deep, and control characters."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypeVar
 
 from archivist.capture.redaction import redact
+from archivist.errors import RecordError
 
 T = TypeVar("T")
 
+# Sequences that steer a terminal go as a whole: without its beginning the rest would stand there as text.
+_STEERING = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+
+
+def without_controls(text: str) -> str:
+    """Return a text without control characters but tabs and line ends, which are one `\\n` each."""
+    if text.isprintable():
+        return text
+    return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cleaned(text: str) -> str:
+    """Return a text as it may be kept: without secrets and without control characters."""
+    return redact(without_controls(text)).text
+
+
+def checked_name(what: str, name: str) -> str:
+    """Return a name on one line, or refuse it: one that a secret was taken out of would name nothing."""
+    told = " ".join(without_controls(_whole(name)).split())
+    if redact(told).found:
+        raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
+    return told
+
+
+def checked_path(what: str, path: str) -> str:
+    """Return a path or a name of several words as it is, or refuse it: changed it would lead nowhere."""
+    if redact(path).found:
+        raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
+    if without_controls(path) != path or "\n" in path:
+        raise RecordError(f"{what}: {path!r} holds control characters", hint="choose another name")
+    return path
+
 
 def without_secrets(value: object) -> object:
-    """Return the value with every secret in its texts replaced; other values come back as they are."""
+    """Return the value with every secret and control character in its texts taken out, whatever its type."""
     if isinstance(value, str):
-        return redact(_whole(value)).text
+        return cleaned(_whole(value))
     if isinstance(value, Mapping):
-        return {_whole(key): _named(key, item) for key, item in value.items()}
+        return {_key(key): _named(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [without_secrets(item) for item in value]
     return value
+
+
+def _key(name: object) -> object:
+    return cleaned(_whole(name)) if isinstance(name, str) else name
 
 
 def _named(name: object, value: object) -> object:
@@ -26,7 +67,7 @@ def _named(name: object, value: object) -> object:
     if not isinstance(value, str) or not isinstance(name, str) or "=" in name:
         return without_secrets(value)
     beginning = f"{name}="
-    told = redact(f"{beginning}{_whole(value)}").text
+    told = cleaned(f"{beginning}{_whole(value)}")
     return told.removeprefix(beginning) if told.startswith(beginning) else without_secrets(value)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from archivist.errors import InputError
+from archivist.errors import InputError, RecordError
 from archivist.tokens import estimated
 
-# A later cycle than anybody counts to; the index keeps cycles in 64 bits.
-MAX_CYCLE = 1 << 31
+# A later cycle than anybody counts to.
+MAX_CYCLE = (1 << 31) - 1
+# Nobody skips so many cycles: it is ten times what is hot, and a digit too many in what anybody types. Such a
+# number would archive everything at once, and every later cycle would be counted from there.
+MOST_SKIPPED = 1_000
 ACTION_CHARACTERS = 2_000
 CONTENT_CHARACTERS = 20_000
 
@@ -24,9 +27,11 @@ _OF_DECISIONS = re.compile(r"\b(?:deci(?:de|ded|sions?)|cho(?:se|ose|sen|ice)|se
 _FITS_ALIKE = 0.8
 _FITS_AT_ALL = 0.5
 _TAG = re.compile(r"(issue|pr)[-_ #]{0,2}(\d{1,7})", re.IGNORECASE)
+# Who asks for reflections gets them as they come; else they stand behind what they were made of.
+_OF_REFLECTIONS = re.compile(r"\b(?:reflect\w*|insights?|recurr?\w*|patterns?)\b", re.IGNORECASE)
 _CYCLE = re.compile(
     r"""(?:\b(?P<how>since|after|from|before|until|up\ to)\ +)?
-        \b(?:cycles?\ *\#?|C)(?P<first>\d{1,9})\b
+        \b(?:(?P<word>cycles?)\ *\#?|C)(?P<first>\d{1,9})\b
         (?:\ *(?:-|\u2013|to|through|until|and)\ *(?:cycle\ +|C)?(?P<last>\d{1,9})\b)?""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -40,11 +45,16 @@ class References(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a question narrows itself to by its own words; None where it says nothing."""
+    """What a question narrows itself to by its own words; None where it says nothing.
+
+    `is_certain` when its cycles cannot be anything else: C99 may be a language.
+    """
 
     cycles: tuple[int | None, int | None] | None = None
     issue: int | None = None
     type: str = ""
+    is_certain: bool = False
+    is_of_reflections: bool = False
 
 
 def tokens_of(*texts: str) -> int:
@@ -74,8 +84,48 @@ def named_in(question: str) -> Named:
     """Return what a question names: cycles (`cycle 150`, `since cycle 20`), one issue, decisions."""
     numbers = set(references(question).issues)
     issue = numbers.pop() if len(numbers) == 1 else None
-    told = _OF_DECISIONS.search(question)
-    return Named(_cycles(question), issue, "decision" if told else "")
+    told, cycle = _OF_DECISIONS.search(question), _CYCLE.search(question)
+    return Named(
+        _cycles(question),
+        issue,
+        "decision" if told else "",
+        is_certain=bool(cycle and cycle["word"]),
+        is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
+    )
+
+
+def asks_of(question: str, role: str) -> bool:
+    """Say whether a question asks what a role did: `what did qa do`, `done by ops`."""
+    name = re.escape(role)
+    form = (
+        rf"\b(?:did|has|had|does|by)\s+(?:the\s+)?{name}(?!\w)"
+        rf"|(?<!\w){name}(?:['\u2019]s)?\s+(?:do|did|log|say|said|report|work|ship)(?:s|ed|ged|ped|ing)?\b"
+    )
+    return re.search(form, question, re.IGNORECASE) is not None
+
+
+def checked_step(cycle: int, latest: int | None) -> int:
+    """Return a cycle, or raise RecordError when it leaps too far beyond all that were begun or logged.
+
+    An empty stream may begin anywhere.
+    """
+    if latest is not None and cycle > latest + MOST_SKIPPED:
+        raise RecordError(
+            f"cycle: {cycle} is {cycle - latest} above the latest, {latest}",
+            hint=f"at most {MOST_SKIPPED} may be skipped; archivist stream import takes entries as they are",
+        )
+    return cycle
+
+
+def begun_after_removal(begun: Mapping[str, int], removed: int, latest: int | None) -> dict[str, int]:
+    """Return the cycles that roles have begun once an entry of a cycle is gone.
+
+    Where that cycle stood apart from all before it, what was counted from it is forgotten with it.
+    """
+    below = [number for number in begun.values() if number < removed]
+    if removed <= max([latest or 0, *below]) + 1:
+        return dict(begun)
+    return {role: number for role, number in begun.items() if number < removed}
 
 
 def to_the_point(relevances: Sequence[float]) -> list[int]:

@@ -6,14 +6,22 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+# What a log's name ends with, whatever its format; a file of another name can be one too.
+ENDINGS = (".jsonl", ".traj", ".traj.json", ".atif.json", ".trajectory.json")
+_PACKED = (".gz", ".zst")
+_PLAIN = (".jsonl", ".json", ".traj", ".atif", ".trajectory", ".log", ".txt")
+_DAY = re.compile(
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
+    r"(?:[T_ -]{1,2}(?P<hour>[012]\d)[-:.]?(?P<minute>[0-5]\d)(?:[-:.]?(?P<second>[0-5]\d))?)?"
+)
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})?)?")
 _COMPARED = 60
 _TASK_CHARACTERS = 200
@@ -41,14 +49,33 @@ class Transcript:
     @property
     def stem(self) -> str:
         """Return the file's name without folder and endings."""
-        base = PurePosixPath(self.name).name
-        return next((base.removesuffix(each) for each in SUFFIXES if base.endswith(each)), base)
+        base = _unpacked(PurePosixPath(self.name).name)
+        while ending := next((each for each in _PLAIN if base.endswith(each) and base != each), ""):
+            base = base.removesuffix(ending)
+        return base
+
+    @property
+    def moment(self) -> datetime | None:
+        """Return when it was, by the times in it, else by the date in its name; before capture by the file's.
+
+        A log that was read and tells no time has none: its file's may be that of a clone or a copy.
+        """
+        ends = [end for run in self.runs if (end := run.finished or run.started)]
+        told = max(ends, default=None) or date_in(self.stem)
+        return told if told or self.runs else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC)
 
     @property
     def main(self) -> Episode | None:
         """Return the run that the transcript is of; subagents are its children."""
         own = [run for run in self.runs if not run.parent]
         return next(iter(own or self.runs), None)
+
+
+class Shelf(NamedTuple):
+    """The transcripts of a folder, the latest first, and the other files in it, each with what it is."""
+
+    transcripts: tuple[Transcript, ...]
+    others: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +91,32 @@ class Abstract:
     run: str = ""
     children: int = 0
     summary: str = ""
+
+
+def is_named_as_log(name: str) -> bool:
+    """Say whether a file is called as logs are: one that is none then is broken, not something else."""
+    return _unpacked(name).endswith(ENDINGS)
+
+
+def _unpacked(name: str) -> str:
+    return next((name.removesuffix(each) for each in _PACKED if name.endswith(each)), name)
+
+
+def date_in(name: str) -> datetime | None:
+    """Return the moment that a name tells, `20251222__150214-…` or `2026-02-08-…`; None without one."""
+    for found in _DAY.finditer(name):
+        year, month, day, hour, minute, second = (int(part) for part in found.groups(default="0"))
+        try:
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def latest_first(transcripts: Iterable[Transcript]) -> tuple[Transcript, ...]:
+    """Return transcripts in order, the latest first; those of one moment, and of none, by name."""
+    ordered = sorted(transcripts, key=lambda each: each.name)
+    return tuple(sorted(ordered, key=lambda each: each.moment or _NEVER, reverse=True))
 
 
 def abstract(transcript: Transcript) -> Abstract:
@@ -140,14 +193,19 @@ def line_of(event: Event, lines: Iterable[str]) -> int | None:
 
     A line tells of it when it holds its words; of several the one of the same moment, else the first.
     """
-    wanted = _squeezed(event.text or event.target or event.output)[:_COMPARED]
+    said = event.text or event.target or event.output
+    wanted = _squeezed(said)[:_COMPARED]
     if not wanted:
         return None
+    escaped = json.dumps(said.strip().splitlines()[0][:_COMPARED], ensure_ascii=False)[1:-1]
     first: int | None = None
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
+            # A line of a document that takes several: it holds the words as JSON writes them.
+            if first is None and escaped in line:
+                first = number
             continue
         if not any(wanted in _squeezed(text) for text in _texts(value)):
             continue

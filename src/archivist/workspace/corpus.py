@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
-from archivist.errors import InputError
+from archivist.errors import InputError, NotFoundError
 from archivist.recall.keywords import keywords
 from archivist.workspace import learnings
 from archivist.workspace.graph import Source
 from archivist.workspace.learnings import Learning
 from archivist.workspace.reading import decode, read_bytes
 from archivist.workspace.topology import EVERYWHERE, LEARNINGS, Kind, Place, Scope, Topology
+
+_SCOPES_TOLD = 10
 
 
 class Corpus(NamedTuple):
@@ -38,6 +41,21 @@ def topologies(root: Path, rules: WorkspaceRules, more: Sequence[Path] = ()) -> 
     """Return the files of a root, of those that the configuration adds, and of more; none twice."""
     paths = {path.resolve(): path for path in (root, *other_roots(root, rules), *more)}
     return [Topology(path, rules) for path in paths.values()]
+
+
+def known_scope(roots: Sequence[Topology], text: str) -> Scope:
+    """Return the scope that a text names; raise NotFoundError, with those that are there, when none is so."""
+    scope = Scope.parse(text)
+    known = sorted({each for topology in roots for each in topology.scopes()})
+    if scope.parts and scope not in known:
+        depth = len(scope.parts)
+        there = list(dict.fromkeys(str(each) for each in known if len(each.parts) == depth))
+        near = get_close_matches(str(scope), there, n=1)
+        some = ", ".join((there or [str(each) for each in known])[:_SCOPES_TOLD]) or "none yet"
+        raise NotFoundError(
+            "scope", str(scope), hint=f"did you mean {near[0]!r}?" if near else f"there is {some}"
+        )
+    return scope
 
 
 def read_corpus(

@@ -44,7 +44,8 @@ class Trigger(StrEnum):
 class Draft:
     """Something worth saving, worded; `evidence` names the events or lessons that show it.
 
-    `conflicts_with` is the file and line of the entry that it contradicts.
+    `conflicts_with` is the file and line of the entry that it contradicts, `lesson` the lesson of the bank
+    that it was made of.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class Draft:
     scope: str = ""
     weight: float = LEAST_WEIGHT
     conflicts_with: str = ""
+    lesson: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,4 +98,5 @@ def of_lesson(lesson: Lesson, known: Known, trigger: Trigger) -> Draft:
         evidence=(lesson.short_id, *lesson.evidence.events[:4]),
         scope=known.scope,
         weight=min(0.85, lesson.importance),
+        lesson=lesson.id,
     )

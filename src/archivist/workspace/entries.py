@@ -63,18 +63,55 @@ def lines_of(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def misplaced(text: str, name: str) -> list[Problem]:
+    """Return a problem for each heading that is meant as an entry's and has another level."""
+    lines = lines_of(text)
+    return [
+        Problem(
+            name,
+            place + 1,
+            "heading-level",
+            f"{_heading_text(lines[place])!r} has {level} marks, so it is not read as an entry",
+        )
+        for place, level in _misplaced(lines, blocks(lines)[0])
+    ]
+
+
+def _misplaced(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return headings of another level that begin with a day, outside of an entry or above a category."""
+    found, is_inside = [], False
+    for place, level in headings:
+        if level == LEVEL:
+            is_inside = True
+            continue
+        if level < LEVEL:
+            is_inside = False
+        said, title = _dated(_heading_text(lines[place]))
+        if title and _day(said) and (not is_inside or _is_marked(lines, place)):
+            found.append((place, level))
+    return found
+
+
+def _is_marked(lines: Sequence[str], place: int) -> bool:
+    below = next((line.strip() for line in lines[place + 1 :] if line.strip()), "")
+    mark = _MARK.fullmatch(below)
+    return mark is not None and mark[1].lower() in _MARKS
+
+
 def stray_lines(text: str) -> list[int]:
     """Return the lines, from 1, of text that stands under no entry's heading, beside headings and rules.
 
-    What stands above the first section is an introduction, unless the file has no entry at all.
+    What stands above the first section is an introduction, unless the file has no entry at all; what stands
+    below an entry's heading of the wrong level belongs to that.
     """
     lines = lines_of(text)
     headings, rules = blocks(lines)
     levels = dict(headings)
+    misplaced_at = {place for place, _ in _misplaced(lines, headings)}
     is_stray, stray = LEVEL not in levels.values(), []
     for place, line in enumerate(lines):
         level = levels.get(place, 0)
-        if level == LEVEL:
+        if level == LEVEL or place in misplaced_at:
             is_stray = False
         elif 1 < level < LEVEL:
             is_stray = True

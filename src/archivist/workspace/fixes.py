@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from archivist.recall.keywords import keywords
 from archivist.records import Event, EventKind
 from archivist.reflect.acts import Act
+from archivist.reflect.failures import Failure
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.phrases import (
     base_name,
@@ -31,6 +32,9 @@ _LONG_SEARCH = 5
 _VERY_LONG_SEARCH = 10
 _MANY_FAILED = 3
 _NEAR_FIX = 3
+# A patch that does not apply, a bracket that is missing: slips of the hand.
+_SLIPS = frozenset((FailureKind.EDIT_NOT_APPLIED, FailureKind.SYNTAX))
+_INSTALLS = frozenset(("install", "add", "i"))
 # Names within code: a figure, an underscore or a capital within.
 _NAMES = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{3,}\b|(?<=[`'\"])\w{3,}(?=[`'\"])")
 _VAGUE = frozenset(
@@ -50,7 +54,9 @@ _UNSURE = re.compile(
 )
 # Lines that sum a failure up without saying it.
 _SUMMARY = re.compile(
-    r"^File \"|could not compile|previous errors?\b|^exit code|^\d+ (?:failed|errors?)", re.IGNORECASE
+    r"^File \"|could not compile|previous errors?\b|^exit code|^\d+ (?:failed|errors?)"
+    r"|^\w*(?:error|exception):?$",
+    re.IGNORECASE,
 )
 _PREFACE = re.compile(
     r"^(?:(?:so|ok|okay|now|found it|got it)[,:.!]?\s+)*"
@@ -110,8 +116,7 @@ def _fixes(reading: Reading) -> Iterator[_Fix]:
         if goal is None:
             continue
         if act.failure is not None:
-            # A patch that does not apply is a slip of the hand.
-            if act.failure.kind is not FailureKind.EDIT_NOT_APPLIED:
+            if act.failure.kind not in _SLIPS:
                 failed.setdefault(goal, []).append(act)
         elif goal in failed:
             those = failed.pop(goal)
@@ -121,6 +126,9 @@ def _fixes(reading: Reading) -> Iterator[_Fix]:
 def _goal(act: Act) -> tuple[str, tuple[str, ...]] | None:
     """Return what a command is to achieve: the same program, on the same things."""
     if act.is_look or not act.steps or not act.main or not act.purpose or act.purpose == "write file":
+        return None
+    # That the agent's own script to show the bug fails is the task, and its success the task done.
+    if act.purpose.endswith("<script>") and any(is_scratch(each) for each in act.main.arguments):
         return None
     return act.purpose, act.main.arguments
 
@@ -143,6 +151,8 @@ def _of_fix(fix: _Fix, events: Sequence[Event], known: Known, trigger: Trigger) 
     helped, is_exact = _what_helped(fix)
     reason = _reason_of(fix, events)
     if failure is None or not (reason or (is_exact and _is_hard(fix))):
+        return None
+    if not reason and _is_obvious(failure, helped):
         return None
     said = saying(failure.line)
     command = _REDIRECTED.sub("", without_paths(fix.success.main.text if fix.success.main else ""))
@@ -233,9 +243,27 @@ def _overcome(reading: Reading) -> Iterator[Met]:
     for met in reading.met:
         seen[met.key] = seen.get(met.key, 0) + 1
         is_last = seen[met.key] == sum(each.key == met.key for each in reading.met)
-        is_slip = met.is_of_code or met.failure.kind is FailureKind.EDIT_NOT_APPLIED
-        if is_last and seen[met.key] >= _FAILED_BEFORE and met.cure and not is_slip:
+        is_slip = met.is_of_code or met.failure.kind in _SLIPS
+        if is_last and seen[met.key] >= _FAILED_BEFORE and _is_cured(met) and not is_slip:
             yield met
+
+
+def _is_cured(met: Met) -> bool:
+    """Say whether a failure has a remedy that went well, says what to do, and was not to be expected."""
+    if met.cure is None or any(act.has_failed for act in met.cure.acts):
+        return False
+    remedy = met.cure.remedy
+    is_vague = remedy.way is Way.EDIT and remedy.text == "edit"
+    return not is_vague and not _is_obvious(met.failure, remedy.text)
+
+
+def _is_obvious(failure: Failure, remedy: str) -> bool:
+    """Say whether anybody would try the remedy first: to install what is said to be missing, by its name."""
+    if failure.kind not in (FailureKind.MISSING_MODULE, FailureKind.MISSING_COMMAND):
+        return False
+    missing = failure.subject.split(".")[0].lower().replace("_", "-")
+    words = {word.lower().replace("_", "-") for word in re.findall(r"[\w.-]+", remedy)}
+    return bool(missing) and missing in words and bool(words & _INSTALLS)
 
 
 def _of_remedy(met: Met, known: Known, trigger: Trigger, times: int) -> Draft:
@@ -263,7 +291,8 @@ def conflicts(reading: Reading, known: Known) -> Iterator[Draft]:
     for learning in known.learnings:
         text = learning.entry.text
         for met in reading.met:
-            remedy = met.cure.remedy if met.cure else None
+            is_cured = met.cure is not None and not any(act.has_failed for act in met.cure.acts)
+            remedy = met.cure.remedy if met.cure and is_cured else None
             if remedy is None or remedy.way not in (Way.COMMAND, Way.PATH) or not is_telling(remedy.text):
                 continue
             advised = next((each for each in advised_in(text) if _is_call(each, met, remedy.way)), "")

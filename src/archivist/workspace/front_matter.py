@@ -15,19 +15,30 @@ from archivist.errors import InputError
 from archivist.workspace.problems import Problem
 
 if TYPE_CHECKING:
+    from ruamel.yaml import YAML
     from ruamel.yaml.nodes import MappingNode, Node
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
 _ITEM = re.compile(r"( *)- +(.*)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIME = re.compile(r"\d{4}-\d\d?-\d\d?[Tt ]")
 # A plain scalar starts with a letter and holds nothing that YAML reads in any context.
 _PLAIN = re.compile(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
 _PLAIN_IN_LIST = re.compile(r"[A-Za-z][A-Za-z0-9_./+ -]*")
 _QUOTED = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
 _WORDS = {"true", "false", "null"}
 _WIDE = 1 << 20
+# More than this is no front matter, or meant to take the machine: it is refused before a parser sees it.
+MAX_CHARACTERS = 32 * 1024
+MAX_DEPTH = 40
+MAX_ALIASES = 16
+_QUOTED_PART = re.compile(r"(?<=[\s\[{,:])(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*')")
+_NESTED = re.compile(rf"^ *(?:[-?] +){{{MAX_DEPTH},}}", re.MULTILINE)
+_ANCHOR = re.compile(r"(?:^|[\s\[{,:-])&[^\s,\[\]{}]")
+_ALIAS = re.compile(r"(?:^|[\s\[{,:-])\*[^\s,\[\]{}*]")
 
 
 class FrontMatter(NamedTuple):
@@ -61,11 +72,23 @@ def read(text: str, name: str) -> FrontMatter:
         return FrontMatter({}, text.removeprefix("\ufeff"), 1, (problem,), has_any=False)
     head = text[cut.start : cut.end]
     body_line = text.count("\n", 0, cut.body) + 1
-    values = read_plain(head)
+    values = read_plain(head) if len(head) <= MAX_CHARACTERS else None
     if values is not None:
         return FrontMatter(values, text[cut.body :], body_line)
     values, problems = _read_yaml(head, name)
     return FrontMatter(values, text[cut.body :], body_line, tuple(problems))
+
+
+def foreign(text: str, name: str) -> Problem | None:
+    """Return a problem where a file has front matter of another kind, such as the TOML of Hugo."""
+    if _TOML.match(text):
+        return Problem(name, 1, "foreign-front-matter", "the front matter is TOML between `+++`")
+    return None
+
+
+def without_foreign(text: str) -> str:
+    """Return a text without front matter of another kind."""
+    return _TOML.sub("", text, count=1)
 
 
 def _cut(text: str) -> _Cut | None:
@@ -149,13 +172,15 @@ def _read_yaml(head: str, name: str) -> tuple[dict[str, object], list[Problem]]:
             broken.rule = ""
         if broken.rule:
             problems.append(Problem(name, broken.line + 2, broken.rule, broken.text))
+        if broken.is_refused:
+            return {}, problems
         return _salvaged(head, name, problems, broken), problems
     if loaded is None:
         return {}, problems
     if not isinstance(loaded, dict):
         problems.append(Problem(name, 2, "broken-yaml", "no fields, `name: value`, but something else"))
         return {}, problems
-    return {str(key): _settled(value) for key, value in loaded.items()}, problems
+    return loaded, problems
 
 
 def _tabs(head: str, name: str) -> list[Problem]:
@@ -178,7 +203,7 @@ def _salvaged(head: str, name: str, problems: list[Problem], broken: _BrokenErro
             continue
         if isinstance(loaded, dict):
             for key, value in loaded.items():
-                values.setdefault(str(key), _settled(value))
+                values.setdefault(key, value)
     return values
 
 
@@ -196,19 +221,19 @@ def _fields(head: str) -> list[tuple[int, str]]:
 class _BrokenError(Exception):
     """What a YAML parser had against a text, with the line from 0."""
 
-    def __init__(self, line: int, rule: str, text: str) -> None:
+    def __init__(self, line: int, rule: str, text: str, *, is_refused: bool = False) -> None:
         super().__init__(text)
-        self.line, self.rule, self.text = line, rule, text
+        self.line, self.rule, self.text, self.is_refused = line, rule, text, is_refused
 
 
 def load(head: str) -> object:
-    """Return what YAML holds, by ruamel.yaml alone."""
-    from ruamel.yaml import YAML
+    """Return what YAML holds, by ruamel.yaml alone, in plain types and with texts as keys."""
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    _refuse_excess(head)
     try:
-        return YAML(typ="safe", pure=True).load(head)
+        return _settled(_parser("safe").load(head))
     except DuplicateKeyError as error:
         told = str(error.problem).split("with value")[0].strip()
         raise _BrokenError(_line(error), "duplicate-key", told) from None
@@ -218,9 +243,53 @@ def load(head: str) -> object:
         raise _BrokenError(0, "broken-yaml", str(error).splitlines()[0]) from None
     except ValueError as error:
         # A date of the right form that the calendar does not have comes up from Python's own class.
-        raise _BrokenError(_impossible_date(head), "bad-date", str(error)) from None
-    except (RecursionError, TypeError, KeyError) as error:
+        line = _impossible_date(head)
+        rule = "bad-date" if line is not None or _TIME.search(head) else "broken-yaml"
+        raise _BrokenError(line or 0, rule, str(error).split(";")[0]) from None
+    except (RecursionError, TypeError, LookupError, AttributeError, OverflowError, AssertionError) as error:
         raise _BrokenError(0, "broken-yaml", f"it cannot be read ({type(error).__name__})") from None
+
+
+def _refuse_excess(head: str) -> None:
+    """Refuse what would cost seconds and gigabytes: too long, too deep, or aliases that multiply."""
+    reason, line = "", 0
+    if len(head) > MAX_CHARACTERS:
+        reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
+    elif (deep := _deep_line(head)) is not None:
+        reason, line = f"values are nested deeper than {MAX_DEPTH} levels", deep
+    elif _ANCHOR.search(head) and len(aliases := list(_ALIAS.finditer(head))) > MAX_ALIASES:
+        reason = f"{len(aliases)} aliases, more than {MAX_ALIASES}"
+        line = head.count("\n", 0, aliases[MAX_ALIASES].start())
+    if reason:
+        raise _BrokenError(line, "broken-yaml", reason, is_refused=True)
+
+
+def _deep_line(head: str) -> int | None:
+    """Return the line, from 0, where values are nested too deep; None where they are not."""
+    nested = _NESTED.search(head)
+    if nested:
+        return head.count("\n", 0, nested.start())
+    if head.count("[") + head.count("{") <= MAX_DEPTH:
+        return None
+    depth = 0
+    for number, line in enumerate(_QUOTED_PART.sub("", head).split("\n")):
+        for sign in line:
+            if sign in "[{":
+                depth += 1
+            elif sign in "]}" and depth:
+                depth -= 1
+            if depth > MAX_DEPTH:
+                return number
+    return None
+
+
+def _parser(kind: str) -> YAML:
+    """Return a parser that says nothing on its own: an anchor that stands twice is no news for the user."""
+    from ruamel.yaml import YAML
+
+    parser = YAML(typ=kind, pure=True)
+    parser.composer.warn_double_anchors = False
+    return parser
 
 
 def _line(error: object) -> int:
@@ -228,14 +297,14 @@ def _line(error: object) -> int:
     return int(mark.line) if mark is not None else 0
 
 
-def _impossible_date(head: str) -> int:
+def _impossible_date(head: str) -> int | None:
     for number, line in enumerate(head.split("\n")):
         for found in _DATE.findall(line):
             try:
                 date.fromisoformat(found)
             except ValueError:
                 return number
-    return 0
+    return None
 
 
 def _settled(value: object) -> object:
@@ -341,6 +410,20 @@ def edited(text: str, changes: Mapping[str, object], name: str) -> str:
     return text[: cut.start] + new + text[cut.end :]
 
 
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a text whose fields of these names have others; their values and everything else stay."""
+    cut = _cut(text)
+    if cut is None or not names:
+        return text
+    head = text[cut.start : cut.end]
+    node: MappingNode | None = _parser("rt").compose(head)
+    keys = [key for key, _ in node.value if str(key.value) in names] if node is not None else []
+    for key in reversed(keys):
+        start, stop = key.start_mark.index, key.end_mark.index
+        head = f"{head[:start]}{names[str(key.value)]}{head[stop:]}"
+    return text[: cut.start] + head + text[cut.end :]
+
+
 def _holds(head: str, expected: Mapping[str, object]) -> bool:
     try:
         return _loaded(head, "") == expected
@@ -366,7 +449,7 @@ def _loaded(head: str, name: str) -> dict[str, object]:
         raise InputError(
             f"{name}:2: the front matter has no fields", hint="archivist workspace lint says more"
         )
-    return {str(key): _settled(value) for key, value in loaded.items()}
+    return loaded
 
 
 def _spliced(head: str, changes: Mapping[str, object], end: str) -> str:
@@ -379,8 +462,6 @@ def _spliced(head: str, changes: Mapping[str, object], end: str) -> str:
         told = quoted(value) if style == '"' and isinstance(value, str) else written(value)
         if style == "'" and isinstance(value, str) and value.isprintable():
             told = "'" + value.replace("'", "''") + "'"
-        if style in ("'", '"') and isinstance(value, date):
-            told = f"{style}{value.isoformat()}{style}"
         gap = " " if head[start - 1 : start] == ":" else ""
         head = f"{head[:start]}{gap}{told}{head[stop:]}"
     if head and not head.endswith("\n"):
@@ -394,9 +475,7 @@ def _line_of(key: str, value: object) -> str:
 
 def _spans(head: str) -> dict[str, tuple[int, int, str]]:
     """Return where the value of each field stands, and how it is quoted."""
-    from ruamel.yaml import YAML
-
-    node: MappingNode | None = YAML(typ="rt", pure=True).compose(head)
+    node: MappingNode | None = _parser("rt").compose(head)
     if node is None:
         return {}
     return {str(key.value): _span(head, key, value) for key, value in node.value}
@@ -420,9 +499,7 @@ def _dumped(head: str, changes: Mapping[str, object]) -> str:
     """Let ruamel write the whole: for what cannot be put in place, such as a field with an anchor."""
     from io import StringIO
 
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="rt", pure=True)
+    yaml = _parser("rt")
     yaml.preserve_quotes = True
     yaml.width = _WIDE
     held = yaml.load(head) or {}

@@ -1,20 +1,23 @@
 """Mine the things that a workspace speaks of, and how they hang together, from its documents.
 
 Everything here follows from names, links, front matter and words set as code: nothing is guessed, the same
-files give the same graph, and every relation tells the files and lines that show it.
+files give the same graph, and every relation tells the files and lines that show it. A repository's name that
+is a common word ("client") counts only where it is set as code, tagged or written as a path: in a sentence it
+is a word.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.workspace import entries, front_matter
 from archivist.workspace.front_matter import FrontMatter
+from archivist.workspace.repositories import Repositories
 from archivist.workspace.topology import LEARNINGS, Kind, Scope
 from archivist.workspace.vocabulary import COMMANDS, ROLES, TOOLS
 
@@ -59,6 +62,7 @@ _ROLE_FIELDS = (
     "reviewer",
     "reviewers",
 )
+_REPOSITORY_FIELDS = ("repo", "repos", "repository", "repositories")
 _TOOL_CATEGORIES = ("tooling", "dependency", "dependencies", "tool", "tools")
 _LONGEST_PATH = 120
 
@@ -131,13 +135,14 @@ _Seen = tuple[tuple[EntityKind, str], RelationKind, tuple[EntityKind, str], int]
 _Key = tuple[EntityKind, str]
 
 
-def mine(sources: Iterable[Source]) -> Graph:
-    """Return everything that the documents name and how it hangs together."""
+def mine(sources: Iterable[Source], is_common: Callable[[str], bool] | None = None) -> Graph:
+    """Return everything that the documents name and how it hangs together.
+
+    `is_common` says whether a word is one of the language's; without it, any may be.
+    """
     known = sorted(sources)
-    files = {source.name: _self(source) for source in known}
-    repositories = {
-        source.scope.repository.lower(): str(source.scope) for source in known if source.scope.repository
-    }
+    files = _files(known)
+    repositories = Repositories((source.scope for source in known), is_common)
     shown: dict[tuple[_Key, RelationKind, _Key], list[str]] = {}
     titles: dict[_Key, str] = {}
     for source in known:
@@ -151,6 +156,14 @@ def mine(sources: Iterable[Source]) -> Graph:
                 if place not in places:
                     places.append(place)
     return _graph(shown, titles)
+
+
+def _files(sources: Sequence[Source]) -> dict[str, _Key]:
+    """Return what each path is: a file what it holds, a folder with an overview the scope."""
+    folders = {
+        posixpath.dirname(source.name): _self(source) for source in sources if source.kind is Kind.OVERVIEW
+    }
+    return {**folders, **{source.name: _self(source) for source in sources}}
 
 
 def _graph(shown: dict[tuple[_Key, RelationKind, _Key], list[str]], titles: dict[_Key, str]) -> Graph:
@@ -216,7 +229,7 @@ def _title(source: Source, head: FrontMatter) -> str:
 
 
 def _relations(
-    source: Source, head: FrontMatter, files: dict[str, _Key], repositories: dict[str, str]
+    source: Source, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
 ) -> Iterator[_Seen]:
     own = _self(source)
     yield from _within(source, own)
@@ -228,13 +241,14 @@ def _relations(
         if part.key != own and source.scope.parts
     )
     for part in parts:
-        yield from _tagged(part, source.text.split("\n"), repositories)
+        yield from _tagged(part, source, repositories)
     for number, line, is_code in _lines(source.text, head.body_line):
         if source.kind in LEARNINGS and _MARK.match(line):
             continue
         part = next(each for each in reversed(parts) if each.line <= number or each.key == own)
         yield from _linked(source, part.key, line, number, files)
-        yield from ((part.key, *seen, number) for seen in _named(line, part, repositories, is_code=is_code))
+        yield from ((part.key, *seen, number) for seen in _named(line, part, is_code=is_code))
+        yield from _about_repositories(source, part, line, number, repositories, is_code=is_code)
 
 
 class _Part(NamedTuple):
@@ -273,7 +287,7 @@ def _within(source: Source, own: _Key) -> Iterator[_Seen]:
 
 
 def _declared(
-    source: Source, own: _Key, values: dict[str, object], repositories: dict[str, str]
+    source: Source, own: _Key, values: dict[str, object], repositories: Repositories
 ) -> Iterator[_Seen]:
     """Yield what the front matter says: tags and roles, each on its own line."""
     lines = source.text.split("\n")
@@ -281,30 +295,37 @@ def _declared(
         at = next((number for number, line in enumerate(lines, 1) if line.startswith(f"{key}:")), 1)
         if key == "tags":
             for tag in front_matter.words_of(value):
-                yield own, RelationKind.TAGGED, _topic(tag, repositories), at
+                yield own, RelationKind.TAGGED, _topic(tag, source.scope, repositories), at
+        elif key.lower() in _REPOSITORY_FIELDS:
+            for name in front_matter.words_of(value):
+                scope = repositories.named(name, source.scope)
+                if scope is not None:
+                    yield own, RelationKind.MENTIONS, _place(scope), at
         elif key.lower() in _ROLE_FIELDS:
             for role in front_matter.words_of(value):
                 if role.lower() in ROLES or key.lower() in ("role", "roles"):
                     yield own, RelationKind.INVOLVES, (EntityKind.ROLE, role.lower()), at
 
 
-def _tagged(part: _Part, lines: Sequence[str], repositories: dict[str, str]) -> Iterator[_Seen]:
+def _tagged(part: _Part, source: Source, repositories: Repositories) -> Iterator[_Seen]:
     if not part.tags:
         return
+    lines = source.text.split("\n")
     below = range(part.line, min(part.line + _MARK_LINES, len(lines)))
     at = next((number + 1 for number in below if _TAGS.match(lines[number])), part.line)
     is_tool = part.category.lower() in _TOOL_CATEGORIES
     for tag in part.tags:
-        key = _topic(tag, repositories)
+        key = _topic(tag, source.scope, repositories)
         if is_tool and key[0] is EntityKind.TOPIC:
             key = (EntityKind.TOOL, tag.lower())
         yield part.key, RelationKind.TAGGED, key, at
 
 
-def _topic(tag: str, repositories: dict[str, str]) -> _Key:
+def _topic(tag: str, scope: Scope, repositories: Repositories) -> _Key:
     name = tag.lower()
-    if name in repositories:
-        return EntityKind.REPOSITORY, repositories[name]
+    place = repositories.named(name, scope)
+    if place is not None:
+        return _place(place)
     return (EntityKind.TOOL if name in COMMANDS else EntityKind.TOPIC), name
 
 
@@ -341,10 +362,20 @@ def _linked(source: Source, own: _Key, line: str, number: int, files: dict[str, 
             yield own, RelationKind.LINKS_TO, (EntityKind.FILE, name), number
 
 
-def _named(
-    line: str, part: _Part, repositories: dict[str, str], *, is_code: bool
-) -> Iterator[tuple[RelationKind, _Key]]:
-    """Yield the tools, files, issues, roles and repositories that a line names."""
+def _about_repositories(
+    source: Source, part: _Part, line: str, number: int, repositories: Repositories, *, is_code: bool
+) -> Iterator[_Seen]:
+    """Yield the repositories that a line speaks of; its own goes without saying, and blocks of code too."""
+    if is_code:
+        return
+    verb = RelationKind.CONCERNS if part.is_entry else RelationKind.MENTIONS
+    for scope in repositories.told_of(line, source.scope):
+        if not scope.holds(source.scope):
+            yield part.key, verb, _place(scope), number
+
+
+def _named(line: str, part: _Part, *, is_code: bool) -> Iterator[tuple[RelationKind, _Key]]:
+    """Yield the tools, files, issues and roles that a line names."""
     verb = RelationKind.CONCERNS if part.is_entry else RelationKind.MENTIONS
     codes = [line] if is_code else _CODE.findall(line)
     words = {word.lower().rstrip(".-") for word in _WORD.findall(line)}
@@ -362,10 +393,6 @@ def _named(
             for role in dict.fromkeys(_ROLE.findall(line))
             if role.lower() in ROLES
         )
-    for name in sorted(words & set(repositories)):
-        place = (EntityKind.REPOSITORY, repositories[name])
-        if place != part.key and len(name) > 3 and not is_code:
-            yield verb, place
 
 
 def _paths(codes: Sequence[str]) -> list[str]:
@@ -404,6 +431,37 @@ def about(graph: Graph, name: str) -> Graph:
     relations = tuple(each for each in graph.relations if each.source in found or each.target in found)
     kept = found | {each.source for each in relations} | {each.target for each in relations}
     return Graph(tuple(each for each in graph.entities if each.id in kept), relations)
+
+
+class Label(NamedTuple):
+    """What a thing is called among others; `where` tells it from those of the same name and kind."""
+
+    name: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.where})" if self.where else self.name
+
+
+def labels(graph: Graph) -> dict[str, Label]:
+    """Return what each thing of a graph is called, by its id: its name, and its place where names clash."""
+    alike: dict[tuple[EntityKind, str], list[Entity]] = {}
+    for each in graph.entities:
+        alike.setdefault((each.kind, each.name), []).append(each)
+    found: dict[str, Label] = {}
+    for (_, name), group in alike.items():
+        places = [each.id.partition(":")[2].partition("#")[0].split("/") for each in group]
+        for each, place in zip(group, _differing(places), strict=True):
+            found[each.id] = Label(name, place)
+    return found
+
+
+def _differing(places: Sequence[Sequence[str]]) -> list[str]:
+    """Return of each path what is not the same in all of them, at the beginning and at the end."""
+    first = posixpath.commonprefix([list(place) for place in places])
+    rests = [list(place)[len(first) :] for place in places]
+    last = posixpath.commonprefix([rest[::-1] for rest in rests])
+    return ["/".join(rest[: len(rest) - len(last)]) for rest in rests] if len(places) > 1 else [""]
 
 
 def weightiest(graph: Graph, most: int) -> Graph:

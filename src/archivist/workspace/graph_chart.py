@@ -7,14 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from unicodedata import east_asian_width
 
-from archivist.workspace.graph import Entity, EntityKind, Graph, Relation, RelationKind, weightiest
+from archivist.workspace.graph import (
+    Entity,
+    EntityKind,
+    Graph,
+    Label,
+    Relation,
+    RelationKind,
+    labels,
+    weightiest,
+)
 
 MOST_NODES = 60
-_WIDTH = 1080
+_WIDTH = 1240
 _TOP, _ROW, _BOTTOM = 92, 23, 44
 # Where each column's marks stand, and on which side of them the names.
-_COLUMNS = ((196, "end"), (452, "start"), (884, "start"))
+_COLUMNS = ((256, "end"), (520, "start"), (980, "start"))
 _COLUMN_OF = {
     EntityKind.WORKSPACE: 0,
     EntityKind.DOMAIN: 0,
@@ -47,13 +57,14 @@ _COLOURS = {
 _ORDER = list(EntityKind)
 _HEADS = (
     (20, "workspaces, domains, repositories"),
-    (444, "plans, documents, decisions, lessons"),
-    (876, "tools, files, roles, issues, topics"),
+    (512, "plans, documents, decisions, lessons"),
+    (972, "tools, files, roles, issues, topics"),
 )
-# About how wide a letter is, of a name and of the kind behind it.
-_LETTER, _SMALL_LETTER = 6.7, 5.7
+# About how wide a letter is, of a name and of the kind behind it; ideographs take a square.
+_LETTER, _SMALL_LETTER, _SQUARE = 7.0, 5.9, 12.0
 _INK, _PALE, _EDGE = "#222", "#666", "#9fb1bf"
-_ROOM = (27, 44, 27)
+# How wide a name may be in each column, with the place that tells it from others.
+_ROOM = (226.0, 330.0, 180.0)
 _SWEEPS = 4
 
 
@@ -61,7 +72,9 @@ def chart(graph: Graph, title: str = "What the workspace speaks of") -> str:
     """Return an SVG image of the weightiest things of a graph and their relations."""
     shown = weightiest(graph, MOST_NODES)
     columns = _arranged(shown)
-    ends = {each.id: _end_of(each) for each in columns[1]}
+    # What else is called so may stand beside the picture: the whole graph says what a thing is called.
+    names = {name: _fitting(label, _ROOM[_column_of(name)]) for name, label in labels(graph).items()}
+    ends = {each.id: _end_of(each, names[each.id]) for each in columns[1]}
     height = _TOP + _ROW * max((len(column) for column in columns), default=0) + _BOTTOM
     places = _placed(columns, height)
     body = [
@@ -69,7 +82,9 @@ def chart(graph: Graph, title: str = "What the workspace speaks of") -> str:
         _text(20, 50, _in_words(graph, shown), size=12, colour=_PALE),
         *(_text(x, _TOP - 20, name, size=12, colour=_PALE) for x, name in _HEADS),
         *(_edge(each, places, ends) for each in shown.relations),
-        *(part for column in columns for each in column for part in _node(each, places[each.id])),
+        # All halos lie below all names, and are texts of their own: not every reader knows `paint-order`.
+        *(_name_of(each, places[each.id], names[each.id], is_halo=True) for each in shown.entities),
+        *(part for column in columns for each in column for part in _node(each, places, names)),
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
@@ -93,7 +108,7 @@ def _in_words(graph: Graph, shown: Graph) -> str:
 
 def _described(graph: Graph) -> str:
     """Say the strongest relations in words, for who cannot see them."""
-    names = {each.id: each.name for each in graph.entities}
+    names = labels(graph)
     said = [
         f"{names[each.source]} {each.kind.value.replace('_', ' ')} {names[each.target]} ({each.weight})."
         for each in graph.relations[:40]
@@ -169,38 +184,61 @@ def _edge(relation: Relation, places: Mapping[str, tuple[float, float]], ends: M
     return f'<path d="{path}" fill="none" {stroke}/>'
 
 
-def _end_of(entity: Entity) -> float:
+def _column_of(name: str) -> int:
+    return _COLUMN_OF[EntityKind(name.partition(":")[0])]
+
+
+def _end_of(entity: Entity, name: str) -> float:
     """Return about where the name of a thing in the middle column ends."""
-    name = _short(entity.name, _ROOM[1])
-    return _COLUMNS[1][0] + 14 + _LETTER * len(name) + _SMALL_LETTER * (len(entity.kind.value) + 3)
+    return _COLUMNS[1][0] + 14 + _width(name) + _SMALL_LETTER * (len(entity.kind.value) + 3)
 
 
-def _node(entity: Entity, place: tuple[float, float]) -> list[str]:
-    x, y = place
-    column = _COLUMN_OF[entity.kind]
-    side = _COLUMNS[column][1]
+def _node(entity: Entity, places: Mapping[str, tuple[float, float]], names: Mapping[str, str]) -> list[str]:
+    x, y = places[entity.id]
     colour = _COLOURS[entity.kind]
-    name = _short(entity.name, _ROOM[column])
     if entity.kind in (EntityKind.DECISION, EntityKind.ISSUE):
         mark = f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{colour}"/>'
     else:
         mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-    away = -10 if side == "end" else 10
+    told = escape(f"{entity.kind.value}: {entity.name} ({entity.id.partition(':')[2]})")
+    label = _name_of(entity, (x, y), names[entity.id])
+    return [f"<g><title>{told}</title>", mark, label, "</g>"]
+
+
+def _name_of(entity: Entity, place: tuple[float, float], name: str, *, is_halo: bool = False) -> str:
+    """Return a thing's name beside its mark; as a halo, the white around it that keeps lines off."""
+    column = _COLUMN_OF[entity.kind]
+    side = _COLUMNS[column][1]
+    x = place[0] + (-10 if side == "end" else 10)
     kind = "" if column == 0 else f" · {entity.kind.value}"
-    label = (
-        f'<text x="{x + away:.1f}" y="{y + 4:.1f}" font-size="12" fill="{_INK}" text-anchor="{side}" '
-        f'stroke="#fff" stroke-width="3" paint-order="stroke">{escape(name)}'
-        f'<tspan fill="{_PALE}" font-size="10">{escape(kind)}</tspan></text>'
+    ink = _INK
+    more, pale = "", f' fill="{_PALE}"'
+    if is_halo:
+        ink, pale = "#fff", ""
+        more = ' stroke="#fff" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
+    return (
+        f'<text x="{x:.1f}" y="{place[1] + 4:.1f}" font-size="12" fill="{ink}" text-anchor="{side}"{more}>'
+        f'{escape(name)}<tspan{pale} font-size="10">{escape(kind)}</tspan></text>'
     )
-    return [f"<g><title>{escape(f'{entity.kind.value}: {entity.name}')}</title>", mark, label, "</g>"]
 
 
-def _short(name: str, longest: int) -> str:
-    name = " ".join(name.split())
-    if len(name) <= longest:
-        return name
+def _width(text: str) -> float:
+    return sum(_SQUARE if east_asian_width(sign) in "WF" else _LETTER for sign in text)
+
+
+def _fitting(label: Label, room: float) -> str:
+    """Return a label cut to a width; what tells it from others is cut last."""
+    where = f" ({_cut(label.where, room / 2)})" if label.where else ""
+    return _cut(" ".join(label.name.split()), room - _width(where)) + where
+
+
+def _cut(name: str, room: float) -> str:
     # The end of a path tells more than its beginning.
-    return f"…{name[-(longest - 1) :]}" if "/" in name and " " not in name else f"{name[: longest - 1]}…"
+    is_path = "/" in name and " " not in name
+    kept = name
+    while kept and _width(f"{kept}…") > room and _width(name) > room:
+        kept = kept[1:] if is_path else kept[:-1]
+    return name if kept == name else f"…{kept}" if is_path else f"{kept.rstrip()}…"
 
 
 def _text(

@@ -66,14 +66,14 @@ class HotItem:
 
 @dataclass(frozen=True, slots=True)
 class HotFile:
-    """One hot file as it stands; `agent` names the only tool that reads it, `problem` what is wrong."""
+    """One hot file as it stands; `agents` names the only tools that load it, `problem` what is wrong."""
 
     path: str
     text: str
     lines: int
     tokens: int
     budget: Budget | None = None
-    agent: str = ""
+    agents: tuple[str, ...] = ()
     problem: str = ""
 
     @property
@@ -99,19 +99,34 @@ class HotUsage:
     max_tokens: int
 
     @property
+    def agent(self) -> str:
+        """Return the tool whose conversations are given most; empty when no file is some tools' alone."""
+        agents = sorted({agent for file in self.files for agent in file.agents})
+        return max(agents, key=self._share_of, default="")
+
+    @property
     def lines(self) -> int:
-        """Return the lines of all files."""
-        return sum(file.lines for file in self.files)
+        """Return the lines that one conversation is given, with the tool that loads most."""
+        return sum(file.lines for file in self.given(self.agent))
 
     @property
     def tokens(self) -> int:
-        """Return the estimated tokens of all files."""
-        return sum(file.tokens for file in self.files)
+        """Return the estimated tokens that one conversation is given, with the tool that loads most."""
+        return sum(file.tokens for file in self.given(self.agent))
 
     @property
     def share(self) -> float:
         """Return how much of the whole budget is taken."""
-        return max(self.lines / max(1, self.max_lines), self.tokens / max(1, self.max_tokens))
+        return self._share_of(self.agent)
+
+    def given(self, agent: str) -> tuple[HotFile, ...]:
+        """Return what a tool loads: what is for all, and what is for it."""
+        return tuple(file for file in self.files if not file.agents or agent in file.agents)
+
+    def _share_of(self, agent: str) -> float:
+        files = self.given(agent)
+        lines, tokens = sum(file.lines for file in files), sum(file.tokens for file in files)
+        return max(lines / max(1, self.max_lines), tokens / max(1, self.max_tokens))
 
     @property
     def is_over(self) -> bool:
@@ -171,11 +186,11 @@ class Promotion:
     reason: str
 
 
-def hot_file(path: str, text: str, *, agent: str = "") -> HotFile:
+def hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> HotFile:
     """Read a hot file: its size, and the budget that it declares at the top."""
     budget, problem = _declared(text)
     lines = len(text.splitlines())
-    return HotFile(path, text, lines, estimated(text), budget, agent, problem)
+    return HotFile(path, text, lines, estimated(text), budget, agents, problem)
 
 
 def _declared(text: str) -> tuple[Budget | None, str]:
@@ -339,7 +354,7 @@ def demotions(
     waiting = [
         Demotion(item, uses_of.get(item.id, Use()), _named_places(item.text, workspaces))
         for file in usage.files
-        if not file.agent
+        if not file.agents
         for item in items(file)
     ]
     waiting.sort(
@@ -353,9 +368,11 @@ def demotions(
     )
     chosen: list[Demotion] = []
     left = usage
+    # Where tools' own files alone are too large, no rule's leaving helps.
+    can_fit = replace(usage, files=tuple(file for file in usage.files if file.agents)).share <= 1
     for each in waiting:
         file = next(file for file in left.files if file.path == each.item.file)
-        helps = file.is_over or left.share > 1
+        helps = file.is_over or (can_fit and left.share > 1)
         if helps and not each.use.is_universal:
             chosen.append(each)
             left = _less(left, file, each.item)

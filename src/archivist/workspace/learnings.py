@@ -62,6 +62,7 @@ def from_text(text: str, place: Place) -> LearningFile:
     """Read a file of decisions or lessons."""
     found = tuple(entries.parse(text, place.name))
     problems = tuple(problem for entry in found for problem in entry.problems)
+    problems += tuple(entries.misplaced(text, place.name))
     return LearningFile(place.kind, place.scope, place.name, found, problems)
 
 

@@ -22,8 +22,10 @@ from archivist.workspace.links import (
     has_section,
     is_edited_copy,
     is_edited_section,
+    is_read_by,
     marked_copy,
     places,
+    readers,
     source_of_copy,
     with_section,
     without_section,
@@ -53,7 +55,12 @@ class Linked(NamedTuple):
 _USERS = "there is a file of yours"
 _ELSEWHERE = "a link of yours that points elsewhere"
 _EDITED = "edited since it was made: take your change to {source}, then delete this file"
+_OUTSIDE = "a link that leaves the workspace"
+_CHANGED = "it changed while it was written; try again"
 _EDITED_SECTION = "the section was edited: take your change to the hot files, then delete the section"
+# Stands in a folder that `link` made, and says which ones: only those are removed again.
+_MADE = ".made-by-archivist"
+_MADE_SAYS = "Made for links of Archivist, which `archivist workspace unlink` takes away again:"
 
 
 def read_rules(root: Path, folder: str) -> tuple[list[Rule], list[str]]:
@@ -92,7 +99,7 @@ def link(
     done: list[Linked] = []
     for client in clients:
         wanted: dict[str, Place] = {}
-        for place in places(client, rules, as_copies=as_copies):
+        for place in places(client, rules, as_copies=as_copies, is_shared=_is_shared(root, client)):
             if place.path in wanted:
                 done.append(
                     Linked(client, place.path, Done.LEFT, f"{wanted[place.path].source} is there too")
@@ -107,15 +114,24 @@ def link(
 
 def unlink(root: Path, folder: str, clients: Iterable[Client], *, is_dry_run: bool = False) -> list[Linked]:
     """Take everything of ours out of the clients' places; what was there before is there again."""
+    clients = tuple(clients)
     done = [
         _taken(root, folder, client, path, is_dry_run=is_dry_run)
         for client in clients
         for path in _ours(root, folder, client)
     ]
     if not is_dry_run:
-        for each in done:
-            _tidy(root, each)
+        for client in clients:
+            _tidy(root, folder, client)
     return done
+
+
+def _is_shared(root: Path, client: Client) -> bool:
+    """Say whether the file that holds a client's section is another client's too."""
+    if client not in SECTIONS:
+        return False
+    file = (root / SECTIONS[client]).resolve()
+    return any((root / name).resolve() == file for other, name in SECTIONS.items() if other is not client)
 
 
 def _ours(root: Path, folder: str, client: Client) -> list[str]:
@@ -129,7 +145,7 @@ def _ours(root: Path, folder: str, client: Client) -> list[str]:
             paths = []
         names = [f"{place}/{path.name}" for path in paths]
         found += [name for name in names if is_ours(root, folder, name)]
-    if client in SECTIONS and has_section(_read(root / SECTIONS[client])):
+    if client in SECTIONS and is_read_by(_read(root / SECTIONS[client]), client):
         found.append(SECTIONS[client])
     return found
 
@@ -160,17 +176,23 @@ def _put(root: Path, folder: str, client: Client, place: Place, *, is_dry_run: b
     try:
         if place.form is Form.SECTION:
             return _put_section(root, client, place, is_dry_run=is_dry_run)
+        if not path.parent.resolve().is_relative_to(root.resolve()):
+            return Linked(client, place.path, Done.LEFT, _OUTSIDE)
         if path.is_symlink():
             return _meet_link(root, folder, client, place, is_dry_run=is_dry_run)
         before = read_bytes(path)
         if before is None:
-            return _put_new(client, path, place, is_dry_run=is_dry_run)
+            return _put_new(root, client, place, is_dry_run=is_dry_run)
         if source_of_copy(before) is None:
-            return Linked(client, place.path, Done.LEFT, _USERS)
+            # A client's folder can be a link to the hot folder itself.
+            is_source = place.form is Form.LINK and path.resolve() == (root / place.source).resolve()
+            told = (Done.UNCHANGED, Form.LINK) if is_source else (Done.LEFT, _USERS)
+            return Linked(client, place.path, *told)
         if is_edited_copy(before):
             return Linked(client, place.path, Done.LEFT, _EDITED.format(source=place.source))
         # A copy stays a copy: where links do not work, trying again each time would only fail again.
-        return _replaced(client, place, path, before, marked_copy(place), is_dry_run=is_dry_run)
+        done = _replaced(path, before, marked_copy(place), is_dry_run=is_dry_run)
+        return Linked(client, place.path, done, _CHANGED if done is Done.LEFT else Form.COPY)
     except OSError as error:
         return Linked(client, place.path, Done.LEFT, error.strerror or str(error))
 
@@ -178,22 +200,29 @@ def _put(root: Path, folder: str, client: Client, place: Place, *, is_dry_run: b
 def _put_section(root: Path, client: Client, place: Place, *, is_dry_run: bool) -> Linked:
     path = root / place.path
     if not path.resolve().is_relative_to(root.resolve()):
-        return Linked(client, place.path, Done.LEFT, "a link that leaves the workspace")
+        return Linked(client, place.path, Done.LEFT, _OUTSIDE)
     before = read_bytes(path)
     if before is not None and is_edited_section(before):
         return Linked(client, place.path, Done.LEFT, _EDITED_SECTION)
-    return _replaced(client, place, path, before, with_section(before, place.content), is_dry_run=is_dry_run)
+    done = _replaced(path, before, with_section(before, place.content, client), is_dry_run=is_dry_run)
+    if done is Done.REFRESHED and not is_read_by(before or b"", client):
+        done = Done.MADE
+    return Linked(client, place.path, done, _CHANGED if done is Done.LEFT else _told_section(root, path))
 
 
-def _replaced(
-    client: Client, place: Place, path: Path, before: bytes | None, after: bytes, *, is_dry_run: bool
-) -> Linked:
+def _told_section(root: Path, path: Path) -> str:
+    """Say where a section stands when the path is a link to another file."""
+    if not path.is_symlink():
+        return Form.SECTION
+    return f"{Form.SECTION} of {path.resolve().relative_to(root.resolve()).as_posix()}"
+
+
+def _replaced(path: Path, before: bytes | None, after: bytes, *, is_dry_run: bool) -> Done:
     if before == after:
-        return Linked(client, place.path, Done.UNCHANGED, place.form)
+        return Done.UNCHANGED
     if not is_dry_run and not replace_file(path, before, after):
-        return Linked(client, place.path, Done.LEFT, "it changed while it was written; try again")
-    is_new = before is None or (place.form is Form.SECTION and not has_section(before))
-    return Linked(client, place.path, Done.MADE if is_new else Done.REFRESHED, place.form)
+        return Done.LEFT
+    return Done.MADE if before is None else Done.REFRESHED
 
 
 def _meet_link(root: Path, folder: str, client: Client, place: Place, *, is_dry_run: bool) -> Linked:
@@ -204,17 +233,17 @@ def _meet_link(root: Path, folder: str, client: Client, place: Place, *, is_dry_
         return Linked(client, place.path, Done.UNCHANGED, Form.LINK)
     if not is_dry_run:
         path.unlink()
-    return _put_new(client, path, place, is_dry_run=is_dry_run)._replace(done=Done.REFRESHED)
+    return _put_new(root, client, place, is_dry_run=is_dry_run)._replace(done=Done.REFRESHED)
 
 
-def _put_new(client: Client, path: Path, place: Place, *, is_dry_run: bool) -> Linked:
+def _put_new(root: Path, client: Client, place: Place, *, is_dry_run: bool) -> Linked:
     if is_dry_run:
         return Linked(client, place.path, Done.MADE, place.form)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = root / place.path
+    _make_folder(root, Path(place.path).parent)
     if place.form is Form.LINK:
         try:
-            source = Path(*path.parts[: len(path.parts) - len(Path(place.path).parts)], place.source)
-            path.symlink_to(os.path.relpath(source, path.parent))
+            path.symlink_to(os.path.relpath(root.resolve() / place.source, path.parent.resolve()))
             return Linked(client, place.path, Done.MADE, Form.LINK)
         except FileExistsError:
             return Linked(client, place.path, Done.LEFT, _USERS)
@@ -236,7 +265,7 @@ def _taken(root: Path, folder: str, client: Client, name: str, *, is_dry_run: bo
             return Linked(client, name, Done.REMOVED, Form.LINK)
         before = path.read_bytes()
         if has_section(before):
-            return _section_taken(client, path, name, before, is_dry_run=is_dry_run)
+            return _section_taken(root, client, name, before, is_dry_run=is_dry_run)
         if is_edited_copy(before):
             return Linked(
                 client, name, Done.LEFT, _EDITED.format(source=source_of_copy(before) or "its source")
@@ -248,26 +277,48 @@ def _taken(root: Path, folder: str, client: Client, name: str, *, is_dry_run: bo
         return Linked(client, name, Done.LEFT, error.strerror or str(error))
 
 
-def _section_taken(client: Client, path: Path, name: str, before: bytes, *, is_dry_run: bool) -> Linked:
+def _section_taken(root: Path, client: Client, name: str, before: bytes, *, is_dry_run: bool) -> Linked:
+    path = root / name
     if is_edited_section(before):
         return Linked(client, name, Done.LEFT, _EDITED_SECTION)
-    after = without_section(before)
+    told = _told_section(root, path)
+    after = without_section(before, client)
     if not is_dry_run:
         if after is None:
-            path.unlink()
+            path.resolve().unlink()
         elif not replace_file(path, before, after):
-            return Linked(client, name, Done.LEFT, "it changed while it was written; try again")
-    return Linked(client, name, Done.REMOVED, Form.SECTION)
+            return Linked(client, name, Done.LEFT, _CHANGED)
+    others = [reader for reader in readers(before) if reader != client]
+    return Linked(client, name, Done.REMOVED, f"{told}, kept for {', '.join(others)}" if others else told)
 
 
-def _tidy(root: Path, done: Linked) -> None:
-    """Remove the client's folders that are empty now, up to the root."""
-    if done.done is not Done.REMOVED:
+# Folders
+
+
+def _make_folder(root: Path, folder: Path) -> None:
+    """Make a client's folder, and note in it which folders were not there before."""
+    missing = [each for each in (folder, *folder.parents) if not (root / each).exists()]
+    (root / folder).mkdir(parents=True, exist_ok=True)
+    if missing:
+        names = "".join(f"{each.as_posix()}\n" for each in missing)
+        (root / folder / _MADE).write_text(f"{_MADE_SAYS}\n{names}", "utf-8")
+
+
+def _tidy(root: Path, folder: str, client: Client) -> None:
+    """Remove the folders that were made for a client and are empty now."""
+    if client not in FOLDERS or _ours(root, folder, client):
         return
-    for folder in Path(done.path).parents:
-        if folder == Path():
-            return
-        try:
-            (root / folder).rmdir()
-        except OSError:
-            return
+    note = root / FOLDERS[client][0] / _MADE
+    first, *names = _read(note).decode("utf-8", "replace").splitlines() or [""]
+    if first != _MADE_SAYS:
+        return
+    try:
+        note.unlink()
+        # Only the client's own folder and those around it can have been made for it.
+        around = {FOLDERS[client][0], *(each.as_posix() for each in Path(FOLDERS[client][0]).parents)} - {"."}
+        for name in names:
+            if name in around:
+                (root / name).rmdir()
+    except OSError:
+        # It is used by somebody else now.
+        return

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 
+from archivist.config import WorkspaceRules
+from archivist.errors import InputError
 from archivist.workspace import entries, front_matter
 from archivist.workspace.entries import LearningEntry
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.plans import PlanStatus
-from archivist.workspace.problems import Problem
+from archivist.workspace.problems import RULES, Problem
 from archivist.workspace.reading import decode
 from archivist.workspace.topology import Kind, Place
 
 REQUIRED = {Kind.PLAN: ("name", "description", "status", "created"), Kind.OVERVIEW: ("name", "description")}
 OPTIONAL = {Kind.PLAN: ("updated", "tags"), Kind.OVERVIEW: ("tags", "updated")}
-_PLAN_NAME = re.compile(r"(\d{6})-[a-z0-9]+(?:[-.][a-z0-9]+)*\.md")
+_PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
+_NAMED_DAY = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
 _DATES = ("created", "updated")
 
 
-def check(data: bytes, place: Place, max_entries: int, domains: Sequence[str] = ()) -> list[Problem]:
-    """Return everything that is wrong with one file."""
+def check(data: bytes, place: Place, rules: WorkspaceRules, domains: Sequence[str] = ()) -> list[Problem]:
+    """Return everything that is wrong with one file, the rules that are ignored among it."""
     decoded = decode(data, place.name)
     found = [*decoded.problems, *_bytes(data, place.name)]
     if place.kind is Kind.ABSTRACT:
@@ -32,10 +35,20 @@ def check(data: bytes, place: Place, max_entries: int, domains: Sequence[str] = 
     if not decoded.text.strip("\ufeff \t\r\n"):
         return [*found, Problem(place.name, 0, "empty", "the file says nothing")]
     if place.kind in REQUIRED:
-        found += _front_matter(decoded.text, place)
+        found += _front_matter(decoded.text, place, rules, is_text=not decoded.problems)
     elif place.kind in (Kind.DECISIONS, Kind.LESSONS):
-        found += _learnings(decoded.text, place, max_entries, domains)
+        found += _learnings(decoded.text, place, rules.max_entries, domains)
     return sorted(set(found), key=lambda each: (each.line, each.rule, each.text))
+
+
+def counted(problems: Sequence[Problem], rules: WorkspaceRules) -> list[Problem]:
+    """Return the problems that count here; raise InputError when the settings ignore a rule that is none."""
+    ignored = set(front_matter.words_of(rules.ignore_rules))
+    for name in sorted(ignored - set(RULES)):
+        raise InputError(
+            f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
+        )
+    return [problem for problem in problems if problem.rule not in ignored]
 
 
 def _bytes(data: bytes, name: str) -> list[Problem]:
@@ -52,14 +65,23 @@ def _bytes(data: bytes, name: str) -> list[Problem]:
 
 def _plan_name(place: Place, text: str) -> list[Problem]:
     file_name = place.name.rpartition("/")[2]
-    if _PLAN_NAME.fullmatch(file_name) and day_of_name(file_name):
+    if _PLAN_NAME.fullmatch(file_name) and file_name == file_name.lower() and day_of_name(file_name):
         return []
     told = f"{file_name!r} is not YYMMDD-plan-name.md"
-    created = front_matter.day_of(front_matter.read(text, place.name).values.get("created"))
-    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"^[\d_-]+", "", place.stem).lower()).strip("-")
-    if created and slug:
-        told += f"; by its day it would be {created:%y%m%d}-{slug}.md"
-    return [Problem(place.name, 0, "plan-name", told)]
+    proposed = proposed_name(place.stem, front_matter.read(text, place.name).values.get("created"))
+    return [Problem(place.name, 0, "plan-name", f"{told}; {proposed}" if proposed else told)]
+
+
+def proposed_name(stem: str, created: object) -> str:
+    """Propose a name for a plan's file: its own day, else that of its front matter, and all its letters."""
+    found = _NAMED_DAY.match(stem)
+    day = day_of_name("".join(found.groups())) if found else None
+    rest = stem[found.end() :] if found and day else stem
+    slug = re.sub(r"[\W_]+", "-", rest.lower()).strip("-")
+    if not slug:
+        return ""
+    day = day or front_matter.day_of(created)
+    return f"by its day it would be {day:%y%m%d}-{slug}.md" if day else f"such as YYMMDD-{slug}.md"
 
 
 def day_of_name(file_name: str) -> date | None:
@@ -73,34 +95,40 @@ def day_of_name(file_name: str) -> date | None:
         return None
 
 
-def _front_matter(text: str, place: Place) -> list[Problem]:
+def _front_matter(text: str, place: Place, rules: WorkspaceRules, *, is_text: bool) -> list[Problem]:
+    foreign = front_matter.foreign(text, place.name)
+    if foreign:
+        return [foreign]
     read = front_matter.read(text, place.name)
     found = list(read.problems)
     if not read.has_any:
         missing = Problem(place.name, 1, "no-front-matter", f"the {place.kind.value} has no front matter")
         return found or [missing]
+    # What cannot be read, migrate leaves alone.
+    advice = "add it" if found or not is_text else ""
     broken = {problem.line for problem in found}
     lines = _field_lines(text, read)
     values = read.values
     for field in REQUIRED[place.kind]:
         if values.get(field) in (None, "") and lines.get(field) not in broken:
             what = f"{field!r} is empty" if field in values else f"no {field!r}"
-            found.append(Problem(place.name, lines.get(field, 1), "missing-field", what))
+            found.append(Problem(place.name, lines.get(field, 1), "missing-field", what, advice))
     known = (*REQUIRED[place.kind], *OPTIONAL[place.kind])
+    allowed = front_matter.words_of(rules.allow_fields)
     for field, value in values.items():
         line = lines.get(field, 1)
-        if field not in known:
-            told = f"{field!r} is none of {', '.join(known)}"
+        if field not in known and field not in allowed:
+            told = f"{_told(field)} is none of {', '.join((*known, *allowed))}"
             found.append(Problem(place.name, line, "unknown-field", told))
-        elif value not in (None, ""):
+        elif field in known and value not in (None, ""):
             found += (Problem(place.name, line, rule, what) for rule, what in _value(field, value))
     return found
 
 
 def _value(field: str, value: object) -> list[tuple[str, str]]:
-    if field in _DATES and front_matter.day_of(value) is None:
+    if field in _DATES and (isinstance(value, datetime) or front_matter.day_of(value) is None):
         return [("bad-date", f"{field!r} is no date: {_told(value)}")]
-    if field == "status" and value not in set(PlanStatus):
+    if field == "status" and not (isinstance(value, str) and value in set(PlanStatus)):
         return [("bad-status", f"{_told(value)} is no status")]
     if field in ("name", "description") and not isinstance(value, str):
         return [("bad-value", f"{field!r} is no text: {_told(value)}")]
@@ -127,6 +155,7 @@ def _field_lines(text: str, read: FrontMatter) -> dict[str, int]:
 def _learnings(text: str, place: Place, max_entries: int, domains: Sequence[str]) -> list[Problem]:
     parsed = entries.parse(text, place.name)
     found = [problem for entry in parsed for problem in entry.problems]
+    found += entries.misplaced(text, place.name)
     found += _stray(text, place)
     if len(parsed) > max_entries:
         what = (

@@ -8,14 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.config import WorkspaceRules
-from archivist.errors import InputError
+from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter, learnings, overviews, plans
 from archivist.workspace.learnings import Learnings
 from archivist.workspace.overviews import OverviewAnswer
 from archivist.workspace.plans import Plan
 from archivist.workspace.problems import Problem
 from archivist.workspace.reading import Shelf, decode, read_bytes
-from archivist.workspace.topology import DOCUMENTED, EVERYWHERE, LEARNINGS, LEVELS, Kind, Scope, Topology
+from archivist.workspace.topology import (
+    DOCUMENTED,
+    EVERYWHERE,
+    LEARNINGS,
+    LEVELS,
+    Kind,
+    Scope,
+    Topology,
+    near_scopes,
+)
 
 if TYPE_CHECKING:
     from archivist.workspace.migrate import Change, Migration
@@ -51,8 +60,10 @@ class Workspace:
     ) -> list[Plan]:
         """Return the plans of a scope and below it, as their front matter tells (T0)."""
         self._check_statuses(status)
-        reading = self.shelf.read(Scope.parse(scope), (Kind.PLAN,))
+        asked = Scope.parse(scope)
+        reading = self.shelf.read(asked, (Kind.PLAN,))
         self.problems = reading.problems
+        self._check_scope(asked, is_empty=not reading.plans)
         return plans.select(reading.plans, status=status, tags=tags)
 
     def retrieve_plan(self, name: str, scope: str | Scope = EVERYWHERE) -> PlanDetail:
@@ -69,6 +80,7 @@ class Workspace:
         asked = Scope.parse(scope)
         reading = self.shelf.read(asked, (Kind.OVERVIEW,))
         self.problems = reading.problems
+        self._check_scope(asked, is_empty=not reading.overviews)
         ordered = sorted(reading.overviews, key=lambda each: each.folder.split("/"))
         return overviews.tiered(ordered, asked, is_full=is_full)
 
@@ -85,8 +97,21 @@ class Workspace:
         wider = Scope(asked.workspace, asked.domain) if len(asked.parts) == LEVELS else asked
         reading = self.shelf.read(wider, LEARNINGS)
         self.problems = reading.problems
+        self._check_scope(wider, is_empty=not reading.learnings)
         files = [file for file in reading.learnings if asked.holds(file.scope) or file.scope == wider]
         return learnings.select(files, asked, tags=tags, category=category, with_superseded=with_superseded)
+
+    def _check_scope(self, asked: Scope, *, is_empty: bool) -> None:
+        """Raise NotFoundError for a workspace or domain that is not there, with those that are.
+
+        A repository may be known by its name as a tag alone, and a root without any scope is only empty.
+        """
+        wanted = Scope(*asked.parts[: LEVELS - 1])
+        if not is_empty or not wanted.parts:
+            return
+        known = self.topology.scopes()
+        if known and not any(wanted.holds(each) for each in known):
+            raise NotFoundError("scope", str(wanted), hint=near_scopes(wanted, known))
 
     def _check_statuses(self, status: Iterable[str]) -> None:
         known = [each.value for each in plans.PlanStatus]

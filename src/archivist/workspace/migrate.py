@@ -1,26 +1,36 @@
 """Bring plans and overviews to the documented form: front matter where it is missing, no ABSTRACT.md.
 
-Pure: texts in, texts out. The body of a file is never touched, and what is there already is kept.
+Pure: texts in, texts out. The body of a file is never changed, and what is there already is kept; what an
+ABSTRACT.md says beyond a description is added below the overview.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from difflib import unified_diff
 from typing import NamedTuple
 
+from archivist.errors import InputError
 from archivist.workspace import front_matter
 from archivist.workspace.front_matter import FrontMatter
-from archivist.workspace.lint import day_of_name
-from archivist.workspace.overviews import clipped, first_heading, first_paragraph, prose_lines
+from archivist.workspace.lint import OPTIONAL, REQUIRED, day_of_name
+from archivist.workspace.overviews import (
+    abstract_of,
+    bare,
+    clipped,
+    first_heading,
+    first_sentences,
+    prose_lines,
+)
 from archivist.workspace.plans import PlanStatus, title_from, told
 from archivist.workspace.problems import Problem
-from archivist.workspace.topology import Place
+from archivist.workspace.topology import ABSTRACT, Kind, Place
 
 DESCRIPTION_CHARACTERS = 300
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s", re.MULTILINE)
+_TOP_HEADING = re.compile(r"#[ \t]+(.*?)[ \t]*#*[ \t]*(?:\r?\n|$)")
 _STATUS_LINE = re.compile(r"^\W*(?:plan )?status\W*[:=]\W*([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
 _STATUSES = {
     PlanStatus.NEW: "new draft todo proposed planned open idea backlog not_started pending",
@@ -64,64 +74,122 @@ class Migration(NamedTuple):
 
 def migrated_plan(text: str, place: Place, born: Callable[[], date | None]) -> Change | Problem | None:
     """Return a plan with the fields that it lacks; `born` says when the file came to be, when asked."""
-    read = front_matter.read(text, place.name)
-    blocked = _blocked(read, text, place.name)
+    blocked = _blocked(text, place.name)
     if blocked:
         return blocked
+    renamed = _respelt(text, place)
+    read = front_matter.read(renamed, place.name)
     values = read.values
     missing: dict[str, object] = {}
     if not _is_given(values, "name"):
         missing["name"] = _first_of(values, "title") or first_heading(read.body) or title_from(place.stem)
     if not _is_given(values, "description"):
         missing["description"] = _description(read, told(values.get("name")) or str(missing.get("name", "")))
-    status = told(values.get("status"))
-    if status not in set(PlanStatus):
-        meant = _meant(status) if status else guessed_status(read.body)
-        if meant is not None:
-            missing["status"] = meant.value
+    status = _status(values.get("status"), read.body)
+    if status is not None and values.get("status") != status.value:
+        missing["status"] = status.value
     if not _is_given(values, "created"):
         day = day_of_name(place.name.rpartition("/")[2]) or front_matter.day_of(values.get("date")) or born()
         if day is not None:
             missing["created"] = day
     if "tags" not in values:
         missing["tags"] = _folder_tags(place)
-    return _changed(text, place.name, _in_order(missing, _PLAN_ORDER))
+    return _changed(text, renamed, place.name, _in_order(missing, _PLAN_ORDER))
+
+
+def _status(value: object, body: str) -> PlanStatus | None:
+    """Return the status that a field means, or the body where there is none; None for what nobody knows."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if value is None or value == "":
+        return guessed_status(body)
+    return _meant(told(value))
 
 
 def migrated_overview(text: str, place: Place, abstract: str = "") -> Change | Problem | None:
-    """Return an overview with the fields that it lacks, and with what ABSTRACT.md says as its description."""
-    read = front_matter.read(text, place.name)
-    blocked = _blocked(read, text, place.name)
+    """Return an overview with the fields that it lacks, and with what its ABSTRACT.md says.
+
+    The first sentences of that are the description; where it says more, it is added below the body as it is.
+    """
+    blocked = _blocked(text, place.name)
     if blocked:
         return blocked
+    renamed = _respelt(text, place)
+    read = front_matter.read(renamed, place.name)
     values = read.values
-    missing: dict[str, object] = {}
+    names = (told(values.get("name")), first_heading(read.body), place.folder.rpartition("/")[2], "abstract")
+    taken = _taken_in(abstract, values, {_folded(name) for name in names})
+    if isinstance(taken, str):
+        return Problem(place.name, 0, "abstract-file", taken)
+    missing: dict[str, object] = dict(taken.fields)
     if not _is_given(values, "name"):
         missing["name"] = _first_of(values, "title") or first_heading(read.body) or _folder_name(place)
     said = told(values.get("description"))
-    from_abstract = abstract_text(abstract)
-    if from_abstract and _folded(from_abstract) not in _folded(said):
-        is_part = said and _folded(said) in _folded(from_abstract)
-        missing["description"] = (
-            from_abstract if is_part or not said else f"{said.rstrip('.')}. {from_abstract}"
-        )
+    if taken.description and _folded(taken.description) not in _folded(said):
+        joined = f"{said.rstrip('.')}. {taken.description}" if said else taken.description
+        if joined == first_sentences(joined) or not said:
+            missing["description"] = joined
+        else:
+            taken = taken._replace(rest=taken.body)
     elif not said:
         missing["description"] = _description(read, told(values.get("name")) or str(missing.get("name", "")))
-    if "tags" not in values:
+    if "tags" not in {**values, **missing}:
         missing["tags"] = _folder_tags(place)
-    return _changed(text, place.name, _in_order(missing, _OVERVIEW_ORDER))
+    ordered = {**_in_order(missing, _OVERVIEW_ORDER), **missing}
+    return _changed(text, _with_rest(renamed, taken.rest), place.name, ordered)
 
 
-def overview_from(abstract: str, place: Place, path: str) -> Change:
-    """Return a new overview for a folder that has only an ABSTRACT.md; its text becomes the body too."""
-    read = front_matter.read(abstract, place.name)
-    name = told(read.values.get("name")) or first_heading(read.body) or _folder_name(place)
-    fields = {
-        "name": name,
-        "description": clipped(abstract_text(abstract) or name, DESCRIPTION_CHARACTERS),
-        "tags": _folder_tags(place),
-    }
-    return Change(path, None, front_matter.added(read.body, fields), ("made from ABSTRACT.md",))
+class _Taken(NamedTuple):
+    """What an ABSTRACT.md gives: a description, its text, what of that is kept below, and fields."""
+
+    description: str = ""
+    body: str = ""
+    rest: str = ""
+    fields: Mapping[str, object] = {}
+
+
+def _taken_in(abstract: str, values: Mapping[str, object], names: set[str]) -> _Taken | str:
+    """Return what an overview takes from its abstract, or why that must stay a file of its own."""
+    if not abstract.strip("\ufeff \t\r\n"):
+        return _Taken()
+    blocked = _blocked(abstract, ABSTRACT)
+    if blocked:
+        return f"{ABSTRACT} is left: {blocked.text}"
+    read = front_matter.read(abstract, "")
+    own = {key: value for key, value in read.values.items() if key not in ("name", "title", "description")}
+    for key, value in own.items():
+        if values.get(key, value) != value:
+            return f"{ABSTRACT} is left: its {key!r} is not that of the overview"
+    fields = {key: value for key, value in own.items() if key not in values}
+    if any(not isinstance(value, str | date | list) for value in fields.values()):
+        return f"{ABSTRACT} is left: its front matter holds more than plain fields"
+    body = read.body.strip("\r\n")
+    heading = _TOP_HEADING.match(body)
+    if heading and _folded(bare(heading[1])) in names:
+        # It says nothing that the overview does not say.
+        body = body[heading.end() :].strip("\r\n")
+    description = told(read.values.get("description")) or clipped(abstract_of(body), DESCRIPTION_CHARACTERS)
+    if not description and not body.startswith("#") and "\n\n" not in body:
+        description = clipped(first_sentences(bare(" ".join(body.split()))), DESCRIPTION_CHARACTERS)
+    is_whole = _folded(description) == _folded(" ".join(body.split()))
+    return _Taken(description, body, "" if is_whole else body, fields)
+
+
+def _with_rest(text: str, rest: str) -> str:
+    """Return an overview's text with a section for what of the abstract is no description."""
+    if not rest or rest in text.replace("\r\n", "\n") or rest in text:
+        return text
+    end = "\r\n" if "\r\n" in text[:4096] else "\n"
+    gap = "" if not text or text.endswith(end * 2) else end if text.endswith("\n") else end * 2
+    return f"{text}{gap}## Abstract{end}{end}{rest.rstrip()}{end}"
+
+
+def overview_from(abstract: str, place: Place, path: str) -> Change | Problem:
+    """Return a new overview for a folder that has only an ABSTRACT.md: that, with the fields it lacks."""
+    change = migrated_overview(abstract, place)
+    if isinstance(change, Problem):
+        return change
+    return Change(path, None, change.after if change else abstract, ("made from ABSTRACT.md",))
 
 
 _PLAN_ORDER = ("name", "description", "status", "created", "tags")
@@ -132,18 +200,36 @@ def _in_order(missing: dict[str, object], order: tuple[str, ...]) -> dict[str, o
     return {key: missing[key] for key in order if key in missing}
 
 
-def _changed(text: str, name: str, missing: dict[str, object]) -> Change | None:
-    if not missing:
-        return None
-    after = front_matter.edited(text, missing, name)
-    return Change(name, text, after, tuple(missing)) if after != text else None
+def _changed(text: str, renamed: str, name: str, missing: dict[str, object]) -> Change | Problem | None:
+    given = {key: value for key, value in missing.items() if value not in ("", None)}
+    try:
+        after = front_matter.edited(renamed, given, name) if given else renamed
+    except InputError as error:
+        return Problem(name, 0, "broken-yaml", error.message)
+    return Change(name, text, after, tuple(given) or ("abstract",)) if after != text else None
 
 
-def _blocked(read: FrontMatter, text: str, name: str) -> Problem | None:
+def _blocked(text: str, name: str) -> Problem | None:
     """Return why a file is left as it is: front matter that cannot be read cannot be completed safely."""
-    if read.problems:
-        return read.problems[0]
+    foreign = front_matter.foreign(text, name)
+    if foreign:
+        return foreign
+    problems = front_matter.read(text, name).problems
+    if problems:
+        return problems[0]
     return None if text.strip("\ufeff \t\r\n") else Problem(name, 0, "empty", "the file says nothing")
+
+
+def _respelt(text: str, place: Place) -> str:
+    """Return a text whose fields are spelt as the format has them: `Status` is `status`."""
+    values = front_matter.read(text, place.name).values
+    known = {*REQUIRED[Kind.PLAN], *OPTIONAL[Kind.PLAN]}
+    spelt: dict[str, str] = {}
+    for key in values:
+        right = key.strip().lower()
+        if key != right and right in known and right not in values and right not in spelt.values():
+            spelt[key] = right
+    return front_matter.renamed(text, spelt)
 
 
 def _is_given(values: dict[str, object], field: str) -> bool:
@@ -155,16 +241,9 @@ def _first_of(values: dict[str, object], *fields: str) -> str:
 
 
 def _description(read: FrontMatter, name: str) -> str:
-    said = _first_of(read.values, "summary", "abstract") or first_paragraph(read.body)
-    return clipped(said, DESCRIPTION_CHARACTERS) or name
-
-
-def abstract_text(text: str) -> str:
-    """Return what an ABSTRACT.md says, as one line without its heading and front matter."""
-    read = front_matter.read(text, "")
-    lines = [line for line in read.body.splitlines() if not line.lstrip().startswith("# ")]
-    said = " ".join(" ".join(lines).split())
-    return said or told(read.values.get("description"))
+    """Return a description, or nothing where all that can be found is the name again."""
+    said = _first_of(read.values, "summary", "abstract") or abstract_of(read.body)
+    return "" if _folded(said) == _folded(name) else clipped(said, DESCRIPTION_CHARACTERS)
 
 
 def _folded(text: str) -> str:

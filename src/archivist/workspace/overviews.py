@@ -15,6 +15,15 @@ from archivist.workspace.topology import LEVELS, Place, Scope
 # An abstract is of 100 to 200 tokens; what no front matter limits is cut there.
 ABSTRACT_CHARACTERS = 800
 _FEW_WORDS = 4
+# Two sentences are an abstract; a label such as `Status: draft` is none.
+_SENTENCES = 2
+_LABEL_WORDS = 8
+_LABEL = re.compile(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
+_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
+_ANCHOR = re.compile(r"\s*\{\s*[#.:][^}]*\}\s*$")
+# What takes the lines below it along until one is blank: a list, a quote, a table, markup.
+_TAKES_ALONG = re.compile(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
 _NO_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
 
 
@@ -93,8 +102,26 @@ def first_heading(body: str) -> str:
     """Return the words of the first heading, without what Markdown adds."""
     for line in prose_lines(body):
         if line.startswith("#") and line.strip("# \t"):
-            return bare(line.lstrip("#").strip().rstrip("#"))
+            return _ANCHOR.sub("", bare(_ANCHOR.sub("", line.lstrip("#").strip().rstrip("#"))))
     return ""
+
+
+def abstract_of(body: str) -> str:
+    """Return the first two sentences of running text, without markup; empty where there is none that tells.
+
+    Labels, badges and asides are passed over, and so is a paragraph that goes on from something before it.
+    """
+    for lines in _paragraphs(body):
+        text = bare(" ".join(lines))
+        is_label = all(_LABEL.fullmatch(line) and len(line.split()) <= _LABEL_WORDS for line in lines)
+        if not is_label and (len(text.split()) >= _FEW_WORDS or text.endswith(_ENDS)) and text[-1:] != ":":
+            return clipped(first_sentences(text), ABSTRACT_CHARACTERS)
+    return ""
+
+
+def first_sentences(text: str) -> str:
+    """Return the first two sentences of a text."""
+    return " ".join(part.strip() for part in _SENTENCE_END.split(text)[:_SENTENCES])
 
 
 def first_paragraph(body: str) -> str:
@@ -109,13 +136,15 @@ def first_paragraph(body: str) -> str:
 
 def _paragraphs(body: str) -> Iterator[list[str]]:
     taken: list[str] = []
-    is_aside = False
+    is_aside = is_along = False
     for line in prose_lines(body):
+        is_along = bool(line.strip()) and (is_along or bool(_TAKES_ALONG.match(line)))
         # The indented text below a mark such as `!!! note` belongs to it.
         is_aside = line.startswith(("!!!", "???")) or (is_aside and (not line.strip() or line[0] in " \t"))
         if (
             line.strip()
             and not is_aside
+            and not is_along
             and not line.startswith(("    ", "\t"))
             and not _NO_PROSE.match(line)
         ):
@@ -130,7 +159,7 @@ def _paragraphs(body: str) -> Iterator[list[str]]:
 def prose_lines(body: str) -> list[str]:
     """Return the lines that stand outside code blocks and comments."""
     lines, fence, is_comment = [], "", False
-    for line in body.splitlines():
+    for line in front_matter.without_foreign(body).splitlines():
         mark = line.lstrip()[:3]
         if fence:
             fence = "" if mark == fence else fence

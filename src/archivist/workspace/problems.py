@@ -28,6 +28,11 @@ RULES: dict[str, Rule] = {
     rule.id: rule
     for rule in (
         Rule("unreadable", _E, "Files and folders can be read.", "give yourself permission to read it"),
+        Rule("dangling-link", _E, "Links lead to a file.", "mend the link, or remove it"),
+        Rule("too-large", _E, "Files are texts of 16 MiB at most.", "split it, or move it elsewhere"),
+        Rule(
+            "not-written", _E, "Files that are to change can be written.", "make it writable, and try again"
+        ),
         Rule(
             "leaves-root", _E, "Links stay inside the root.", "link to something below the root, or copy it"
         ),
@@ -45,9 +50,20 @@ RULES: dict[str, Rule] = {
         Rule(
             "broken-yaml", _E, "Front matter is YAML.", "mend the line; quote a value that holds `: ` or ` #`"
         ),
+        Rule(
+            "foreign-front-matter",
+            _E,
+            "Front matter is YAML between `---`.",
+            "write the fields as YAML between two lines `---`",
+        ),
         Rule("duplicate-key", _E, "A field stands once.", "keep one of them"),
         Rule("tab", _E, "Front matter is indented with spaces.", "replace the tab by spaces"),
-        Rule("missing-field", _E, "Required fields are there.", "add it, or run archivist workspace migrate"),
+        Rule(
+            "missing-field",
+            _E,
+            "Required fields are there.",
+            "add it; archivist workspace migrate adds what it can tell",
+        ),
         Rule("unknown-field", _W, "Fields are those of the format.", "rename or remove it"),
         Rule("bad-value", _E, "A field holds what the format says.", "write it as the format says"),
         Rule(
@@ -64,6 +80,12 @@ RULES: dict[str, Rule] = {
             "Abstracts stand in OVERVIEW.md, not in ABSTRACT.md.",
             "archivist workspace migrate merges it",
         ),
+        Rule(
+            "heading-level",
+            _E,
+            "The heading of a learning entry has three marks.",
+            "the heading must be ### [YYYY-MM-DD] Title",
+        ),
         Rule("no-title", _E, "A learning entry has a title.", "### [YYYY-MM-DD] Title"),
         Rule("no-date", _E, "A learning entry has a date.", "### [YYYY-MM-DD] Title"),
         Rule("no-category", _E, "A learning entry has a category.", "add a line **Category:** word"),
@@ -79,12 +101,16 @@ RULES: dict[str, Rule] = {
 
 
 class Problem(NamedTuple):
-    """One finding: where, against which rule, and what exactly. Line 0 means the file as a whole."""
+    """One finding: where, against which rule, and what exactly. Line 0 means the file as a whole.
+
+    `advice` takes the place of the rule's remedy where that would not help.
+    """
 
     file: str
     line: int
     rule: str
     text: str
+    advice: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -94,7 +120,7 @@ class Problem(NamedTuple):
     @property
     def remedy(self) -> str:
         """Return what to do about it."""
-        return RULES[self.rule].remedy
+        return self.advice or RULES[self.rule].remedy
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line or 1}: {self.rule}: {self.text}"

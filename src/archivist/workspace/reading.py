@@ -93,10 +93,8 @@ class Shelf:
         ):
             return kept.parsed
         now = self._clock_ns()
-        try:
-            data = (read_head if place.kind is Kind.PLAN else read_bytes)(place.file, place.name)
-        except InputError as error:
-            problems.append(Problem(place.name, 0, "unreadable", error.message))
+        data = head_of(place, problems) if place.kind is Kind.PLAN else data_of(place, problems)
+        if data is None:
             self._kept.pop(place.name, None)
             return None
         digest = blake2b(data, digest_size=16).digest()
@@ -120,6 +118,27 @@ def _parse(data: bytes, place: Place) -> Parsed:
     else:
         parsed = overviews.from_text(text, place)
     return parsed._replace(problems=problems + parsed.problems) if problems else parsed
+
+
+def data_of(place: Place, problems: list[Problem]) -> bytes | None:
+    """Return what a file holds; None, and the problem is noted, when it cannot be read or is too large."""
+    if place.size > MAX_BYTES:
+        problems.append(Problem(place.name, 0, "too-large", f"it is larger than {MAX_BYTES >> 20} MiB"))
+        return None
+    return _noted(read_bytes, place, problems)
+
+
+def head_of(place: Place, problems: list[Problem]) -> bytes | None:
+    """Return a plan's front matter; None, and the problem is noted, when it cannot be read."""
+    return _noted(read_head, place, problems)
+
+
+def _noted(read: Callable[[str, str], bytes], place: Place, problems: list[Problem]) -> bytes | None:
+    try:
+        return read(place.file, place.name)
+    except InputError as error:
+        problems.append(Problem(place.name, 0, "unreadable", error.message))
+        return None
 
 
 def read_bytes(file: str | Path, name: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +24,11 @@ def read_bytes(path: Path) -> bytes | None:
 def replace_file(path: Path, before: bytes | None, after: bytes) -> bool:
     """Put new bytes in a file's place; False, and nothing is written, when it is not as before any more.
 
-    A link is written through. An edit that comes between is not overwritten: `exchange` says how.
+    A link is written through. An edit that comes between is not overwritten: `exchange` says how. Raise
+    InputError for a file that its owner has made read-only.
     """
     path = path.resolve()
+    refuse_read_only(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -43,6 +46,23 @@ def replace_file(path: Path, before: bytes | None, after: bytes) -> bool:
         return replace_unchanged(Path(temporary), path, before, after)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def is_read_only(path: Path) -> bool:
+    """Say whether a file's own owner may not write it: whoever set it so meant it, also for a superuser."""
+    try:
+        return not path.stat().st_mode & stat.S_IWUSR
+    except OSError:
+        return False
+
+
+def refuse_read_only(path: Path) -> None:
+    """Raise InputError for a file that is read-only."""
+    if is_read_only(path):
+        raise InputError(
+            f"{str(path)!r} is read-only and stays as it is",
+            hint="make it writable first if it is to change: chmod u+w",
+        )
 
 
 def _put_new(temporary: str, path: Path) -> bool:

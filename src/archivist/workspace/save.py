@@ -16,12 +16,10 @@ from archivist.workspace.entries import LearningEntry
 from archivist.workspace.learnings import Learning
 from archivist.workspace.overviews import clipped
 from archivist.workspace.plans import Plan, PlanStatus
-from archivist.workspace.similarity import Compared, Likeness, Statement, compare, novel
+from archivist.workspace.similarity import Compared, Likeness, Statement, compare
 from archivist.workspace.topology import LEVELS, Kind, Scope
 
 MAX_CHARACTERS = 20_000
-# A statement that says the same and has so many words of its own adds something.
-_NOVEL_WORDS = 3
 _ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, scope, plan and status"
 
 
@@ -104,11 +102,26 @@ def item_from(value: object) -> MemoryItem:
     return MemoryItem(**texts, tags=tuple(tags), kind=_kind(value.get("kind")), date=_date(value.get("date")))
 
 
+def items_from(values: Sequence[object]) -> list[MemoryItem | Outcome]:
+    """Return an item for each value, and in the place of one that is none its refusal, with its number."""
+    found: list[MemoryItem | Outcome] = []
+    for number, value in enumerate(values, 1):
+        try:
+            found.append(item_from(value))
+        except InputError as error:
+            told = f"item {number}: {error.message} ({error.hint})"
+            title = value.get("title") or value.get("text") if isinstance(value, Mapping) else ""
+            named = likely_title(MemoryItem(text=title if isinstance(title, str) else ""))
+            found.append(Outcome(Result.REFUSED, named or f"item {number}", MemoryKind.LESSON, reason=told))
+    return found
+
+
 def _kind(value: object) -> MemoryKind | None:
     if value is None or value == "":
         return None
     try:
-        return MemoryKind(str(value).strip().lower().replace("-", "_").removesuffix("s"))
+        said = str(value).strip().lower().replace("-", "_").replace(" ", "_")
+        return MemoryKind(said if said in set(MemoryKind) else said.removesuffix("s"))
     except ValueError:
         words = ", ".join(kind.value for kind in MemoryKind)
         raise InputError(f"no kind {value!r}", hint=f"one of {words}") from None
@@ -199,8 +212,8 @@ def nearest(
 ) -> Neighbour | None:
     """Return the entry that decides what becomes of an item: the same one, else one it contradicts.
 
-    The same words come first, since what is there already cannot contradict itself, then a contradiction,
-    then the nearest of those that say the same.
+    What is said already comes first, since it cannot contradict itself, then a contradiction, then the
+    nearest of those that say the same in other words.
     """
     new = Statement(item.title, item.text)
     old = [Statement(each.entry.title, each.entry.text) for each in there]
@@ -208,21 +221,21 @@ def nearest(
         Neighbour(learning, compare(statement, new, cosine))
         for learning, statement, cosine in zip(there, old, cosines(new, old), strict=True)
     ]
-    order = (Likeness.EXACT, Likeness.CONFLICT, Likeness.FUZZY, Likeness.MEANING)
+    order = (Likeness.EXACT, Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
     telling = [each for each in found if each.compared.likeness in order]
     return min(
         telling, key=lambda each: (order.index(each.compared.likeness), -each.compared.score), default=None
     )
 
 
-def merged(text: str, learning: Learning, item: MemoryItem, today: date) -> str:
-    """Return a file's text in which an entry has what an item adds: tags, and words of its own."""
-    entry = learning.entry
+def merged(text: str, near: Neighbour, item: MemoryItem, today: date) -> str:
+    """Return a file's text in which an entry has what an item adds: tags, and words that it lacks."""
+    entry = near.learning.entry
     own = {tag.casefold() for tag in entry.tags}
     extra = [tag for tag in item.tags if tag.casefold() not in own]
-    adds = novel(f"{entry.title} {entry.text}", f"{item.title} {item.text}")
-    if len(adds) >= _NOVEL_WORDS:
-        said = item.text if item.title in item.text else f"{item.title}. {item.text}"
+    if near.compared.likeness is Likeness.MEANING:
+        is_titled = Statement(item.title, item.text).begins_with_title
+        said = item.text if is_titled else writing.joined(item.title, item.text)
         text = writing.noted(text, entry, writing.also(said, item.date or today))
     # Tags stand above, so that lines below are where they were when the note was put in.
     return writing.tagged(text, entry, [*entry.tags, *extra]) if extra else text

@@ -17,7 +17,7 @@ from archivist.workspace.classify import MemoryKind
 from archivist.workspace.learnings import Learning
 from archivist.workspace.reading import Shelf, decode
 from archivist.workspace.replacing import read_bytes, replace_file, told_plainly
-from archivist.workspace.save import MemoryItem, OnConflict, Outcome, Result
+from archivist.workspace.save import MemoryItem, Neighbour, OnConflict, Outcome, Result
 from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, Kind, Scope
 
@@ -94,7 +94,7 @@ class Saving:
         near = save.nearest(item, there, _cosines)
         outcome = save.outcome_of(item, home, near, rule)
         if near is not None and outcome.result is Result.MERGED:
-            return self._merge(item, near.learning, outcome)
+            return self._merge(item, near, outcome)
         if outcome.result is not Result.SAVED or item.kind is None:
             return outcome
         kind = save.file_kind(item.kind)
@@ -126,13 +126,14 @@ class Saving:
             if not learning.entry.superseded_by
         ]
 
-    def _merge(self, item: MemoryItem, learning: Learning, outcome: Outcome) -> Outcome | None:
+    def _merge(self, item: MemoryItem, near: Neighbour, outcome: Outcome) -> Outcome | None:
+        learning = near.learning
         path = self._topology.inside(learning.path)
         before = self._bytes(path)
         text = self._text(before or b"", learning.path)
         if learning.entry not in entries.parse(text, learning.path):
             return None
-        new = save.merged(text, learning, item, self._today)
+        new = save.merged(text, near, item, self._today)
         if new == text:
             return outcome._replace(result=Result.KNOWN)
         return outcome if self._write(path, before, new) else None

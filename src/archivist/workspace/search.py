@@ -8,9 +8,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from archivist.config import WorkspaceRules
+from archivist.recall.fusion import Relevance
 from archivist.workspace.topology import LEVELS, Place, Scope
 
 _SHOWN = 280
+# What shares no word with a question answers it only when it is much nearer than documents are in general,
+# by the bundled table also near as such: on a tree of 380 files the nearest piece had .32 to .44 for ten
+# questions it could answer in other words, and at most .27 for ten about cakes, football and the like.
+_LEAST_MEANING = 0.6
+_LEAST_COSINE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,18 @@ class Snippet:
     score: float
     document: str
     root: str = ""
+
+
+def is_answer(why: Relevance, *, is_static: bool, is_understood: bool) -> bool:
+    """Say whether a piece answers a question: it holds words of it, or is surely near to it in meaning.
+
+    The bundled table makes a vector also of letters that are no word: near to that is near to nothing.
+    """
+    if why.words > 0:
+        return True
+    if not is_understood or why.meaning < _LEAST_MEANING:
+        return False
+    return not is_static or (why.cosine or 0.0) >= _LEAST_COSINE
 
 
 def homes(root: Path, project: Path, rules: WorkspaceRules) -> list[Home]:

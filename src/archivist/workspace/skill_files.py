@@ -20,6 +20,8 @@ from archivist.workspace.skills import (
 )
 from archivist.workspace.topology import Kind, Scope, Topology
 
+_SCOPES_TOLD = 10
+
 
 class Kept(StrEnum):
     """What saving a skill came to."""
@@ -69,6 +71,19 @@ def find_skill(topology: Topology, name: str, scope: Scope) -> Skill:
     raise NotFoundError("skill", name, hint="archivist workspace skills list shows what there is")
 
 
+def _check_scope(topology: Topology, scope: Scope, *, create: bool) -> None:
+    """Refuse a scope that is not there, so that a slip of the pen makes no folder; the first may be new."""
+    if not scope.parts:
+        raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
+    known = topology.scopes()
+    if known and scope not in known and not create:
+        near = [each for each in known if each.workspace == scope.workspace] or known
+        told = ", ".join(dict.fromkeys(str(each) for each in near[:_SCOPES_TOLD]))
+        raise InputError(
+            f"no scope {str(scope)!r} in this workspace", hint=f"there is {told}; --create makes a new one"
+        )
+
+
 def save_skill(
     topology: Topology,
     name: str,
@@ -77,11 +92,14 @@ def save_skill(
     *,
     description: str = "",
     is_replacing: bool = False,
+    create: bool = False,
 ) -> Saved:
-    """Save a skill in its scope. Another one of the same name is only replaced when that is asked for."""
+    """Save a skill in its scope. Another one of the same name is only replaced when that is asked for.
+
+    `create` allows a scope that has no folder yet.
+    """
     checked_name(name)
-    if not scope.parts:
-        raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
+    _check_scope(topology, scope, create=create)
     text = composed(text, name, description)
     path = topology.inside(topology.folder(Kind.DOCUMENT, scope) / FOLDER / name / FILE_NAME)
     after = text.encode()

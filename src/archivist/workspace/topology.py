@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +17,8 @@ LEVELS = 3
 DOCUMENTED = WorkspaceRules()
 ABSTRACT = "ABSTRACT.md"
 _NO_PLAN = "readme.md"
+# What was archived is kept beside the learnings and counts no more.
+ARCHIVE = "archive"
 _SCOPE_HINT = "a scope is WORKSPACE, WORKSPACE/DOMAIN or WORKSPACE/DOMAIN/REPOSITORY"
 
 
@@ -110,8 +113,11 @@ class Topology:
 
     def __init__(self, root: Path, rules: WorkspaceRules = DOCUMENTED) -> None:
         self.root = root.absolute()
-        self.rules = rules
+        self.rules = rules._replace(
+            resources=_folder_name(rules.resources), learnings=_folder_name(rules.learnings)
+        )
         self._real_root = os.path.realpath(self.root)
+        self._apart = frozenset((self.rules.learnings, rules.hot, rules.transcripts))
         for folder in (rules.resources, rules.learnings):
             self.inside(folder)
 
@@ -132,7 +138,7 @@ class Topology:
     def folder(self, kind: Kind, scope: Scope) -> Path:
         """Return the folder of a scope in the tree that holds files of a kind."""
         top = self.rules.learnings if kind in LEARNINGS else self.rules.resources
-        return self.inside("/".join((top, *scope.parts)))
+        return self.inside(_joined(top, *scope.parts))
 
     def learning_file(self, kind: Kind, scope: Scope) -> Path:
         """Return where decisions or lessons of a workspace or domain are kept, there or not."""
@@ -141,8 +147,8 @@ class Topology:
     def scopes(self) -> list[Scope]:
         """Return every scope that has a folder, in either tree, ordered by name."""
         found: set[Scope] = set()
-        for top in (self.rules.resources, self.rules.learnings):
-            for step in self._walk(top, EVERYWHERE, []):
+        for is_learning in (False, True):
+            for step in self._walk(EVERYWHERE, [], is_learning=is_learning):
                 if 1 <= len(step.parts) <= LEVELS and step.is_scope:
                     found.add(Scope(*step.parts))
         return sorted(found)
@@ -162,39 +168,46 @@ class Topology:
     def scan(self, scope: Scope = EVERYWHERE, kinds: Collection[Kind] = tuple(Kind)) -> Found:
         """Return the files of a scope and of everything below it; every folder is visited once."""
         found = Found([], [])
+        links: set[str] = set()
         wanted = frozenset(kinds)
         if wanted & _BELOW_RESOURCES:
-            self._scan_tree(self.rules.resources, scope, wanted & _BELOW_RESOURCES, found)
+            steps = self._walk(scope, found.problems, is_learning=False)
+            self._scan_tree(steps, wanted & _BELOW_RESOURCES, found, links)
         if wanted & frozenset(LEARNINGS):
-            self._scan_tree(self.rules.learnings, scope, wanted & frozenset(LEARNINGS), found)
-        found.places.sort(key=_by_name)
-        return found
+            steps = self._walk(scope, found.problems, is_learning=True)
+            self._scan_tree(steps, wanted & frozenset(LEARNINGS), found, links)
+        return Found(_once(sorted(found.places, key=_by_name), links), found.problems)
 
-    def _scan_tree(self, top: str, scope: Scope, wanted: frozenset[Kind], found: Found) -> None:
-        for step in self._walk(top, scope, found.problems):
+    def _scan_tree(
+        self, steps: Iterator[_Step], wanted: frozenset[Kind], found: Found, links: set[str]
+    ) -> None:
+        for step in steps:
             if not step.parts:
                 continue
             owner = Scope(*step.parts[:LEVELS])
             folder = "/".join(step.parts)
             for entry in step.files:
-                kind = self._kind(entry.name, step, is_learning=top == self.rules.learnings)
+                kind = self._kind(entry.name, step)
                 if kind not in wanted:
                     continue
-                name = f"{step.name}/{entry.name}"
+                name = _joined(step.name, entry.name)
                 try:
                     if entry.is_symlink():
                         self.inside(name)
+                        links.add(entry.path)
                     seen = entry.stat()
                 except InputError as error:
                     found.problems.append(Problem(name, 0, "leaves-root", error.message))
+                except FileNotFoundError:
+                    found.problems.append(Problem(name, 0, "dangling-link", _led_to(entry.path)))
                 except OSError as error:
                     found.problems.append(Problem(name, 0, "unreadable", f"{error.strerror}"))
                 else:
                     times = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
                     found.places.append(Place(entry.path, name, kind, owner, folder, *times))
 
-    def _kind(self, file_name: str, step: _Step, *, is_learning: bool) -> Kind | None:
-        if is_learning:
+    def _kind(self, file_name: str, step: _Step) -> Kind | None:
+        if step.is_learning:
             return _LEARNING_FILES.get(file_name) if step.is_scope else None
         if step.is_plans:
             return Kind.PLAN if file_name.lower() != _NO_PLAN else Kind.DOCUMENT
@@ -204,11 +217,11 @@ class Topology:
             return Kind.ABSTRACT
         return Kind.DOCUMENT
 
-    def _walk(self, top: str, scope: Scope, problems: list[Problem]) -> Iterator[_Step]:
+    def _walk(self, scope: Scope, problems: list[Problem], *, is_learning: bool) -> Iterator[_Step]:
         """Yield the folders of a scope. Links are followed last, and only to what was not visited yet."""
-        name = "/".join((top.strip("/"), *scope.parts))
+        name = _joined(self.rules.learnings if is_learning else self.rules.resources, *scope.parts)
         start = str(self.inside(name))
-        waiting = [_Step(start, name, scope.parts, [])]
+        waiting = [_Step(start, name, scope.parts, [], is_learning=is_learning)]
         links: list[_Step] = []
         visited: set[str] = set()
         while waiting or links:
@@ -244,6 +257,9 @@ class Topology:
                     step.files.append(entry)
                 continue
             below = self._below(step, entry)
+            if not step.is_learning and below.name in self._apart:
+                # The root itself may hold the overviews; the learnings and the rules lie in it then.
+                continue
             if below.is_link and _is_above(os.path.realpath(entry.path), step.real):
                 # A loop, or a way around the scope that was asked for.
                 continue
@@ -259,15 +275,17 @@ class Topology:
     def _below(self, step: _Step, entry: os.DirEntry[str]) -> _Step:
         is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
         is_scope = step.is_scope and not is_plans and not entry.name.startswith("_")
+        is_scope = is_scope and not (step.is_learning and entry.name == ARCHIVE)
         return _Step(
             entry.path,
-            f"{step.name}/{entry.name}",
+            _joined(step.name, entry.name),
             (*step.parts, entry.name) if is_scope else step.parts,
             [],
             f"{step.real}{os.sep}{entry.name}",
             is_scope=is_scope,
             is_plans=is_plans,
             is_link=entry.is_symlink(),
+            is_learning=step.is_learning,
         )
 
 
@@ -282,6 +300,7 @@ class _Step(NamedTuple):
     is_scope: bool = True
     is_plans: bool = False
     is_link: bool = False
+    is_learning: bool = False
 
 
 _LEARNING_FILES = {"decisions.md": Kind.DECISIONS, "lessons.md": Kind.LESSONS}
@@ -298,13 +317,63 @@ def _is_above(folder: str, other: str) -> bool:
     return other == folder or other.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def _joined(*parts: str) -> str:
+    return "/".join(part for part in parts if part)
+
+
+def _folder_name(given: str) -> str:
+    """Return a folder's name relative to the root; empty for the root itself."""
+    name = posixpath.normpath(given.strip()) if given.strip() else "."
+    return "" if name == "." else name
+
+
+def _led_to(link: str) -> str:
+    try:
+        return f"the link leads to {str(Path(link).readlink())!r}, which is not there"
+    except OSError:
+        return "it is gone"
+
+
+def _once(places: list[Place], links: Collection[str]) -> list[Place]:
+    """Return each file once: a link is left out where the file that it leads to is there by itself."""
+    if not links:
+        return places
+    seen = {os.path.realpath(place.file) for place in places if place.file not in links}
+    kept = []
+    for place in places:
+        real = os.path.realpath(place.file) if place.file in links else ""
+        if real not in seen:
+            kept.append(place)
+            seen |= {real} if real else set()
+    return kept
+
+
+def near_scopes(asked: Scope, known: Collection[Scope]) -> str:
+    """Say which scopes there are in the place of one that is not: the nearest by name, else its siblings."""
+    depth = 1
+    while depth < len(asked.parts) and any(Scope(*asked.parts[:depth]).holds(each) for each in known):
+        depth += 1
+    above = Scope(*asked.parts[: depth - 1])
+    there = sorted(
+        {each.parts[depth - 1] for each in known if len(each.parts) >= depth and above.holds(each)}
+    )
+    from difflib import get_close_matches
+
+    near = get_close_matches(asked.parts[depth - 1], there, n=1) if asked.parts else []
+    if near:
+        return f"did you mean {'/'.join((*above.parts, near[0]))!r}?"
+    named = ", ".join("/".join((*above.parts, name)) for name in there[:10])
+    return f"there is {named}" if named else f"{str(above)!r} has nothing below it"
+
+
 def _by_name(place: Place) -> str:
     return place.name
 
 
 def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
     """Return the nearest folder upwards that has one of the two trees; None when there is none."""
+    names = [name for name in (_folder_name(rules.resources), _folder_name(rules.learnings)) if name]
     for folder in (start, *start.parents):
-        if (folder / rules.resources).is_dir() or (folder / rules.learnings).is_dir():
+        if any((folder / name).is_dir() for name in names):
             return folder
     return None

@@ -7,6 +7,7 @@ A draft too many costs more than one too few: it is read by people. Hence at mos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from archivist.recall.keywords import Overlap, keywords, matches
@@ -22,6 +23,9 @@ _SAME = Overlap(of_finding=0.7, of_lesson=0.4)
 # So few words of documents cannot show that something is in none of them.
 _FEW_DOCUMENTED_WORDS = 50
 _UNDOCUMENTED = 0.5
+_CODE = re.compile(r"`([^`\n]+)`")
+# So long a message is told from others; “1 failed” stands under many failures.
+_QUOTED = re.compile(r"“([^”]{20,})”")
 
 
 def drafts(reading: Reading, events: Sequence[Event], known: Known) -> list[Draft]:
@@ -49,13 +53,32 @@ def fresh(drafts: Sequence[Draft], earlier: Sequence[Draft]) -> list[Draft]:
 
 
 def _repeats(draft: Draft, other: Draft) -> bool:
-    """Say whether two drafts are about the same: shown by the same event, or said in the same words."""
-    return bool(set(draft.evidence) & set(other.evidence)) or _says(draft, other.title, other.text)
+    """Say whether two drafts are about the same: the same event, the same message, or the same words.
+
+    Two lessons of the bank are two things: what says the same was merged there.
+    """
+    if draft.lesson and other.lesson:
+        return draft.lesson == other.lesson
+    if set(draft.evidence) & set(other.evidence) or _quotes(draft, other) or _quotes(other, draft):
+        return True
+    return _says(draft, other.title, other.text)
+
+
+def _quotes(draft: Draft, other: Draft) -> bool:
+    """Say whether a draft quotes a message that stands in the other one."""
+    return any(
+        " ".join(quoted.rstrip("….").split()) in " ".join(other.text.split())
+        for quoted in _QUOTED.findall(draft.text)
+    )
 
 
 def _says(draft: Draft, title: str, text: str) -> bool:
     if " ".join(draft.title.lower().split()) == " ".join(title.lower().split()):
         return True
+    codes, theirs = set(_CODE.findall(f"{draft.title} {draft.text}")), set(_CODE.findall(f"{title} {text}"))
+    # The same words about other commands are about something else.
+    if codes and theirs and not codes & theirs:
+        return False
     words, others = keywords(f"{draft.title} {draft.text}"), keywords(f"{title} {text}")
     return matches(words, others, frozenset(), _SAME)
 
@@ -90,7 +113,8 @@ def _of_this_run(reading: Reading, known: Known) -> list[Lesson]:
         for lesson in known.lessons
         if run in lesson.runs
         and lesson.status.is_live
-        and (lesson.remedies or lesson.type is LessonType.PREFERENCE)
+        # To edit a file is no remedy unless it is said how.
+        and (set(lesson.remedies) - {"edit"} or lesson.type is LessonType.PREFERENCE)
     ]
 
 

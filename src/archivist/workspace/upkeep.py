@@ -12,8 +12,8 @@ from archivist.errors import InputError
 from archivist.workspace import lint, migrate
 from archivist.workspace.migrate import Change, Migration
 from archivist.workspace.problems import Problem, Severity
-from archivist.workspace.reading import decode, read_bytes
-from archivist.workspace.replacing import replace_file, told_plainly
+from archivist.workspace.reading import data_of, decode
+from archivist.workspace.replacing import is_read_only, refuse_read_only, replace_file, told_plainly
 from archivist.workspace.topology import ABSTRACT, Kind, Place, Scope, Topology
 
 _GIT_S = 10.0
@@ -43,13 +43,11 @@ def check(topology: Topology, scope: Scope) -> Checked:
         if each.domain and not each.repository:
             domains.setdefault(each.workspace, []).append(each.domain)
     for place in found.places:
-        try:
-            data = read_bytes(place.file, place.name)
-        except InputError as error:
-            problems.append(Problem(place.name, 0, "unreadable", error.message))
-            continue
-        below = domains.get(place.scope.workspace, ())
-        problems += lint.check(data, place, topology.rules.max_entries, below)
+        data = data_of(place, problems)
+        if data is not None:
+            below = domains.get(place.scope.workspace, ())
+            problems += lint.check(data, place, topology.rules, below)
+    problems = lint.counted(problems, topology.rules)
     problems.sort(key=lambda each: (each.file, each.line, each.rule))
     return Checked(problems, len(found.places))
 
@@ -81,9 +79,28 @@ def proposed(topology: Topology, scope: Scope) -> Migration:
         if (topology.root / path).exists():
             # The overview itself could not be read, so its abstract stays.
             continue
-        migration.changes.append(migrate.overview_from(said, abstract, path))
-        migration.changes.append(Change(abstract.name, said, None, ("became the overview",)))
-    return migration
+        made = migrate.overview_from(said, abstract, path)
+        _take(made, migration)
+        if isinstance(made, Change):
+            migration.changes.append(Change(abstract.name, said, None, ("became the overview",)))
+    return _writable(topology, migration)
+
+
+def _writable(topology: Topology, migration: Migration) -> Migration:
+    """Leave out what is read-only, so that a dry run shows what writing would do.
+
+    An overview and the abstract that it takes in stay together.
+    """
+    closed = {each.path for each in migration.changes if is_read_only(topology.root / each.path)}
+    taken_in = {_folder(each) for each in migration.changes if each.after is None}
+    held = taken_in & {_folder(each) for each in migration.changes if each.path in closed}
+    problems = [Problem(path, 0, "not-written", "the file is read-only") for path in sorted(closed)]
+    kept = [each for each in migration.changes if each.path not in closed and _folder(each) not in held]
+    return Migration(kept, [*migration.problems, *problems])
+
+
+def _folder(change: Change) -> str:
+    return change.path.rpartition("/")[0]
 
 
 def _take(change: Change | Problem | None, migration: Migration) -> None:
@@ -94,11 +111,10 @@ def _take(change: Change | Problem | None, migration: Migration) -> None:
 
 
 def _text(place: Place, problems: list[Problem]) -> str | None:
-    try:
-        decoded = decode(read_bytes(place.file, place.name), place.name)
-    except InputError as error:
-        problems.append(Problem(place.name, 0, "unreadable", error.message))
+    data = data_of(place, problems)
+    if data is None:
         return None
+    decoded = decode(data, place.name)
     if decoded.problems:
         problems.extend(decoded.problems)
         return None
@@ -117,19 +133,19 @@ def apply(topology: Topology, changes: Sequence[Change]) -> tuple[list[Change], 
         folder = change.path.rpartition("/")[0]
         path = topology.inside(change.path)
         if change.after is None and folder in failed:
-            left.append(Problem(change.path, 0, "unreadable", "kept, since its overview was not written"))
+            left.append(Problem(change.path, 0, "not-written", "kept, since its overview was not written"))
             continue
         try:
             with told_plainly(path):
                 is_written = _put(path, change)
         except InputError as error:
-            left.append(Problem(change.path, 0, "unreadable", error.message))
+            left.append(Problem(change.path, 0, "not-written", error.message, error.hint))
             failed.add(folder)
             continue
         if is_written:
             done.append(change)
         else:
-            left.append(Problem(change.path, 0, "unreadable", "it changed meanwhile; run migrate again"))
+            left.append(Problem(change.path, 0, "not-written", "it changed meanwhile", "run migrate again"))
             failed.add(folder)
     return done, left
 
@@ -140,6 +156,7 @@ def _put(path: Path, change: Change) -> bool:
         return replace_file(path, before, change.after.encode("utf-8"))
     if path.name != ABSTRACT or path.read_bytes() != before:
         return False
+    refuse_read_only(path)
     path.unlink()
     return True
 

@@ -19,6 +19,7 @@ _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING = re.compile(r"( {0,3})(#{1,3})(?=[ \t]|$)")
 _MARK = re.compile(r"\*\*([^*]+)\*\*")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_BLOCK = re.compile(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
 _SENTINEL = "### [2000-01-01] end"
 
 
@@ -103,7 +104,13 @@ def noted(text: str, entry: LearningEntry, note: str) -> str:
     if not last.endswith(("\n", "\r")):
         lines[entry.end_line - 1] = last + end
     lines.insert(entry.end_line, end + note.replace("\n", end) + end)
-    return "".join(lines)
+    new = "".join(lines)
+    others = [each[:5] for each in entries.parse(text, "") if each.line != entry.line]
+    if [each[:5] for each in entries.parse(new, "") if each.line != entry.line] != others:
+        raise InputError(
+            "the text would swallow the entries below", hint="close its comment, tag or code block"
+        )
+    return new
 
 
 def tagged(text: str, entry: LearningEntry, tags: Sequence[str]) -> str:
@@ -142,6 +149,16 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text[:4096] else "\n"
 
 
+def joined(title: str, text: str) -> str:
+    """Return a title and its text as they stand in another entry."""
+    return f"{title}.{_gap(text)}{text}" if text else title
+
+
+def _gap(text: str) -> str:
+    """Return what must stand before a text: a blank line where it begins with a list, code or the like."""
+    return "\n\n" if _BLOCK.match(text) else " "
+
+
 def also(text: str, day: date) -> str:
     """Return what a later statement adds, as a paragraph of the entry that it belongs to."""
-    return f"Also [{day.isoformat()}]: {text}"
+    return f"Also [{day.isoformat()}]:{_gap(text)}{text}"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.audit.analytics import By, Span, analyse, approaches, period, tries
+from archivist.audit.analytics import By, Rate, Span, analyse, approaches, period, tries
 from archivist.audit.rate_chart import chart
 from archivist.records import Action, Episode, EpisodeStatus, Usage
 
@@ -153,3 +153,19 @@ def test_names_in_the_picture_are_escaped_and_cut() -> None:
     assert "<b>" not in picture
     assert "… and 5 more" in picture
     ElementTree.fromstring(picture)  # noqa: S314 our own text
+
+
+@pytest.mark.req("M10")
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_the_bounds_hold_the_share_that_was_seen(completed: int, failed: int) -> None:
+    rate = Rate("x", completed + failed, completed, failed)
+    low, high = rate.interval
+    assert 0 <= low <= (0.5 if rate.share is None else rate.share) <= high <= 1
+    assert low < high
+    assert (low == 0) is (completed == 0)
+    assert (high == 1) is (failed == 0)
+
+
+def test_the_bounds_are_those_of_wilson() -> None:
+    assert [round(bound, 3) for bound in Rate("x", 10, 3, 7).interval] == [0.108, 0.603]
+    assert [round(bound, 3) for bound in Rate("x", 1, 0, 1).interval] == [0.0, 0.793]

@@ -6,7 +6,7 @@ import pytest
 from tests.samples import finding
 
 from archivist.capture.cleaning import Cleaner
-from archivist.capture.own_briefs import fence
+from archivist.capture.fencing import fence
 from archivist.records import Episode, Event, EventKind
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"

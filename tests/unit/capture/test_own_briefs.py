@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.capture.own_briefs import briefed_lessons, fence, strip_briefs
+from archivist.capture.fencing import fence
+from archivist.capture.own_briefs import briefed_lessons, strip_briefs
 
 pytestmark = pytest.mark.req("N3")
 

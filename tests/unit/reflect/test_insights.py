@@ -60,6 +60,11 @@ def test_only_what_matters_is_gathered() -> None:
         ("Shipped the feature", False),
         ("wrote code blocks", False),
         ("#3 blocks us", True),
+        ("Nothing is blocked by #84 any more", False),
+        ("No longer blocked by #84", False),
+        ("#84 was not the blocker", False),
+        ("Should #84 block us again, we know what to do", False),
+        ("Removed the blocking call", False),
     ],
 )
 def test_blockers_are_told_by_their_words(action: str, expected: bool) -> None:
@@ -72,8 +77,8 @@ def test_a_blocker_that_recurs_is_named_with_its_counts_cycles_and_entries() -> 
     entries = [_entry(n, "Blocked by red CI", issues=(84,), role="qa") for n in (3, 5)]
     (found,) = insights([*entries, _entry(6, "Shipped")])
     assert (found.importance, found.blocker, found.issues) == (9, "", (84,))
-    assert found.action == "Reflection: #84 stood in the way in 2 cycles"
-    assert "#84 in 2 entries of cycles 3, 5 (qa 2)" in found.content
+    assert found.action == "Reflection: #84 was blocked in 2 cycles: red CI"
+    assert "told in 2 entries of cycles 3, 5 (qa 2)" in found.content
     assert "Entries: e3, e5." in found.content
     assert found.content.endswith("Counted, not interpreted.")
     assert set(found.tags) >= {"reflection", "deterministic"}
@@ -81,8 +86,10 @@ def test_a_blocker_that_recurs_is_named_with_its_counts_cycles_and_entries() -> 
 
 @pytest.mark.req("C7")
 def test_over_three_cycles_it_is_strategic() -> None:
-    found = insights([_entry(n, "Blocked", issues=(84,)) for n in (1, 2, 3)])
-    assert (found[0].importance, found[0].blocker) == (10, "#84")
+    found = insights([_entry(n, "Blocked by #84", issues=(84,)) for n in (1, 2, 3)])
+    assert (found[0].importance, found[0].blocker) == (10, "#84 stood in the way in 3 cycles")
+    about = insights([_entry(n, "Blocked", issues=(84,)) for n in (1, 2, 3)])
+    assert about[0].blocker == "#84 was blocked in 3 cycles"
 
 
 def test_a_blocker_without_an_issue_recurs_by_its_words() -> None:
@@ -157,3 +164,79 @@ def test_insights_are_few_weighty_and_evident(drawn: list[tuple[str, int, str, i
         assert 9 <= each.importance <= 10
         assert each.evidence
         assert set(each.evidence) <= {entry.id for entry in chosen}
+
+
+def _over(*said: str, **fields: Any) -> list[Entry]:
+    return [_entry(cycle, text, **fields) for cycle, text in enumerate(said, 1)]
+
+
+@pytest.mark.req("C7")
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [
+        ("Resolved #84 by enlarging the pool", "ended in cycle 4"),
+        ("#84 is fixed and closed", "ended in cycle 4"),
+        ("Everybody is unblocked", "ended in cycle 4"),
+        ("PR #9 closes #84", "ended in cycle 4"),
+        ("Worked on #84, one test passes", "perhaps over since cycle 4"),
+        ("No blockers today", "perhaps over since cycle 4"),
+        ("#84 is not fixed yet", "cycles"),
+        ("#84 should be closed tomorrow", "cycles"),
+        ("Once #84 is merged we go on", "cycles"),
+    ],
+)
+def test_what_later_words_say_is_how_a_blocker_ends(last: str, state: str) -> None:
+    (found, *_) = insights(_over(*["Blocked by #84"] * 3, last, role="qa"))
+    assert found.action.startswith("Reflection: #84 stood in the way in 3 cycles")
+    assert found.action.endswith(state)
+    assert bool(found.blocker) is (state == "cycles")
+
+
+def test_what_is_too_small_to_be_gathered_can_still_end_a_blocker() -> None:
+    entries = _over(*["Blocked by #84"] * 3)
+    end = _entry(4, "Closed #84", importance=1)
+    (found,) = insights(entries, others=[*entries, end])
+    assert (found.blocker, found.evidence) == ("", ("e1", "e2", "e3"))
+
+
+def test_who_is_held_up_by_what_is_told_as_the_words_say_it() -> None:
+    (found,) = insights(
+        _over("#20 is blocked: staging credentials missing", "#20 blocked, no staging credentials")
+    )
+    assert found.action == "Reflection: #20 was blocked in 2 cycles: no staging credentials"
+    (found,) = insights(_over("#12 blocked by #10", "The migration is held up by #10"))
+    assert (found.action, found.issues) == ("Reflection: #10 stood in the way in 2 cycles", (10,))
+
+
+@pytest.mark.req("C7")
+def test_trouble_recurs_by_its_subject_without_a_word_of_blocking() -> None:
+    said = [
+        "docker registry times out",
+        "The docker registry timed out twice",
+        "docker registry timeouts on CI",
+    ]
+    (found,) = insights(_over(*said))
+    assert found.action == "Reflection: trouble with docker registry in 3 cycles"
+    assert (found.tags[2], found.blocker) == ("trouble", "")
+    assert insights(_over(*said[:2])) == []
+    assert insights(_over("Tests fail", "Tests fail", "Tests fail")) == []
+
+
+@pytest.mark.req("C7")
+def test_roles_that_wait_on_each_other_are_told_and_one_handover_is_not() -> None:
+    entries = [
+        _entry(cycle, text, role=role)
+        for cycle, (role, text) in enumerate([("qa", "qa waits for dev"), ("dev", "dev waits for qa")] * 2, 1)
+    ]
+    (found,) = insights(entries)
+    assert found.action == "Reflection: qa and dev wait for each other"
+    assert "qa waits for dev (2 entries); dev waits for qa (2 entries)" in found.content
+    assert insights(entries[:2]) == []
+
+
+def test_a_rule_is_proposed_only_where_somebody_decided_on_one() -> None:
+    said = _over(*["The backfill ran out of memory"] * 3, role="data")
+    assert [each.rule for each in insights(said)] == [""]
+    decided = _entry(4, "Always run the backfill in batches.", type=EntryType.DECISION)
+    other = _entry(5, "Always greet the customers", type=EntryType.DECISION)
+    assert insights([*said, decided, other])[0].rule == "Always run the backfill in batches"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.tiers.bank_markdown import CycleLine, RoleLine, parsed, rest, role_name
+from archivist.tiers.bank_markdown import CycleLine, RoleLine, kept_sections, parsed, rest, role_name
 
 BANK = """# 🧠 Memory Bank
 
@@ -172,3 +172,27 @@ def test_every_line_is_in_a_part_or_in_the_rest(text: str) -> None:
     left = rest(page, parts).split("\n")
     for line, taken, now in zip(page.lines, page.parts, left, strict=True):
         assert taken or now == line or line.startswith("#")
+
+
+@pytest.mark.req("C9")
+@pytest.mark.parametrize(
+    "status",
+    [
+        "**Sprint:** Sprint 4\n**In Progress:**\n- a\n- b\n\n**Blockers:**\n\n- c",
+        "- **Sprint:** Sprint 4\n- **In Progress:**\n  - a\n  - b\n- **Blockers:** c",
+        "### 🏃 Sprint\n- Sprint 4\n### 🚧 In Progress:\n- a\n- b\n### Blockers\n- c",
+    ],
+)
+def test_a_status_is_read_from_labels_as_from_headings(status: str) -> None:
+    page = parsed(f"## Current Status\n\n{status}\n\n## Notes\n\nLeft.\n\n### Deeper\n\nToo.\n")
+    assert (page.sprint, page.in_progress, page.blockers) == ("Sprint 4", ("a", "b"), ("c",))
+    left = rest(page, {part for parts in page.parts for part in parts})
+    assert kept_sections(left) == ("Notes",)
+    assert "Sprint 4" not in left
+    assert kept_sections("# Title\n\n```\n## No heading\n```\n") == ()
+
+
+def test_a_label_that_says_there_is_nothing_empties_its_list() -> None:
+    page = parsed("## Current Status\n**Blockers:** None\n**Sprint:**\n")
+    assert (page.blockers, page.sprint) == ((), "")
+    assert "blockers" in page.parts[1]

@@ -112,3 +112,22 @@ def test_nothing_is_lost_and_nothing_is_too_long(text: str, limit: int) -> None:
         is_whole = "`" in each.text or "~" in each.text or "|" in each.text or "    " in each.text
         assert len(each.text) <= limit * 4 or is_whole or "\t" in each.text
     assert [each.line for each in made] == sorted(each.line for each in made)
+
+
+@pytest.mark.req("C4")
+@pytest.mark.parametrize(("opening", "closing"), [("```python", "```"), ("~~~", "~~~"), ("  ````", "  ````")])
+def test_code_too_long_to_stay_whole_keeps_a_fence_around_each_piece(opening: str, closing: str) -> None:
+    lines = [f"value_{number} = {number}" for number in range(2_000)]
+    text = "\n".join(["# Code", "", opening, *lines, closing, "", "After."])
+    found = pieces(text)
+    code = [each for each in found if "value_" in each.text]
+    assert len(code) > 2
+    for each in code:
+        body = each.text.removeprefix("# Code\n\n").split("\n")
+        assert (body[0], body[-1]) == (opening, closing)
+        assert len(each.text) <= 480 * 4
+    for each in code[1:]:
+        assert text.split("\n")[each.line - 1] == each.text.split("\n")[1]
+    kept = [line for each in code for line in each.text.split("\n") if line.startswith("value_")]
+    assert kept == lines
+    assert found[-1].text.endswith("After.")

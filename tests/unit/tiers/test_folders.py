@@ -152,3 +152,27 @@ def test_only_text_is_read() -> None:
         decoded(b"caf\xe9")
     with pytest.raises(RecordError, match="binary"):
         decoded(b"a\x00b")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("type: bogus", "front matter: type: 'bogus' is not one of cycle, decision, research, spec, lesson"),
+        ("type: [spec]", "front matter: type: ['spec'] is not one of"),
+        ("importance: 99", "front matter: importance: 99 is not a whole number from 1 to 10"),
+        ("importance: high", "front matter: importance: 'high' is not a whole number"),
+        ("date: nope", "front matter: date: 'nope' is not a date like 2026-02-08"),
+        ("created: 12", "front matter: created: 12 is not a date"),
+    ],
+)
+def test_what_front_matter_says_in_vain_is_told(line: str, problem: str) -> None:
+    about = described("docs/a.md", f"---\n{line}\n---\nText.\n")
+    (told,) = about.problems
+    assert told.startswith(problem)
+    assert told.endswith("; left out")
+    assert (about.type, about.importance, about.front.body) == (DocumentType.RESEARCH, 5, "Text.\n")
+
+
+def test_good_front_matter_is_no_problem() -> None:
+    told = "---\ntype: spec\nimportance: 10\ndate: 2026-02-08\ncreated:\nother: 1\n---\nText.\n"
+    assert described("docs/a.md", told).problems == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archivist.errors import InputError
 from archivist.records import Actor, ActorKind, Conflict, ConflictStatus, Fact
-from archivist.tiers.knowledge import fact_id, followed, reversed_, settle, source_of, upheld
+from archivist.tiers.knowledge import fact_id, followed, reversed_, settle, source_of, upheld, withdrawn
 
 START = datetime(2026, 4, 3, tzinfo=UTC)
 
@@ -163,3 +163,36 @@ def test_deciding_twice_is_refused() -> None:
 )
 def test_who_says_it(actor: Actor, source: str) -> None:
     assert source_of(actor) == source
+
+
+@pytest.mark.req("M3")
+@given(st.lists(FACTS, max_size=14))
+def test_a_source_has_one_open_conflict_at_most_and_none_about_its_standing_word(said: list[Fact]) -> None:
+    standing: Fact | None = None
+    disputes: dict[str, Conflict] = {}
+    for at, each in enumerate(said):
+        now = START + timedelta(seconds=at)
+        claim = replace(each, created=now, updated=now)
+        kept = settle(standing, claim, list(disputes.values()), is_bound=True)
+        if standing is not None and kept.fact.value != standing.value:
+            disputes |= {each.id: each for each in followed(list(disputes.values()), kept.fact, now)}
+        disputes |= {each.id: each for each in withdrawn(list(disputes.values()), claim, kept, now)}
+        if kept.conflict is not None:
+            disputes[kept.conflict.id] = kept.conflict
+        standing = kept.fact
+        losers = [each.lost_source for each in disputes.values() if each.status is ConflictStatus.OPEN]
+        assert len(losers) == len(set(losers))
+        assert all(each.kept == standing.value for each in disputes.values() if each.status == "open")
+
+
+def test_a_conflict_that_was_decided_stays_as_it_was_when_its_claim_was_another() -> None:
+    first, second = _fact("x", "a", 0.9), _fact("y", "b", 0.4, at=1)
+    once = settle(first, second, is_bound=True).conflict
+    assert once is not None
+    later = settle(first, _fact("z", "b", 0.4, at=2), [once], is_bound=True).conflict
+    assert later is not None
+    assert (later.id, later.lost) == (once.id, "z")
+    done = upheld(later, first, by="human", now=START)
+    again = settle(first, second, [done], is_bound=True).conflict
+    assert again is not None
+    assert (again.id != done.id, again.lost, again.status) == (True, "y", ConflictStatus.OPEN)

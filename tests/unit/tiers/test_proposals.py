@@ -134,6 +134,30 @@ def test_an_issue_has_title_reason_evidence_and_a_diff_in_a_fence_that_holds() -
 
 
 @pytest.mark.req("C10")
+@pytest.mark.parametrize(
+    ("status", "ending"),
+    [
+        (ProposalStatus.OPEN, "To decide: `archivist proposals accept p-007`"),
+        (
+            ProposalStatus.ACCEPTED,
+            "Accepted on 2026-02-09 by human:ada. Fine. `archivist proposals roll-back p-007`",
+        ),
+        (ProposalStatus.REJECTED, "Rejected on 2026-02-09 by human:ada. Fine."),
+        (ProposalStatus.EXPIRED, "Expired on 2026-02-09"),
+        (ProposalStatus.ROLLED_BACK, "Rolled back on 2026-02-09"),
+    ],
+)
+def test_an_issue_says_what_became_of_the_proposal(status: ProposalStatus, ending: str) -> None:
+    by, comment = Actor(ActorKind.HUMAN, "ada"), "Fine."
+    decided = replace(
+        PROPOSAL, status=status, decided=NOW + timedelta(days=1), decided_by=by, comment=comment
+    )
+    text = to_issue(decided, [])
+    assert text.splitlines()[-1].startswith(ending)
+    assert ("open until" in text) is (status is ProposalStatus.OPEN)
+
+
+@pytest.mark.req("C10")
 def test_a_failure_met_often_enough_makes_a_rule() -> None:
     assert makes_rule(LESSON, at_runs=5)
     assert not makes_rule(LESSON, at_runs=6)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,14 +51,19 @@ def desk(bank: Bank, folder: Path) -> Transcripts:
 
 @pytest.mark.req("W9")
 def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Bank, folder: Path) -> None:
-    assert {each.name: cold.abstract(each).outcome for each in desk.listed()} == {
-        "broken.jsonl": "not captured",
-        "empty.jsonl": "not captured",
-        "one.jsonl": "not captured",
+    shelf = desk.shelf()
+    assert {each.name: cold.abstract(each).outcome for each in shelf.transcripts} == {
+        "one.jsonl": "not captured"
     }
+    assert shelf.others == (
+        ("broken.jsonl", "no log of a known format"),
+        ("empty.jsonl", "it is empty"),
+        ("notes.txt", "no log of a known format"),
+    )
     taken = desk.capture()
     assert [each.name for each in taken.captured] == ["one.jsonl"]
-    assert len(taken.problems) == 2
+    assert taken.problems == ("broken.jsonl: no log of a known format", "empty.jsonl: it is empty")
+    assert taken.others == ("notes.txt",)
     told = cold.abstract(desk.find("one"))
     assert (told.outcome, told.task, told.run) == ("success", "Fix the engine", "s-one")
     assert told.first == WHEN + timedelta(seconds=10)
@@ -92,6 +99,76 @@ def test_folders_below_and_compressed_logs_count(desk: Transcripts, folder: Path
 
 
 @pytest.mark.req("W9")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_every_format_that_capture_reads_is_a_transcript(
+    desk: Transcripts, bank: Bank, folder: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    ending = "" if pack is bytes else ".gz"
+    said = [
+        {"role": "system", "content": "You solve it."},
+        {"role": "user", "content": "Mend the parser"},
+        {"role": "assistant", "content": "Look.\n\n```bash\nls -la src\n```"},
+        {"role": "user", "content": "<returncode>0</returncode>\n<output>\na.py\n</output>"},
+    ]
+    document = {
+        "instance_id": "x-1",
+        "info": {"exit_status": "Submitted", "submission": "", "mini_version": "1.0"},
+        "messages": said,
+        "trajectory_format": "mini-swe-agent-1",
+    }
+    (folder / f"x-1.traj.json{ending}").write_bytes(pack(json.dumps(document, indent=1).encode()))
+    assert f"x-1.traj.json{ending}" in [each.name for each in desk.listed()]
+    assert desk.capture(["x-1"]).events > 0
+    found = desk.find("x-1")
+    assert "Mend the parser" in cold.abstract(found).task
+    with bank.reading() as reader:
+        event = next(each for each in reader.select(Event) if each.text.strip() == "ls -la src")
+    marked = desk.at_event(event.id)
+    assert dict(marked.lines)[marked.marked or 0].count("ls -la src") == 1
+
+
+@pytest.mark.req("W9")
+def test_the_latest_is_told_by_the_times_inside_then_by_the_name_then_by_the_file(
+    desk: Transcripts, folder: Path
+) -> None:
+    data = (folder / "one.jsonl").read_bytes()
+    for name, run in (("20251222__150214-a.jsonl", b"s-a"), ("2027-01-05-b.jsonl", b"s-b")):
+        (folder / name).write_bytes(data.replace(b"s-one", run))
+    for path in folder.iterdir():
+        os.utime(path, (2_000_000_000, 2_000_000_000))
+    os.utime(folder / "one.jsonl", (1_900_000_000, 1_900_000_000))
+    names = ["one.jsonl", "2027-01-05-b.jsonl", "20251222__150214-a.jsonl"]
+    assert [each.name for each in desk.listed()] == names
+    desk.capture(["one"])
+    assert [each.name for each in desk.listed()] == [names[1], names[0], names[2]]
+    timeless = Transcript("x.traj", 1, 2_000_000_000 * 10**9, (Episode(id="x"),))
+    assert cold.latest_first([timeless, *desk.listed()])[-1] is timeless
+
+
+@pytest.mark.parametrize(
+    ("name", "moment"),
+    [
+        ("20251222__150214-call", datetime(2025, 12, 22, 15, 2, 14, tzinfo=UTC)),
+        ("session-2025-12-05T07-45-57-649Z", datetime(2025, 12, 5, 7, 45, 57, tzinfo=UTC)),
+        ("old__runs__20251211-regex-log", datetime(2025, 12, 11, tzinfo=UTC)),
+        ("20251399-x-20250101", datetime(2025, 1, 1, tzinfo=UTC)),
+        ("20250230", None),
+        ("marshmallow-1343", None),
+        ("a1b2-120251222", None),
+    ],
+)
+def test_a_name_tells_its_date(name: str, moment: datetime | None) -> None:
+    assert cold.date_in(name) == moment
+
+
+@given(st.text(max_size=40))
+def test_any_name_has_a_stem_and_a_date_or_none(name: str) -> None:
+    found = Transcript(name or "x", 1, 1)
+    assert found.moment is not None
+    assert len(found.stem) <= len(found.name)
+
+
+@pytest.mark.req("W9")
 def test_raw_lines_come_back_without_secrets(desk: Transcripts) -> None:
     shown = desk.lines("one.jsonl", "2-3")
     assert [number for number, _ in shown.lines] == [2, 3]
@@ -100,7 +177,8 @@ def test_raw_lines_come_back_without_secrets(desk: Transcripts) -> None:
     assert "[redacted:" in found[1]
     assert "ghp_" not in found[1]
     assert desk.lines("one", "900-").lines == ()
-    assert desk.lines("broken", "1-9").lines == ((1, "no json"), (2, "at all"))
+    with pytest.raises(InputError, match=r"'broken\.jsonl' is no transcript: no log of a known format"):
+        desk.lines("broken.jsonl", "1-9")
 
 
 @pytest.mark.req("W9")

@@ -16,11 +16,13 @@ from archivist.config import WorkspaceRules
 from archivist.errors import InputError
 from archivist.workspace.corpus import read_corpus, topologies
 from archivist.workspace.graph import (
+    Entity,
     EntityKind,
     Graph,
     RelationKind,
     Source,
     about,
+    labels,
     mine,
     of_kinds,
     weightiest,
@@ -44,6 +46,7 @@ pnpm install
 # 99 is no issue here: #99
 ```
 """
+COMMON = frozenset(("client", "server", "run", "get", "started"))
 DECISIONS = """# Decisions
 
 ### [2026-02-08] Chose xstate for state
@@ -91,7 +94,7 @@ def _told(graph: Graph) -> set[tuple[str, str, str]]:
 
 @pytest.mark.req("W13")
 def test_entities_and_relations_come_from_front_matter_links_and_mentions() -> None:
-    told = _told(mine(_sources()))
+    told = _told(mine(_sources(), COMMON.__contains__))
     assert told >= {
         ("workspace devtools", "contains", "domain DevTools Common"),
         ("domain DevTools Common", "contains", "repository metan"),
@@ -147,6 +150,64 @@ def test_a_tag_that_is_a_repositorys_name_means_that() -> None:
     assert ("plan P", "tagged", "repository metan") in _told(mine([metan, plan]))
 
 
+def _overview(scope: str) -> Source:
+    return Source(f"r/{scope}/OVERVIEW.md", Kind.OVERVIEW, Scope.parse(scope), "# X\n")
+
+
+def _mentioned(text: str, *repositories: str, scope: str = "a/b") -> list[str]:
+    """Return the repositories that a document of a scope mentions, by their scopes."""
+    document = Source(f"r/{scope}/notes.md", Kind.DOCUMENT, Scope.parse(scope), text)
+    graph = mine([document, *map(_overview, repositories)], COMMON.__contains__)
+    return [
+        each.target.removeprefix("repository:")
+        for each in graph.relations
+        if each.kind is not RelationKind.CONTAINS and each.target.startswith("repository:")
+    ]
+
+
+@pytest.mark.req("W13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is accepted by the client.",
+        "The Client runs; run it. See client.py, client-side and get-started.",
+        "The class `Client` and `client.call()`.",
+        "[The client](https://example.org/a/b/client) at https://example.org/a/b/client.",
+        "```\nclient\na/b/client\n```",
+    ],
+)
+def test_a_common_word_is_no_repository(text: str) -> None:
+    assert _mentioned(text, "a/b/client", "a/b/run", "a/b/get-started") == []
+
+
+@pytest.mark.req("W13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Calls `client` first.",
+        "Calls b/client first.",
+        "See a/b/client/src/x.py.",
+        "See [it](client/OVERVIEW.md).",
+        "See [it](client/).",
+        "---\ntags: [client]\n---\nx",
+        "---\nrepository: client\n---\nx",
+    ],
+)
+def test_a_name_set_as_code_linked_tagged_or_written_as_a_path_is_one(text: str) -> None:
+    assert _mentioned(text, "a/b/client", "c/d/client") == ["a/b/client"]
+
+
+def test_a_name_of_several_repositories_means_the_nearest_or_none() -> None:
+    both = ("a/b/metan", "a/c/metan")
+    assert _mentioned("`metan` and metan", *both, scope="a/b") == ["a/b/metan"]
+    assert _mentioned("`metan` and metan", *both, scope="a") == []
+    assert _mentioned("`metan` and metan", *both, scope="x/y") == []
+    assert _mentioned("metan", "a/b/metan", scope="x/y") == ["a/b/metan"]
+    assert _mentioned("`client`", "a/b/client", scope="x/y") == []
+    assert _mentioned("---\ntags: [metan]\n---\nx", *both, scope="x/y") == []
+    assert _mentioned("metan", "a/b/metan", scope="a/b/metan") == []
+
+
 def test_a_tool_of_two_workspaces_is_one_thing() -> None:
     one = Source("r/a/x.md", Kind.DOCUMENT, Scope("a"), "# X\n\nUse `pnpm install`.\n")
     two = Source("r/b/y.md", Kind.DOCUMENT, Scope("b"), "# Y\n\nUse `pnpm test`.\n")
@@ -200,6 +261,59 @@ def test_a_picture_holds_at_most_sixty_things_and_escapes_their_names() -> None:
     assert root.findtext(f"{space}title") == "A <title> & more"
     assert "<b>&0" not in image
     assert chart(mine(sources)) == chart(mine(list(reversed(sources))))
+
+
+def _titled(scope: str, title: str) -> Source:
+    return _overview(scope)._replace(text=f"---\nname: {title}\n---\nSee `pnpm test`.\n")
+
+
+def test_things_of_one_name_are_told_apart_by_their_places() -> None:
+    sources = [_titled(f"mcp/{name}", "The SDK") for name in ("de", "en", "fr")]
+    graph = mine([*sources, _titled("mcp/one", "Other")])
+    assert sorted(str(label) for label in labels(graph).values() if "SDK" in label.name) == [
+        "The SDK (de)",
+        "The SDK (en)",
+        "The SDK (fr)",
+    ]
+    assert str(labels(graph)["domain:mcp/one"]) == "Other"
+    image = chart(graph)
+    assert all(f">The SDK ({name})<" in image for name in ("de", "en", "fr"))
+    documents = [
+        Source(f"r/a/{name}.md", Kind.DOCUMENT, Scope("a"), "# Notes\n\n`pnpm x`\n") for name in ("x", "y/z")
+    ]
+    assert {str(label) for label in labels(mine(documents)).values()} >= {"Notes (x.md)", "Notes (y/z.md)"}
+
+
+def test_names_are_drawn_above_their_halos_and_within_the_picture() -> None:
+    long = "A very long name of a domain that does not fit beside its mark"
+    wide = "実際のホストに接続するための長い長い長い名前です"
+    sources = [_titled(f"a/{at}", name) for at, name in enumerate((long, wide, long))]
+    image = chart(mine([*sources, *_sources()]))
+    assert "paint-order" not in image
+    root = ElementTree.fromstring(image)  # noqa: S314
+    space = "{http://www.w3.org/2000/svg}"
+    halos = [each for each in root.findall(f"{space}text") if each.get("aria-hidden")]
+    names = root.findall(f"{space}g/{space}text")
+    told = [[(each.text, each.get("x"), each.get("y")) for each in group] for group in (halos, names)]
+    assert sorted(told[0], key=str) == sorted(told[1], key=str)
+    assert all(each.get("stroke") is None for each in names)
+    assert image.index(">nestjs<") < image.rindex(">nestjs<")
+    for text, x, _ in told[1]:
+        width = sum(12 if ord(sign) > 0x2FFF else 7 for sign in text or "")
+        left = float(x or 0) - (width if float(x or 0) < 300 else 0)
+        assert left >= 0
+        assert left + width <= float(root.get("width") or 0)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=2, max_size=4, unique_by=tuple
+    )
+)
+def test_places_that_differ_are_told_differently(places: list[list[str]]) -> None:
+    entities = tuple(Entity(f"document:{'/'.join(place)}", EntityKind.DOCUMENT, "N") for place in places)
+    found = labels(Graph(entities))
+    assert len({str(label) for label in found.values()}) == len(places)
 
 
 # Files

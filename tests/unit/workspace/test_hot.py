@@ -16,6 +16,8 @@ from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
 from archivist.workspace.hot import Budget, HotUsage, Use, Warm
 from archivist.workspace.hot_files import read_hot
+from archivist.workspace.link_files import link, read_rules
+from archivist.workspace.links import Client
 from archivist.workspace.topology import Topology
 
 RULES = WorkspaceRules()
@@ -87,10 +89,76 @@ def test_rules_that_one_tool_always_loads_count_too_and_our_links_do_not(tmp_pat
     claude.mkdir(parents=True)
     (claude / "profile.md").symlink_to("../../agent/rules/common/profile.md")
     found = read_hot(topology.root, RULES).usage.files
-    assert [(file.path, file.agent) for file in found] == [
-        ("agent/rules/common/profile.md", ""),
-        (".cursor/rules/own.mdc", "cursor"),
+    assert [(file.path, file.agents) for file in found] == [
+        ("agent/rules/common/profile.md", ()),
+        (".cursor/rules/own.mdc", ("cursor",)),
     ]
+
+
+@pytest.mark.req("W1")
+def test_what_tools_load_from_the_root_counts_without_our_sections(tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE)
+    (tmp_path / ".github").mkdir()
+    for name, lines in (("AGENTS.md", 10), ("CLAUDE.md", 20), (".github/copilot-instructions.md", 5)):
+        (tmp_path / name).write_text("".join(f"- rule {at} of {name}\n" for at in range(lines)))
+    rules, _ = read_rules(tmp_path, RULES.hot)
+    link(tmp_path, RULES.hot, rules, Client)
+    with (tmp_path / "AGENTS.md").open("a") as stream:
+        stream.write("- behind the section\n")
+    usage = read_hot(topology.root, RULES).usage
+    assert {file.path: (file.lines, file.agents) for file in usage.files} == {
+        "agent/rules/common/profile.md": (7, ()),
+        "AGENTS.md": (11, ("codex", "cursor", "vscode")),
+        "CLAUDE.md": (20, ("claude-code", "vscode")),
+        ".github/copilot-instructions.md": (5, ("vscode",)),
+    }
+    # One conversation is with one tool: what only others load is not given in it.
+    assert (usage.agent, usage.lines) == ("vscode", 43)
+    last = [item for file in usage.files if file.path == "AGENTS.md" for item in hot.items(file)][-1]
+    assert (tmp_path / "AGENTS.md").read_text().splitlines()[last.line - 1] == "- behind the section"
+
+
+def test_a_file_that_several_names_or_imports_lead_to_counts_once(tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile="# P\n")
+    (tmp_path / "AGENTS.md").write_text("- one\n- two\n")
+    (tmp_path / "GEMINI.md").symlink_to("AGENTS.md")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/style.md").write_text("- tabs, see @style.md and @../CLAUDE.md\n")
+    (tmp_path / "CLAUDE.md").write_text(
+        "See @AGENTS.md and @docs/style.md, not `@docs/no.md`, ada@example.org or @nobody.\n"
+        "@./agent/rules/common/profile.md\n"
+    )
+    (tmp_path / "docs/no.md").write_text("never\n")
+    usage = read_hot(topology.root, RULES).usage
+    assert {file.path: file.agents for file in usage.files} == {
+        "agent/rules/common/profile.md": (),
+        "AGENTS.md": ("codex", "cursor", "vscode", "claude-code", "gemini"),
+        "CLAUDE.md": ("claude-code", "vscode"),
+        "docs/style.md": ("claude-code",),
+    }
+
+
+def test_an_agents_file_that_is_a_hot_file_counts_once_and_an_override_replaces_it(tmp_path: Path) -> None:
+    topology = _root(tmp_path, profile=PROFILE)
+    (tmp_path / "AGENTS.md").symlink_to(f"{RULES.hot}/profile.md")
+    assert len(read_hot(topology.root, RULES).usage.files) == 1
+    (tmp_path / "AGENTS.md").unlink()
+    (tmp_path / "AGENTS.md").write_text("- a\n")
+    (tmp_path / "AGENTS.override.md").write_text("- b\n")
+    (tmp_path / "GEMINI.md").write_bytes(b"caf\xe9\n")
+    found = read_hot(topology.root, RULES)
+    assert {file.path: file.agents for file in found.usage.files[1:]} == {
+        "AGENTS.override.md": ("codex",),
+        "AGENTS.md": ("cursor", "vscode"),
+    }
+    assert found.problems == ("GEMINI.md: not UTF-8 text",)
+
+
+def test_no_rule_is_to_leave_where_a_tools_own_file_is_too_large_by_itself() -> None:
+    big = hot.hot_file("CLAUDE.md", "- rule\n" * 400, agents=("claude-code",))
+    usage = HotUsage((hot.hot_file("a.md", "- one\n- two\n"), big), 300, 3000)
+    assert usage.is_over
+    assert hot.demotions(usage, {}) == ()
 
 
 def test_a_root_without_hot_files_has_an_empty_usage(tmp_path: Path) -> None:
@@ -272,8 +340,8 @@ def test_a_demoted_rule_becomes_a_lesson_and_leaves_the_hot_file(bank: Bank, tmp
 
 def test_a_rule_that_cannot_be_kept_warm_stays_hot(bank: Bank, tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE)
-    for scope in ("nowhere", "../x"):
-        with pytest.raises(InputError):
+    for scope, error in (("nowhere", NotFoundError), ("../x", InputError)):
+        with pytest.raises(error):
             HotMemory(bank, topology).demote("profile.md:4", scope)
     assert (tmp_path / RULES.hot / "profile.md").read_text("utf-8") == PROFILE
 

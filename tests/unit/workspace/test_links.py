@@ -19,6 +19,7 @@ from archivist.workspace.links import (
     is_edited_section,
     marked_copy,
     places,
+    readers,
     source_of_copy,
     with_section,
     without_section,
@@ -220,17 +221,140 @@ def test_two_sources_of_one_name_do_not_overwrite_each_other(root: Path) -> None
     assert [each.done for each in found] == [Done.LEFT, Done.MADE]
 
 
+# Files that clients share, and what was there before
+
+
+@pytest.mark.req("W2")
+@pytest.mark.parametrize(("own", "other"), [("AGENTS.md", "GEMINI.md"), ("GEMINI.md", "AGENTS.md")])
+def test_two_clients_of_one_file_share_a_section_that_both_can_read(root: Path, own: str, other: str) -> None:
+    (root / own).write_text("# Mine\n")
+    (root / other).symlink_to(own)
+    before = _snapshot(root)
+    made = _done(_linked(root, Client.CODEX, Client.GEMINI))
+    assert (made["AGENTS.md"], made["GEMINI.md"]) == (Done.MADE, Done.MADE)
+    text = (root / own).read_text("utf-8")
+    assert text.count("<!-- archivist: hot memory for codex, gemini, added") == 1
+    assert "- short answers" in text
+    assert "@./" not in text
+    again = _linked(root, Client.GEMINI, Client.CODEX)
+    assert set(_done(again).values()) == {Done.UNCHANGED}
+    assert {each.told for each in again if each.path == other} == {f"section of {own}"}
+    (taken,) = unlink(root, HOT, [Client.GEMINI])
+    assert taken.told.endswith(", kept for codex")
+    assert "hot memory for codex, added" in (root / own).read_text("utf-8")
+    assert "- short answers" in (root / own).read_text("utf-8")
+    unlink(root, HOT, [Client.CODEX])
+    assert _snapshot(root) == before
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_is_shared_too(root: Path) -> None:
+    (root / "GEMINI.md").symlink_to("AGENTS.md")
+    assert _done(_linked(root, Client.GEMINI))["GEMINI.md"] is Done.MADE
+    assert "- short answers" in (root / "AGENTS.md").read_text("utf-8")
+    assert _done(_linked(root, Client.CODEX, Client.GEMINI))["AGENTS.md"] is Done.MADE
+    unlink(root, HOT, Client)
+    assert not (root / "AGENTS.md").exists()
+    assert (root / "GEMINI.md").is_symlink()
+
+
+def test_a_section_that_names_no_reader_is_that_of_all_who_share_the_file(root: Path) -> None:
+    _linked(root, Client.CODEX)
+    file = root / "AGENTS.md"
+    file.write_bytes(file.read_bytes().replace(b"hot memory for codex,", b"hot memory,"))
+    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is Done.REFRESHED
+    assert b"hot memory for codex," in file.read_bytes()
+
+
+@pytest.mark.req("W2")
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_was_added_behind_the_section_stays_on_a_line_of_its_own(root: Path, newline: str) -> None:
+    file = root / "AGENTS.md"
+    file.write_bytes(f"# Mine{newline}no newline at end".encode())
+    _linked(root, Client.CODEX)
+    file.write_bytes(file.read_bytes() + f"user text after{newline}".encode())
+    unlink(root, HOT, [Client.CODEX])
+    assert file.read_bytes() == f"# Mine{newline}no newline at end{newline}user text after{newline}".encode()
+
+
+def test_a_section_has_the_line_ends_of_its_file(root: Path) -> None:
+    for name in ("AGENTS.md", "GEMINI.md"):
+        (root / name).write_bytes(b"# Mine\r\n\r\n- a rule\r\n")
+    _linked(root, Client.CODEX, Client.GEMINI)
+    for name in ("AGENTS.md", "GEMINI.md"):
+        data = (root / name).read_bytes()
+        assert data.count(b"\n") == data.count(b"\r\n")
+    assert set(_done(_linked(root, Client.CODEX, Client.GEMINI)).values()) == {Done.UNCHANGED}
+    unlink(root, HOT, Client)
+    assert (root / "GEMINI.md").read_bytes() == b"# Mine\r\n\r\n- a rule\r\n"
+
+
+def test_line_ends_that_a_checkout_changed_are_no_edit(root: Path) -> None:
+    (root / "AGENTS.md").write_text("# Mine\n")
+    _linked(root, Client.CODEX, Client.CURSOR)
+    for name in ("AGENTS.md", ".cursor/rules/profile.mdc"):
+        (root / name).write_bytes((root / name).read_bytes().replace(b"\n", b"\r\n"))
+    assert Done.LEFT not in _done(_linked(root, Client.CODEX, Client.CURSOR)).values()
+    unlink(root, HOT, Client)
+    assert (root / "AGENTS.md").read_bytes() == b"# Mine\r\n"
+
+
+@pytest.mark.req("W2")
+def test_only_folders_that_were_made_are_removed(root: Path) -> None:
+    (root / ".github").mkdir()
+    (root / ".claude/rules").mkdir(parents=True)
+    before = sorted(root.rglob("*"))
+    _linked(root)
+    assert _done(_linked(root)).keys()
+    unlink(root, HOT, Client)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_made_folder_that_somebody_uses_now_stays(root: Path) -> None:
+    _linked(root, Client.CLAUDE_CODE)
+    (root / ".claude/rules/own.md").write_text("mine\n")
+    unlink(root, HOT, [Client.CLAUDE_CODE])
+    assert [path.name for path in (root / ".claude/rules").iterdir()] == ["own.md"]
+
+
+def test_a_folder_that_leads_out_of_the_root_is_not_written_to(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (root / ".claude").symlink_to(outside)
+    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {Done.LEFT}
+    assert list(outside.iterdir()) == []
+
+
+def test_a_folder_that_is_the_hot_folder_itself_needs_no_links(root: Path) -> None:
+    (root / ".claude").mkdir()
+    (root / ".claude/rules").symlink_to(f"../{HOT}")
+    before = _snapshot(root)
+    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {Done.UNCHANGED}
+    assert unlink(root, HOT, [Client.CLAUDE_CODE]) == []
+    assert _snapshot(root) == before
+
+
+def test_a_copy_that_stays_one_is_called_a_copy(root: Path) -> None:
+    _linked(root, as_copies=True)
+    (root / HOT / "profile.md").write_text("- new\n")
+    told = {each.path: each.told for each in _linked(root)}
+    assert told[".claude/rules/profile.md"] == "copy"
+    assert {each.told for each in _linked(root, Client.CLAUDE_CODE)} == {"copy"}
+
+
 # The laws
 
 
 @given(st.binary(max_size=200), st.text(max_size=200))
 def test_a_section_put_in_and_taken_out_leaves_every_byte(data: bytes, body: str) -> None:
     body = body.replace("<!-- archivist:", "").encode("utf-8", "replace").decode() + "\n"
-    with_it = with_section(data, body)
-    assert with_section(with_it, body) == with_it
+    with_it = with_section(data, body, "codex")
+    assert with_section(with_it, body, "codex") == with_it
     assert not is_edited_section(with_it)
-    assert without_section(with_it) == data
-    assert without_section(with_section(None, body)) is None
+    assert without_section(with_it, "codex") == data
+    assert without_section(with_section(None, body, "codex"), "codex") is None
+    both = with_section(with_it, body, "gemini")
+    assert readers(both) == ("codex", "gemini")
+    assert without_section(both, "gemini") == with_it
 
 
 @given(

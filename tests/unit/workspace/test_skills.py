@@ -39,8 +39,9 @@ def test_a_skill_is_saved_below_its_scope_and_found_again(topology: Topology) ->
 def test_the_nearest_scope_counts_and_listing_aggregates(topology: Topology) -> None:
     for scope in ("devtools", "devtools/common", "shop"):
         text = SKILL.replace("cut.", f"cut in {scope}.")
-        save_skill(topology, "cut-release", text, Scope.parse(scope))
-    save_skill(topology, "other", SKILL.replace("cut-release", "other"), Scope("devtools", "common", "metan"))
+        save_skill(topology, "cut-release", text, Scope.parse(scope), create=True)
+    other = SKILL.replace("cut-release", "other")
+    save_skill(topology, "other", other, Scope("devtools", "common", "metan"), create=True)
     assert [(str(each.scope), each.name) for each in list_skills(topology, Scope("devtools"))] == [
         ("devtools", "cut-release"),
         ("devtools/common", "cut-release"),
@@ -143,6 +144,18 @@ def test_other_names_are_refused(topology: Topology, name: str) -> None:
 def test_a_skill_without_a_workspace_is_refused(topology: Topology) -> None:
     with pytest.raises(InputError, match="belongs to a workspace"):
         save_skill(topology, "cut-release", SKILL, Scope())
+
+
+@pytest.mark.req("W16")
+def test_a_slip_of_the_pen_makes_no_workspace(topology: Topology) -> None:
+    save_skill(topology, "cut-release", SKILL, Scope("devtools"))
+    for scope in (Scope("devtool"), Scope("devtools", "comon")):
+        with pytest.raises(InputError, match=f"no scope '{scope}' in this workspace") as caught:
+            save_skill(topology, "cut-release", SKILL, scope)
+        assert caught.value.hint == "there is devtools; --create makes a new one"
+        assert scope not in topology.scopes()
+    save_skill(topology, "cut-release", SKILL, Scope("devtools", "common"), create=True)
+    save_skill(topology, "cut-release", SKILL, Scope("devtools", "common"))
 
 
 def test_a_bad_skill_that_somebody_wrote_is_listed_with_its_problems(topology: Topology) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.reflect.miners.scripted import Call, edit, no_module, run, sh, user
-from tests.unit.workspace.sessions import Session
+from tests.unit.workspace.sessions import START, Session
 
 from archivist import Bank
 from archivist.desks.drafts import Drafts
@@ -22,7 +22,7 @@ from archivist.workspace.fixes import advised_in, conflicts, hard_won, long_soug
 from archivist.workspace.learnings import Learning, from_text, listed
 from archivist.workspace.save import Result
 from archivist.workspace.topology import Kind, Place, Scope, Topology
-from archivist.workspace.triggers import MOST_DRAFTS, drafts, scope_of_project
+from archivist.workspace.triggers import MOST_DRAFTS, drafts, fresh, scope_of_project
 
 FAILED = (
     "Traceback (most recent call last):\n"
@@ -131,6 +131,92 @@ def test_a_missing_piece_of_the_surroundings_that_was_met_again_and_again_is_off
     )
     assert "pip install pyyaml" in draft.text
     assert draft.category == "configuration"
+
+
+MISSING = (
+    sh("python use.py", no_module("yaml"), 1),
+    sh("python other.py", no_module("yaml"), 1),
+    sh("pip install pyyaml", "Successfully installed pyyaml-6"),
+    sh("python other.py", "ok"),
+)
+
+
+@pytest.mark.req("W8")
+@pytest.mark.parametrize(
+    ("remedy", "why"),
+    [
+        (sh("pip install yaml", "Successfully installed yaml-6"), "what anybody would try first"),
+        (sh("pip install pyyaml", "ReadTimeoutError: Read timed out.", 2), "it did not go through"),
+    ],
+)
+def test_a_remedy_that_is_obvious_or_failed_is_none(remedy: Call, why: str) -> None:
+    assert list(hard_won(run(*MISSING[:2], remedy, MISSING[3]), [], Known())) == [], why
+
+
+def test_the_agents_own_script_slips_of_the_hand_and_bare_errors_are_no_lessons() -> None:
+    failed = 'Traceback (most recent call last):\n  File "/srv/widget/src/engine.py", line 3\n'
+    shown = f"{failed}KeyError: 'state_id'\n"
+    slip = f"{failed}    x\nIndentationError: unindent does not match any outer indentation level\n"
+    bare = f"{failed}AssertionError:\nFAILED tests/test_engine.py::test_run - AssertionError:\n1 failed\n"
+    for command, output in (("python reproduce_issue.py", shown), (TEST, slip), (TEST, bare)):
+        calls = tuple(
+            {**call, "text": command, "output": output} if call.get("output") == FAILED else call
+            for call in HARD_WON
+        )
+        calls = (*calls[:-1], sh(command, "ok"))
+        assert _offered(*calls) == [], command
+
+
+def test_a_fix_and_a_lesson_of_one_message_are_one_draft() -> None:
+    message = "ImportError: cannot import name 'formatargspec' from 'inspect'"
+    fix = Draft(
+        kind=Kind.LESSONS,
+        title="a",
+        text=f"`python x.py` failed 4 times with “{message}”.",
+        category="debugging",
+        trigger=Trigger.HARD_WON_FIX,
+        evidence=("r#1",),
+    )
+    lesson = replace(fix, title="b", text=f"Other words.\n\n{message} (inspect.py)", evidence=("m-001",))
+    assert fresh([fix], [lesson]) == fresh([lesson], [fix]) == []
+    assert fresh([fix], [replace(lesson, text="Other words.")]) == [fix]
+
+
+def test_the_same_words_about_other_commands_are_something_else() -> None:
+    said = "{0}: `pip install {0}`. No module named {0}; what helped: `pip install {0}`."
+    one, two = (
+        Draft(
+            kind=Kind.LESSONS,
+            title=f"No module named {name}",
+            text=said.format(name),
+            category="debugging",
+            trigger=Trigger.HARD_WON_FIX,
+        )
+        for name in ("vtk", "scipy")
+    )
+    assert fresh([one], [two]) == [one]
+    assert fresh([one], [replace(one, title="Other")]) == []
+
+
+def test_lessons_of_the_bank_are_different_things_also_in_nearly_the_same_words() -> None:
+    lessons = tuple(
+        Lesson(
+            id=f"l{at}",
+            number=at,
+            summary=f"{name} itself is not installed: `pip install -e .`",
+            runs=("run-1",),
+            importance=0.9,
+            remedies=(remedy,),
+            created=START,
+            updated=START,
+            edited=START,
+        )
+        for at, (name, remedy) in enumerate(
+            (("sqlfluff", "pip install -e ."), ("pydicom", "pip install -e ."), ("other", "edit"))
+        )
+    )
+    found = _offered(sh("ls", "a"), known=Known(lessons=lessons))
+    assert [draft.title.split()[0] for draft in found] == ["sqlfluff", "pydicom"]
 
 
 def test_a_patch_that_does_not_apply_is_a_slip_and_no_lesson() -> None:

@@ -105,10 +105,12 @@ def test_entries_are_checked(tmp_path: Path) -> None:
         "no-title",
         "no-category",
         "no-text",
-        "stray-text",
+        "heading-level",
     ]
     lines = text.splitlines()
-    assert [lines[line - 1] for _, line, _ in found][-1] == "Lost text,"
+    assert [lines[line - 1] for _, line, _ in found][-1] == "## 2026-03-01 Written otherwise"
+    make(tmp_path, {f"{LEARNINGS}/w/lessons.md": "## Topic\n\nLost text,\nmore of it.\n"})
+    assert _found(tmp_path) == [("lessons.md", 3, "stray-text")]
 
 
 @pytest.mark.req("W15")

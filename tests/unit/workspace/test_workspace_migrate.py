@@ -145,8 +145,8 @@ def test_nothing_is_written_before_it_is_asked_for_and_the_diff_says_what(tmp_pa
     (change,) = Workspace(tmp_path).proposed_migration().changes
     assert (tmp_path / PLANS / "260208-x.md").read_text() == "# X\n"
     assert change.diff() == (
-        f"--- a/{PLANS}/260208-x.md\n+++ b/{PLANS}/260208-x.md\n@@ -1 +1,9 @@\n"
-        "+---\n+name: X\n+description: X\n+status: new\n+created: 2026-02-08\n"
+        f"--- a/{PLANS}/260208-x.md\n+++ b/{PLANS}/260208-x.md\n@@ -1 +1,8 @@\n"
+        "+---\n+name: X\n+status: new\n+created: 2026-02-08\n"
         "+tags: [stock, prices]\n+---\n+\n # X\n"
     )
 

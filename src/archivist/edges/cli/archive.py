@@ -23,6 +23,7 @@ from archivist.edges.cli.session import Session
 from archivist.records.words import DocumentType
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.desks.documents import Refreshed
     from archivist.records import Document
 
@@ -166,8 +167,8 @@ def watch(session: Session, folder: Path, type: str | None, pattern: str, as_jso
     with session.bank() as bank:
         made = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
         done = bank.documents.refresh()
-        _embed(bank)
-    return _report(done, as_json, {"folder": made.id})
+        vectors = _embed(bank)
+    return _report(done, vectors, as_json, {"folder": made.id})
 
 
 @archive.command()
@@ -189,11 +190,14 @@ def unwatch(session: Session, folder: str, keep: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def refresh(session: Session, as_json: bool) -> int:
-    """Bring the archive in step with the watched folders, by what the files hold."""
+    """Bring the archive in step with the watched folders, by what the files hold.
+
+    What can be found by words only so far, also outside of the archive, gets the vectors that it lacks.
+    """
     with session.bank() as bank:
         done = bank.documents.refresh()
-        _embed(bank)
-    return _report(done, as_json, {})
+        vectors = _embed(bank)
+    return _report(done, vectors, as_json, {})
 
 
 @archive.command()
@@ -223,7 +227,8 @@ def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int
         done = bank.documents.import_bank(paths)
         _embed(bank)
     if as_json:
-        print_json({**done._asdict(), "roles": list(done.roles), "problems": list(done.problems)})
+        lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
+        print_json({**done._asdict(), **lists})
     else:
         click.echo(
             f"{count(done.pages, 'bank')} taken in, {done.unchanged} known already:"
@@ -231,13 +236,18 @@ def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int
             f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
             f" {count(done.documents, 'document')}"
         )
+        if done.kept:
+            note(f"kept as documents: {count(len(done.kept), 'section')} ({', '.join(done.kept)})")
     return _problems(done.problems)
 
 
-def _embed(bank: Any) -> None:
+def _embed(bank: Bank) -> int:
+    """Make the vectors that are missing, and return how many those were."""
     from archivist.edges.cli.doctor import embed
 
+    missing = bank.unembedded()
     embed(bank)
+    return missing - bank.unembedded()
 
 
 def _view(document: Document) -> dict[str, object]:
@@ -256,14 +266,18 @@ def _view(document: Document) -> dict[str, object]:
     }
 
 
-def _report(done: Refreshed, as_json: bool, beside: dict[str, object]) -> int:
+def _report(done: Refreshed, vectors: int, as_json: bool, beside: dict[str, object]) -> int:
     if as_json:
-        print_json({**beside, **done._asdict(), "problems": list(done.problems)})
+        print_json({**beside, **done._asdict(), "vectors": vectors, "problems": list(done.problems)})
     else:
         click.echo(
             f"texts: {done.added} new, {done.changed} changed, {done.removed} removed,"
             f" {done.unchanged} the same"
         )
+        if vectors:
+            note(f"{count(vectors, 'vector')} made for what could be found by words only")
+        if not done.folders:
+            note("hint: no folder is watched; archivist archive watch FOLDER follows one")
     return _problems(done.problems)
 
 

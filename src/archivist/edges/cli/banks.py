@@ -35,7 +35,7 @@ def keep_out_of_git(folder: Path) -> None:
     """Leave a note for git: the database is each clone's own, the configuration is everybody's."""
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("memory.db*\nliveness.json\n", encoding="utf-8")
+        ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
 
 
 @click.command()

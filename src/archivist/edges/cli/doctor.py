@@ -11,6 +11,7 @@ from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.desks.health import Check
 
 
 @click.command()
@@ -18,18 +19,30 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def doctor(session: Session, reindex: bool, as_json: bool) -> int:
-    """Check the bank and say what to do; --reindex makes the index and the vectors anew."""
+    """Check the bank and the way from your clients to it; --reindex makes index and vectors anew."""
     with session.bank() as bank:
         if reindex:
             bank.reindex()
             embed(bank)
-        found = bank.health()
+        found = [*bank.health(), *_chain(bank)]
     if as_json:
         print_json({"checks": [{"name": each.name, "ok": each.is_well, "text": each.text} for each in found]})
     else:
         for each in found:
             click.echo(f"{'ok  ' if each.is_well else 'look'}  {each.name:<10}  {each.text}")
     return 0 if all(each.is_well for each in found) else 1
+
+
+def _chain(bank: Bank) -> list[Check]:
+    from pathlib import Path
+
+    from archivist.edges.install import chain
+
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = None
+    return chain.checks(bank.root.absolute(), home, bank.path.absolute().parent)
 
 
 def embed(bank: Bank) -> None:

@@ -157,14 +157,15 @@ def remove(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
 
 
 @knowledge.command()
+@click.argument("name", metavar="[FACT]", default="")
 @click.option("--all", "with_decided", is_flag=True, help="Also those that are decided.")
 @global_option
 @json_option
 @click.pass_obj
-def conflicts(session: Session, with_decided: bool, is_global: bool, as_json: bool) -> None:
-    """Print what sources disagree about and nobody has decided yet."""
+def conflicts(session: Session, name: str, with_decided: bool, is_global: bool, as_json: bool) -> None:
+    """Print what sources disagree about, or about FACT, and nobody has decided yet."""
     with session.bank(is_global=is_global) as bank:
-        found = bank.knowledge.conflicts(with_decided=with_decided)
+        found = bank.knowledge.conflicts(name, with_decided=with_decided)
     if as_json:
         print_json({"conflicts": [_conflict(each) for each in found]})
         return
@@ -195,20 +196,25 @@ def conflicts(session: Session, with_decided: bool, is_global: bool, as_json: bo
 @json_option
 @click.pass_obj
 def decide(session: Session, name: str, choice: str | None, is_global: bool, as_json: bool) -> None:
-    """Decide CONFLICT, named by its id, or by its fact when that has only one."""
+    """Decide CONFLICT, named by its id, or by its fact; of several about it --uphold decides all."""
     if choice is None:
         raise click.UsageError(
             "say --uphold or --reverse\nhint: archivist knowledge conflicts lists both sides"
         )
     with session.bank(is_global=is_global) as bank:
-        done = bank.knowledge.decide(name, for_lost=choice == "reverse")
-        fact = bank.knowledge.get(done.category, done.key, project=str(done.extra.get("project", "")))
+        desk = bank.knowledge
+        decided = desk.uphold(name) if choice == "uphold" else [desk.decide(name, for_lost=True)]
+        done = decided[-1]
+        fact = desk.get(done.category, done.key, project=str(done.extra.get("project", "")))
     if as_json:
-        print_json({"conflict": _conflict(done), "fact": _fact(fact) if fact else None})
+        told = {"conflict": _conflict(done), "conflicts": [_conflict(each) for each in decided]}
+        print_json({**told, "fact": _fact(fact) if fact else None})
         return
     click.echo(
         f"{done.category}/{done.key}  {done.status.value}: {_short(fact.value, _SHOWN) if fact else '-'}"
     )
+    if len(decided) > 1:
+        note(f"{count(len(decided), 'conflict')} decided")
 
 
 @knowledge.command("import")

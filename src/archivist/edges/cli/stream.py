@@ -18,12 +18,13 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.records.words import EntryType
+from archivist.tiers.stream import MAX_CYCLE
 
 if TYPE_CHECKING:
     from archivist.desks.insights import Insights
     from archivist.records import Entry
 
-_CYCLE = click.IntRange(0, 1 << 31)
+_CYCLE = click.IntRange(0, MAX_CYCLE)
 
 
 @click.group()
@@ -52,7 +53,7 @@ def log(session: Session, /, action: str, reflect: bool, as_json: bool, **fields
     with session.bank() as bank:
         entry = bank.stream.log(action, **fields)
         due = bank.stream.due()
-        done = bank.stream.reflect() if reflect and due else None
+        done = bank.stream.reflect(if_due=True) if reflect and due else None
     if as_json:
         reflected = {"reflection": _insights_view(done)} if done else {}
         print_json({"entry": _line(entry), "reflection_due": due if not done else "", **reflected})
@@ -93,7 +94,7 @@ def list_(
     """Print entries in order: the latest, or those of --cycles 180:185."""
     with session.bank() as bank:
         if cycles or importance != 1:
-            first, last = _range(cycles) if cycles else (0, 1 << 31)
+            first, last = _range(cycles) if cycles else (0, MAX_CYCLE)
             found = bank.stream.by_cycle(first, last, role=role, min_importance=importance)
             found = found[-limit:] if limit else found
         else:
@@ -212,7 +213,7 @@ def remove(session: Session, name: str, as_json: bool) -> None:
 def reflect(session: Session, if_due: bool, as_json: bool) -> None:
     """Write what recurs since the last reflection to stream and archive, counted without a model."""
     with session.bank() as bank:
-        done = bank.stream.reflect("" if if_due else "by hand")
+        done = bank.stream.reflect(if_due=if_due)
     if as_json:
         print_json(_insights_view(done))
         return

@@ -74,7 +74,7 @@ def note_(session: Session, text: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def context(session: Session, key: str, value: str | None, drop: bool, as_json: bool) -> None:
-    """Set KEY of the task's context to VALUE, which is JSON or else a text."""
+    """Set KEY of the task's context to VALUE, which is JSON or else a text; null takes KEY out."""
     if drop == (value is not None):
         raise click.UsageError("give a VALUE, or --drop\nhint: archivist working context branch main")
     with session.bank() as bank:
@@ -99,7 +99,7 @@ def _value(text: str) -> object:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
         return text.removeprefix("\n")
-    return text if value is None else value
+    return value
 
 
 def _tell(kept: Working | None, as_json: bool) -> None:

@@ -171,7 +171,7 @@ def _print(view: dict[str, object], *, as_json: bool) -> None:
 def _report(opened: Workspace, scope: str, *, is_empty: bool) -> None:
     """Name on stderr what was in the way, and what there is when a scope is not."""
     from archivist.workspace.problems import Severity
-    from archivist.workspace.topology import Scope
+    from archivist.workspace.topology import Scope, near_scopes
 
     serious = [each for each in opened.problems if each.severity is Severity.ERROR]
     _note_problems(serious, "archivist workspace lint says what to do")
@@ -181,15 +181,14 @@ def _report(opened: Workspace, scope: str, *, is_empty: bool) -> None:
     known = opened.topology.scopes()
     if not known:
         rules = opened.topology.rules
-        note(f"archivist: nothing below {rules.resources} or {rules.learnings} in {opened.topology.root}")
+        note(
+            f"archivist: nothing below {rules.resources or '.'} or {rules.learnings or '.'} "
+            f"in {opened.topology.root}"
+        )
         note("hint: --root names another folder; archivist workspace save WORKSPACE TEXT begins one")
     elif asked.parts and not any(asked.holds(each) for each in known):
-        there = sorted({str(Scope(*each.parts[: len(asked.parts)])) for each in known})
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(asked), there, n=1)
         note(f"archivist: no scope {str(asked)!r}")
-        note(f"hint: {f'did you mean {near[0]!r}?' if near else 'there is ' + ', '.join(there[:10])}")
+        note(f"hint: {near_scopes(asked, known)}")
 
 
 def _note_problems(problems: Sequence[Problem], hint: str) -> None:
@@ -238,22 +237,24 @@ def save(
     What contradicts an entry is not written but named; --on-conflict supersede keeps the old one, marked.
     Exit 7 when something was not written.
     """
-    from archivist.workspace.save import item_from
+    from archivist.workspace.save import MemoryItem, item_from
 
-    items = _items(source) if source else []
+    items: Sequence[MemoryItem | Outcome] = _items(source) if source else []
     if not source:
         if not text and not fields["plan"]:
             raise click.UsageError(
                 "nothing to save\nhint: archivist workspace save SCOPE TEXT, or --from FILE"
             )
         items = [item_from({"text": text, **fields})]
+    good = [item for item in items if isinstance(item, MemoryItem)]
     with _writable(session, root) as opened:
-        outcomes = opened.save_memory(items, scope, on_conflict=on_conflict, create=create)
+        saved = iter(opened.save_memory(good, scope, on_conflict=on_conflict, create=create))
+    outcomes = [next(saved) if isinstance(item, MemoryItem) else item for item in items]
     return _print_outcomes(outcomes, as_json=as_json)
 
 
-def _items(source: str) -> list[MemoryItem]:
-    from archivist.workspace.save import item_from
+def _items(source: str) -> list[MemoryItem | Outcome]:
+    from archivist.workspace.save import items_from
 
     try:
         if source == "-":
@@ -268,7 +269,7 @@ def _items(source: str) -> list[MemoryItem]:
         raise InputError(f"{source!r} is no UTF-8: byte {error.start}") from error
     if len(data) > _MAX_INPUT:
         raise InputError(f"{source!r} is larger than {_MAX_INPUT >> 20} MiB", hint="save it in parts")
-    return [item_from(value) for value in _values(text, source)]
+    return items_from(_values(text, source))
 
 
 def _values(text: str, source: str) -> list[object]:
@@ -329,9 +330,7 @@ def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_js
     checked = opened.lint(scope)
     warnings = len(checked.problems) - checked.errors
     if as_json:
-        found = [
-            {**each._asdict(), "severity": each.severity, "remedy": each.remedy} for each in checked.problems
-        ]
+        found = [{**_problem_view(each), "severity": each.severity} for each in checked.problems]
         view = {"files": checked.files, "errors": checked.errors, "warnings": warnings, "problems": found}
         print_json(view)
         return 1 if checked.errors else 0
@@ -341,6 +340,11 @@ def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_js
     opened.problems = []
     _report(opened, scope, is_empty=not checked.files)
     return 1 if checked.errors else 0
+
+
+def _problem_view(problem: Problem) -> dict[str, object]:
+    view = {key: value for key, value in problem._asdict().items() if key != "advice"}
+    return {**view, "remedy": problem.remedy}
 
 
 def _print_rules(*, as_json: bool) -> int:
@@ -365,7 +369,8 @@ def _print_rules(*, as_json: bool) -> int:
 def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as_json: bool) -> int:
     """Add missing front matter to plans and overviews of SCOPE, and merge ABSTRACT.md into OVERVIEW.md.
 
-    Shows a unified diff; --write makes the changes. Bodies are never touched, a second run changes nothing.
+    Shows a unified diff; --write makes the changes. Bodies stay; what of an ABSTRACT.md is more than a
+    description is added below the overview. A second run changes nothing.
     """
     with _writable(session, root) as opened:
         migration = opened.proposed_migration(scope)
@@ -376,7 +381,7 @@ def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as
             {
                 "written": is_writing,
                 "changes": [_change_view(each) for each in (done if is_writing else migration.changes)],
-                "left": [each._asdict() for each in problems],
+                "left": [_problem_view(each) for each in problems],
             }
         )
         return EXIT_PARTIAL if problems else 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import root_option, topology_of
+from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
 
 if TYPE_CHECKING:
+    from archivist.desks.drafts import LookedAt
     from archivist.desks.transcripts import Shown
     from archivist.workspace.cold import Transcript
     from archivist.workspace.drafts import Draft
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _LINE_CHARACTERS = 2_000
 _PROBLEMS_SHOWN = 10
+_OTHERS_SHOWN = 5
 
 
 @click.group()
@@ -30,26 +33,39 @@ def transcripts() -> None:
 @json_option
 @click.pass_obj
 def list_(session: Session, root: str | None, as_json: bool) -> None:
-    """Print each transcript in a few words, the latest first."""
+    """Print each transcript in a few words, the latest first.
+
+    The latest by the times in it, before it is captured by the date in its name, else by the file's time.
+    """
     from archivist.desks.transcripts import Transcripts
 
-    with session.bank() as bank:
-        found = Transcripts(bank, topology_of(session, root)).listed()
+    with bank_of(session) as bank:
+        found = Transcripts(bank, topology_of(session, root)).shelf()
     if as_json:
-        print_json({"transcripts": [_plain(each) for each in found]})
+        others = [{"name": name, "reason": reason} for name, reason in found.others]
+        print_json({"transcripts": [_plain(each) for each in found.transcripts], "others": others})
         return
-    _print_list(found)
+    _print_list(found.transcripts)
+    _note_others([f"{name} ({reason})" for name, reason in found.others])
 
 
-def _print_list(found: list[Transcript]) -> None:
+def _note_others(others: Sequence[str]) -> None:
+    """Name the files that are no transcripts, on one line."""
+    if others:
+        more = f" … and {len(others) - _OTHERS_SHOWN} more" if len(others) > _OTHERS_SHOWN else ""
+        note(f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}")
+
+
+def _print_list(found: Sequence[Transcript]) -> None:
     from archivist.workspace.cold import abstract
 
     told = [abstract(each) for each in found]
     print_table(
-        ("Name", "Outcome", "First", "Last", "Size", "Task"),
+        ("Name", "Run", "Outcome", "First", "Last", "Size", "Task"),
         [
             (
                 each.name,
+                each.run,
                 each.outcome,
                 _moment(each.first),
                 _moment(each.last),
@@ -73,11 +89,18 @@ def capture(session: Session, names: tuple[str, ...], root: str | None, as_json:
     """Take the transcripts in, all or those named; one that did not change is not read again."""
     from archivist.desks.transcripts import Transcripts
 
-    with session.bank() as bank:
+    with bank_of(session) as bank:
         taken = Transcripts(bank, topology_of(session, root)).capture(names)
     if as_json:
         captured = [_plain(each) for each in taken.captured]
-        print_json({"captured": captured, "unchanged": taken.unchanged, "problems": list(taken.problems)})
+        print_json(
+            {
+                "captured": captured,
+                "unchanged": taken.unchanged,
+                "problems": list(taken.problems),
+                "others": list(taken.others),
+            }
+        )
     else:
         told = f"{count(len(taken.captured), 'transcript')} captured, {count(taken.events, 'event')}"
         click.echo(f"{told}; {taken.unchanged} unchanged")
@@ -85,6 +108,7 @@ def capture(session: Session, names: tuple[str, ...], root: str | None, as_json:
         note(f"archivist: {problem}")
     if len(taken.problems) > _PROBLEMS_SHOWN:
         note(f"archivist: … and {len(taken.problems) - _PROBLEMS_SHOWN} more")
+    _note_others(taken.others)
     if taken.captured and not as_json:
         note("hint: archivist reflect learns from them, archivist recall finds what was said in them")
     return EXIT_PARTIAL if taken.problems else 0
@@ -114,7 +138,7 @@ def show(
 
     if asked and matching is not None:
         raise click.UsageError("--lines and --matching exclude each other")
-    with session.bank() as bank:
+    with bank_of(session) as bank:
         desk = Transcripts(bank, topology_of(session, root))
         if asked:
             shown = desk.lines(name, asked)
@@ -185,7 +209,18 @@ def _size(size_bytes: int) -> str:
 
 
 @click.command()
-@click.option("--run", "runs", metavar="ID", multiple=True, help="This run; without it the latest ones.")
+@click.option(
+    "--run", "runs", metavar="ID", multiple=True, help="This run, as `archivist episodes list` names it."
+)
+@click.option(
+    "--last",
+    "latest",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Without --run, the latest N runs.",
+)
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
 @click.option("--save", "is_saving", is_flag=True, help="Hand them to save_memory.")
 @click.option(
@@ -200,25 +235,31 @@ def _size(size_bytes: int) -> str:
 def drafts(
     session: Session,
     runs: tuple[str, ...],
+    latest: int,
     scope: str,
     is_saving: bool,
     on_conflict: str,
     root: str | None,
     as_json: bool,
 ) -> int:
-    """Print what captured runs offer to memory: hard-won fixes, solutions, conflicts, decisions."""
+    """Print what captured runs offer to memory: hard-won fixes, solutions, conflicts, decisions.
+
+    Much of it is what `archivist reflect` learnt from the runs: reflect first.
+    """
     from archivist.desks.drafts import Drafts
 
-    with session.bank() as bank:
+    with bank_of(session) as bank:
         desk = Drafts(bank, topology_of(session, root))
-        found = desk.of(runs, scope=scope)
+        found = desk.of(runs, scope=scope, latest=latest)
+        looked_at = desk.looked_at(runs, latest=latest)
         outcomes = desk.save(found, on_conflict=on_conflict) if is_saving else []
     if as_json:
         offered = [_plain_draft(each.run, draft) for each in found for draft in each.drafts]
-        print_json({"drafts": offered, "outcomes": [each._asdict() for each in outcomes]})
+        told = [each._asdict() for each in outcomes]
+        print_json({"drafts": offered, "outcomes": told, **looked_at._asdict()})
         return _exit_code(outcomes)
     if not found:
-        note("archivist: nothing worth a draft")
+        note(f"archivist: nothing worth a draft in {count(looked_at.runs, 'run')}")
     for each in found:
         click.echo(each.run)
         for draft in each.drafts:
@@ -228,7 +269,22 @@ def drafts(
         click.echo(
             f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}"
         )
+    _note_looked_at(looked_at)
     return _exit_code(outcomes)
+
+
+def _note_looked_at(looked_at: LookedAt) -> None:
+    """Say what would show more: reflection, or more runs."""
+    if not looked_at.known:
+        note(
+            "hint: no runs yet: archivist capture, or archivist workspace transcripts capture, takes them in"
+        )
+        return
+    if looked_at.waiting:
+        wait = "1 run waits" if looked_at.waiting == 1 else f"{looked_at.waiting} runs wait"
+        note(f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again")
+    if looked_at.runs < looked_at.known:
+        note(f"hint: {looked_at.runs} of {count(looked_at.known, 'run')} looked at; --last N, --run ID")
 
 
 def _exit_code(outcomes: list[Outcome]) -> int:

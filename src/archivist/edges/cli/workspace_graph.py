@@ -9,7 +9,7 @@ import click
 
 from archivist.edges.cli.output import json_option, note, print_json, print_table, word_choice
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import scope_option, topology_of
+from archivist.edges.cli.workspace_root import bank_of, scope_option, topology_of
 from archivist.workspace.graph import EntityKind
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ def graph(
     as_json: bool,
 ) -> None:
     """Print what the documents of SCOPE speak of and how it hangs together, with the places that show it."""
+    from archivist.recall.embedders.static import StaticEmbedder
     from archivist.workspace import graph as policy
-    from archivist.workspace.corpus import read_corpus
-    from archivist.workspace.topology import Scope
+    from archivist.workspace.corpus import known_scope, read_corpus
 
-    corpus = read_corpus(_topologies(session, roots), Scope.parse(scope))
-    found = policy.mine(corpus.sources)
+    topologies = _topologies(session, roots)
+    corpus = read_corpus(topologies, known_scope(topologies, scope))
+    found = policy.mine(corpus.sources, StaticEmbedder().knows)
     if about:
         found = policy.about(found, about)
     if kinds:
@@ -107,12 +108,14 @@ def _print_graph(found: Graph, limit: int) -> None:
     if not found.entities:
         note("archivist: nothing found")
         return
-    names = {each.id: each for each in found.entities}
+    from archivist.workspace.graph import labels
+
+    names = labels(found)
     rows = [
         (
-            f"{names[each.source].kind} {names[each.source].name}",
+            f"{each.source.partition(':')[0]} {names[each.source]}",
             each.kind.replace("_", " "),
-            f"{names[each.target].kind} {names[each.target].name}",
+            f"{each.target.partition(':')[0]} {names[each.target]}",
             each.weight,
             each.evidence[0] + (f" +{len(each.evidence) - 1}" if len(each.evidence) > 1 else ""),
         )
@@ -142,21 +145,23 @@ def search(
 ) -> None:
     """Find what the documents of all workspaces say about TEXT, by words and by meaning."""
     from archivist.desks.workspace_search import WorkspaceSearch
-    from archivist.workspace.topology import Scope
+    from archivist.workspace.corpus import known_scope
 
-    with session.bank() as bank:
-        desk = WorkspaceSearch(bank, _topologies(session, roots))
-        found = desk.search(text, scope=Scope.parse(scope), limit=limit)
+    with bank_of(session) as bank:
+        topologies = _topologies(session, roots)
+        desk = WorkspaceSearch(bank, topologies)
+        found = desk.search(text, scope=known_scope(topologies, scope), limit=limit)
     _note_problems(list(found.problems))
     if as_json:
         print_json({"hits": [_plain_hit(each) for each in found.snippets]})
         return
     if not found.snippets:
         note("archivist: nothing found")
+        note("hint: other words may find it; archivist recall searches lessons and runs too")
     for each in found.snippets:
         place = f"{f'{each.root}: ' if each.root else ''}{each.path}:{each.line}"
-        click.echo(f"{each.score:.2f}  {place}{f'  {each.heading}' if each.heading else ''}")
-        click.echo(f"      {each.text}")
+        click.echo(f"{place}{f'  {each.heading}' if each.heading else ''}")
+        click.echo(f"    {each.text}")
 
 
 def _plain_hit(each: Snippet) -> dict[str, object]:

@@ -8,7 +8,7 @@ import click
 
 from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, print_json, print_table, word_choice
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import root_option, topology_of
+from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
 from archivist.workspace.links import Client
 
 if TYPE_CHECKING:
@@ -65,11 +65,16 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
     """
     from archivist.desks.hot import HotMemory
+    from archivist.desks.hot import demote as demote_in_files
 
     session: Session = ctx.obj
-    with session.bank() as bank:
-        topology = topology_of(session, root or ctx.meta.get(_ROOT))
-        moved = HotMemory(bank, topology).demote(item, scope)
+    topology = topology_of(session, root or ctx.meta.get(_ROOT))
+    bank = session.bank_if_any()
+    if bank is None:
+        moved = demote_in_files(topology, item, scope)
+    else:
+        with bank:
+            moved = HotMemory(bank, topology).demote(item, scope)
     if as_json:
         print_json(moved._asdict())
         return
@@ -87,12 +92,15 @@ def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json:
 
     LESSON is one of the bank's (m-001) or a learning entry (FILE:LINE); it stays where it is too.
     """
-    from archivist.desks.hot import HotMemory
+    from archivist.desks.hot import HotMemory, promote_entry
 
     session: Session = ctx.obj
-    with session.bank() as bank:
-        topology = topology_of(session, root or ctx.meta.get(_ROOT))
-        moved = HotMemory(bank, topology).promote(name, file)
+    topology = topology_of(session, root or ctx.meta.get(_ROOT))
+    if ":" in name and session.place() is None:
+        moved = promote_entry(topology, name, file)
+    else:
+        with bank_of(session) as bank:
+            moved = HotMemory(bank, topology).promote(name, file)
     if as_json:
         print_json(moved._asdict())
         return
@@ -114,6 +122,8 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         return
     rows: list[tuple[object, ...]] = [_row(file) for file in usage.files]
     total = _note_of(usage.share, is_declared=True)
+    if usage.agent:
+        total = f"as {usage.agent} loads it{', ' if total else ''}{total}"
     rows.append(("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total))
     print_table(("File", "Lines", "Budget", "Tokens", "Used", "Note"), rows)
     if with_items:
@@ -129,6 +139,8 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         ]
         _print_items(found)
         note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
+    elif usage.is_over and any(file.agents for file in usage.given(usage.agent)):
+        note(f"hint: shorten the files that {usage.agent} loads by itself, or raise workspace.hot_lines")
     elif usage.is_over:
         note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
     if review.promotions:
@@ -156,8 +168,9 @@ def _row(file: HotFile) -> tuple[object, ...]:
         said = " / ".join([*parts, *([f"{budget.tokens} tokens"] if budget.tokens else [])])
     share = "-" if file.share is None else f"{file.share:.0%}"
     told = file.problem or _note_of(file.share, is_declared=budget is not None)
-    if file.agent:
-        told = f"{file.agent} only" if budget is None else f"{file.agent} only {told}"
+    if file.agents:
+        read_by = f"read by {', '.join(file.agents)}"
+        told = read_by if budget is None and not file.problem else f"{read_by}{', ' if told else ''}{told}"
     return file.path, file.lines, said, file.tokens, share, told
 
 
@@ -181,13 +194,14 @@ def _plain(review: Review) -> dict[str, object]:
                 "budget_tokens": file.budget.tokens if file.budget else None,
                 "share": None if file.share is None else round(file.share, 3),
                 "over": file.is_over,
-                "agent": file.agent,
+                "agents": list(file.agents),
                 "problem": file.problem,
             }
             for file in usage.files
         ],
         "lines": usage.lines,
         "tokens": usage.tokens,
+        "agent": usage.agent,
         "max_lines": usage.max_lines,
         "max_tokens": usage.max_tokens,
         "share": round(usage.share, 3),

@@ -11,6 +11,7 @@ import click
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.workspace.topology import Topology
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,3 +43,17 @@ def topology_of(session: Session, root: str | None) -> Topology:
     if nearest is None and place is not None:
         nearest = project_folder(bank_file(place))
     return Topology(nearest or here, rules)
+
+
+def bank_of(session: Session) -> Bank:
+    """Open the project's bank for a command that cannot do without; where there is none, say which can."""
+    from archivist.errors import NoBankError
+
+    try:
+        return session.bank()
+    except NoBankError as error:
+        error.hint = (
+            f"{error.hint}; of archivist workspace, only search, drafts, transcripts and `hot promote m-001`"
+            " need one"
+        )
+        raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +32,11 @@ def skills() -> None:
 @click.pass_obj
 def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skills of SCOPE and of everything below it."""
+    from archivist.workspace.corpus import known_scope
     from archivist.workspace.skill_files import list_skills
-    from archivist.workspace.topology import Scope
 
-    found = list_skills(topology_of(session, root), Scope.parse(scope))
+    topology = topology_of(session, root)
+    found = list_skills(topology, known_scope([topology], scope))
     if as_json:
         print_json({"skills": [_plain(each) for each in found]})
         return
@@ -69,6 +72,7 @@ def show(session: Session, name: str, scope: str, root: str | None, as_json: boo
 @click.option("--scope", metavar="SCOPE", required=True, help="WORKSPACE[/DOMAIN[/REPOSITORY]].")
 @click.option("--description", metavar="TEXT", default="", help="When to use it, if the text does not say.")
 @click.option("--replace", "is_replacing", is_flag=True, help="Replace another skill of that name.")
+@click.option("--create", is_flag=True, help="Allow a scope that has no folder yet.")
 @root_option
 @json_option
 @click.pass_obj
@@ -79,6 +83,7 @@ def save(
     scope: str,
     description: str,
     is_replacing: bool,
+    create: bool,
     root: str | None,
     as_json: bool,
 ) -> None:
@@ -88,12 +93,10 @@ def save(
     topology = topology_of(session, root)
     text = _read(source)
     bank = session.bank_if_any()
-    if bank is None:
-        saved = save_cleaned(topology, name, text, scope, description=description, is_replacing=is_replacing)
-    else:
-        with bank:
-            desk = Skills(bank, topology)
-            saved = desk.save(name, text, scope, description=description, is_replacing=is_replacing)
+    with bank or nullcontext():
+        saved = (Skills(bank, topology).save if bank else partial(save_cleaned, topology))(
+            name, text, scope, description=description, is_replacing=is_replacing, create=create
+        )
     if as_json:
         print_json({**_plain(saved.skill), "saved": saved.kept})
         return

@@ -90,6 +90,10 @@ class StaticEmbedder:
         length = float(np.sqrt(total @ total))
         return list((total / length if length else total).tolist())
 
+    def knows(self, word: str) -> bool:
+        """Say whether a word stands in the vocabulary whole: a common one, whose vector is its own."""
+        return len(pieces_of(word, self._find)) == 1
+
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row a text, many at once."""
         return self._bulk.embed(texts)

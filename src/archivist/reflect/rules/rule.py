@@ -7,8 +7,8 @@ class of the error; `text` what tells this failure from others; `program` who sp
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from archivist.reflect.kinds import FailureKind
 
@@ -17,8 +17,7 @@ from archivist.reflect.kinds import FailureKind
 FROM_HARNESS, EXACT, TOOL, TOLD, LOOSE, SUMMARY = 90, 80, 60, 50, 40, 20
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One message. `is_own`: of the code being written. `is_sure`: it alone proves a failure."""
 
     kind: FailureKind

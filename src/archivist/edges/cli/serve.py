@@ -1,0 +1,148 @@
+"""Commands that open the bank to others: the server, and the tokens that it asks for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from archivist.edges.cli.output import count, json_option, note, print_json, print_table
+from archivist.edges.cli.session import Session
+
+if TYPE_CHECKING:
+    from archivist.records import Token
+
+# Named, not imported: one door knows nothing of another, and the server needs what only an extra installs.
+_SERVING = "archivist.edges.http.serving"
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port, 0 for any; server.port by default.")
+@click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
+@click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
+@click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
+@click.option("--quiet", is_flag=True, help="Do not note the requests on stderr.")
+@json_option
+@click.pass_obj
+def serve(
+    session: Session,
+    host: str,
+    port: int | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    insecure: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Serve the bank over HTTP until stopped. Prints its address, and a link that opens once in a browser.
+
+    Programs come with a token: archivist token create.
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    with session.bank() as bank:
+        rules = bank.config.server
+    serving = _serving()
+    opened = serving.open_server(
+        session.bank,
+        host=host,
+        port=rules.port if port is None else port,
+        certificate=serving.Certificate(tls_cert, tls_key) if tls_cert else None,
+        is_insecure=insecure,
+        is_quiet=quiet,
+    )
+    if as_json:
+        print_json({"url": opened.url, "link": opened.link})
+    else:
+        click.echo(opened.url)
+        click.echo(f"{opened.link}  (for a browser, once)")
+    sys.stdout.flush()
+    opened.serve()
+
+
+def _serving() -> Any:
+    try:
+        return import_module(_SERVING)
+    except ModuleNotFoundError as error:
+        from archivist.errors import InputError
+
+        if (error.name or "").startswith("archivist"):
+            raise
+        raise InputError(
+            f"serving needs {error.name!r}, which is not installed",
+            hint="pip install 'archivist-memory[server]'",
+        ) from None
+
+
+@click.group()
+def token() -> None:
+    """Hand out, list and revoke the tokens that a server asks for."""
+
+
+@token.command()
+@click.option("--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="In whose name it acts.")
+@click.option("--name", metavar="N", default="", help="What it is called; else as its actor.")
+@click.option("--expires", type=float, metavar="DAYS", help="For how many days; else until it is revoked.")
+@json_option
+@click.pass_obj
+def create(session: Session, who: str, name: str, expires: float | None, as_json: bool) -> None:
+    """Print a new token. It is shown this once; the bank keeps only its hash."""
+    with session.bank() as bank:
+        issued = bank.tokens.create(who, name=name, expires_days=expires)
+    if as_json:
+        print_json({**_view(issued.token, "valid"), "token": issued.secret})
+        return
+    click.echo(issued.secret)
+    until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
+    note(f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now")
+
+
+@token.command("list")
+@click.option("--all", "with_ended", is_flag=True, help="Also those that expired or were revoked.")
+@json_option
+@click.pass_obj
+def list_(session: Session, with_ended: bool, as_json: bool) -> None:
+    """Print the tokens that hold."""
+    with session.bank() as bank:
+        found = [(each, each.state(bank.now()).value) for each in bank.tokens.list(with_ended=with_ended)]
+    if as_json:
+        print_json({"tokens": [_view(each, state) for each, state in found]})
+        return
+    if not found:
+        note("no tokens: archivist token create hands one out")
+        return
+    rows = [
+        (each.id, state, each.actor, f"{each.expires:%Y-%m-%d}" if each.expires else "-", each.name)
+        for each, state in found
+    ]
+    print_table(("ID", "State", "Actor", "Until", "Name"), rows)
+
+
+@token.command()
+@click.argument("names", metavar="ID…", nargs=-1, required=True)
+@json_option
+@click.pass_obj
+def revoke(session: Session, names: tuple[str, ...], as_json: bool) -> None:
+    """Revoke tokens by id or name, all of them or, if one is unknown, none."""
+    with session.bank() as bank, bank.transaction():
+        gone = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
+    if as_json:
+        print_json({"tokens": [_view(each, "revoked") for each in gone]})
+        return
+    click.echo(f"{count(len(gone), 'token')} revoked: {', '.join(each.name for each in gone)}")
+
+
+def _view(token: Token, state: str) -> dict[str, object]:
+    from archivist.clock import to_short_text
+
+    times = {name: getattr(token, name) for name in ("created", "expires", "revoked")}
+    return {
+        "id": token.id,
+        "name": token.name,
+        "actor": str(token.actor),
+        "state": state,
+        **{name: to_short_text(time) if time else None for name, time in times.items()},
+    }

@@ -1,0 +1,57 @@
+"""Hand over what follows a session to a process of its own: the client waits for none of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from archivist.edges.hooks.said import Dialect, Said
+
+
+def hand_over(dialect: Dialect, said: Said, place: Path, *, is_end: bool) -> None:
+    """Start the work that follows a session, in a session of its own and with no file of ours open."""
+    words = [
+        # Nothing of the project's own folder may be imported in our name.
+        *(sys.executable, "-P", "-m", "archivist.edges.hooks.afterwards"),
+        *(
+            "end" if is_end else "stop",
+            dialect.name,
+            said.session,
+            said.transcript,
+            said.folder,
+            str(place.absolute()),
+        ),
+    ]
+    if sys.platform == "win32":
+        _start_on_windows(words)
+    else:
+        _start(words)
+
+
+def _start(words: list[str]) -> None:
+    if os.fork():
+        return
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.execv(words[0], words)  # noqa: S606 our own interpreter and module; the rest are data
+    finally:
+        os._exit(127)
+
+
+def _start_on_windows(words: list[str]) -> None:
+    import subprocess
+
+    apart = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    subprocess.Popen(  # noqa: S603 our own interpreter and module; the rest are data
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        close_fds=True,
+        creationflags=apart,
+    )

@@ -1,0 +1,148 @@
+"""What a client says about a moment of a session, and what all dialects share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from archivist.moments import MOMENTS
+
+# Clients cut or spill longer texts at 10,000 characters, Codex at 2,500 tokens.
+MOST_CHARACTERS = 8_000
+# An output names its exit code at its beginning or its end.
+_FRAME = 600
+_EXIT_CODE = r"(?i)\b(?:exit(?:ed with)? code:?|returncode>)\s*(-?\d{1,10})\b"
+_OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")
+
+
+class Said(NamedTuple):
+    """What a client says: whose session, where, and what of it the moment is about."""
+
+    session: str = ""
+    folder: str = ""
+    transcript: str = ""
+    prompt: str = ""
+    error: str = ""
+    tool: str = ""
+    command: str = ""
+    agent: str = ""
+    role: str = ""
+
+    @property
+    def run(self) -> str:
+        """Return the run that the moment belongs to: the session's, or its subagent's."""
+        return f"{self.session}.{self.agent}" if self.session and self.agent else self.session
+
+
+class Dialect(NamedTuple):
+    """How one client speaks: its names for the moments, what it says, and what it wants to hear.
+
+    `is_ended_by_stop` says that no later moment tells of the session's end.
+    """
+
+    name: str
+    events: Mapping[str, str]
+    read: Callable[[Mapping[str, object]], Said]
+    write: Callable[[str, str], str]
+    provider: str = ""
+    is_ended_by_stop: bool = False
+
+
+def moment_of(dialect: Dialect, name: str) -> str:
+    """Return our word for an event, given in our words or in the client's; empty when it is none of ours."""
+    if name in MOMENTS:
+        return name
+    return next((moment for moment, event in dialect.events.items() if event == name), "")
+
+
+def text_in(said: Mapping[str, object], *names: str) -> str:
+    """Return the first of these fields that is a text; an empty one when none is."""
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def command_in(said: Mapping[str, object]) -> str:
+    """Return the command of a tool's input, if it has one."""
+    given = said.get("tool_input")
+    if not isinstance(given, dict):
+        return ""
+    command = given.get("command")
+    if isinstance(command, list):
+        return " ".join(str(word) for word in command)
+    return command if isinstance(command, str) else ""
+
+
+def failure_in(response: object) -> str:
+    """Return what a tool's answer says when it tells of a failure, else nothing.
+
+    Clients without an event for failures give every answer; that it failed stands in its exit code, its
+    error field, or in the first or last lines of its text.
+    """
+    if isinstance(response, str):
+        if response.startswith("{") and response.endswith("}"):
+            try:
+                return failure_in(json.loads(response))
+            except ValueError:
+                pass
+        codes = re.findall(_EXIT_CODE, response[:_FRAME] + "\n" + response[-_FRAME:])
+        return response if any(int(code) for code in codes) else ""
+    if not isinstance(response, dict):
+        return ""
+    told = _told(response)
+    inner = response.get("metadata")
+    facts = {**response, **inner} if isinstance(inner, dict) else response
+    code = next((facts[name] for name in ("exit_code", "exitCode") if name in facts), None)
+    if isinstance(code, int) and not isinstance(code, bool):
+        return told if code else ""
+    is_bad = (
+        response.get("success") is False or response.get("is_error") is True or bool(response.get("error"))
+    )
+    return told if is_bad else failure_in(told)
+
+
+def specific(event: str, text: str) -> str:
+    """Return the answer of the clients that took over Claude Code's form; nothing when there is no text.
+
+    No other field stands beside these two: Codex refuses an answer with a field that it does not know.
+    """
+    if not text:
+        return ""
+    said = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+    return json.dumps(said, ensure_ascii=False)
+
+
+def within(text: str, limit: int = MOST_CHARACTERS) -> str:
+    """Return a fenced text cut to a length in UTF-16 units; its last line, the fence's end, stays."""
+    if _units(text) <= limit:
+        return text
+    *lines, end = text.rstrip("\n").split("\n")
+    left = limit - _units(end) - 3
+    kept = []
+    for line in lines:
+        left -= _units(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return "\n".join([*kept, "…", end]) + "\n"
+
+
+def _told(response: Mapping[str, object]) -> str:
+    pieces = []
+    for name in _OUTPUTS:
+        value = response.get(name)
+        if isinstance(value, dict):
+            value = _told(value)
+        elif isinstance(value, list):
+            value = "\n".join(_told(part) if isinstance(part, dict) else str(part) for part in value)
+        if isinstance(value, str) and value.strip():
+            pieces.append(value)
+    return "\n".join(dict.fromkeys(pieces))
+
+
+def _units(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)

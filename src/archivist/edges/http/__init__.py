@@ -1,0 +1,1 @@
+"""The HTTP door: FastAPI over one bank, for programs and the browser."""

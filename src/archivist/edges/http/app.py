@@ -1,0 +1,119 @@
+"""Put the HTTP door together: the guard, the routes, the events, and the document that tells of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from archivist import __version__
+from archivist.bank import Bank
+from archivist.edges.http import house, lessons, memory, problems, runs, stream, telling, tiers, workspace
+from archivist.edges.http.answers import Problem
+from archivist.edges.http.banks import Banks
+from archivist.edges.http.bodies import WRITING
+from archivist.edges.http.events import Happenings
+from archivist.edges.http.guard import Guard
+from archivist.edges.http.security import Browsers
+
+_ROUTERS = (
+    house.router, memory.router, lessons.router, runs.router, runs.uploads, telling.router, tiers.router,
+    stream.router, workspace.router,
+)  # fmt: skip
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key with the same request is done once; its answer is kept for a day.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+}
+
+
+def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) -> FastAPI:
+    """Return the app over the bank that `opened` opens, which is called for each connection.
+
+    `app.state.browsers.link()` gives the key of a one-time link: `/open?key=…`.
+    """
+    first = opened()
+    rules = first.config.server
+    banks = Banks(opened, rules.connections)
+    browsers = Browsers(first.actor, first.now)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        embedding = opened()
+        happenings = app.state.happenings = Happenings(first, embedding, rules)
+        await happenings.start()
+        banks.subscribe(happenings.hear)
+        watching = asyncio.create_task(happenings.watch())
+        try:
+            yield
+        finally:
+            happenings.finish()
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+            for bank in (embedding, first):
+                bank.close()
+            banks.close()
+
+    app = FastAPI(
+        title="Archivist",
+        version=__version__,
+        summary="A memory that lets coding agents learn from their own runs.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.rules, app.state.browsers = rules, browsers
+    app.state.routes = [each for router in _ROUTERS for each in router.routes if isinstance(each, APIRoute)]
+    problems.install(app)
+    for router in _ROUTERS:
+        app.include_router(router)
+    app.add_middleware(
+        Guard,
+        banks=banks,
+        keys=first,
+        browsers=browsers,
+        rules=rules,
+        is_beyond=is_beyond_loopback,
+        uploads=frozenset(route.path for route in runs.uploads.routes if isinstance(route, APIRoute)),
+    )
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, made once: with the token, the problems, and the keys of writes."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    parts = told.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        parts.pop(name, None)
+    parts["Problem"] = Problem.model_json_schema()
+    told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    told["security"] = [{"token": []}]
+    for methods in told["paths"].values():
+        for method, operation in methods.items():
+            _describe(method.upper(), operation)
+    app.openapi_schema = told
+    return told
+
+
+def _describe(method: str, operation: dict[str, Any]) -> None:
+    answers: dict[str, Any] = operation["responses"]
+    if method in WRITING:
+        operation.setdefault("parameters", []).append(_KEY)
+        # A body that nobody asked for is a mistake, of whatever type it is.
+    for status in problems.DOCUMENTED:
+        answers[str(status)] = {
+            "description": "What went wrong.",
+            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }

@@ -1,0 +1,158 @@
+"""Take the body of a request: within its size and time, once for each idempotency key."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from anyio.to_thread import run_sync
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from archivist.desks.repeats import Claim, Repeats
+from archivist.edges.http.problems import Refusal
+from archivist.edges.http.visits import Visit
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+_JSON = "application/json"
+_KEY = re.compile(r"[!-~]{1,200}")
+_NAME_CHARACTERS = 100
+_NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
+# Who sends nothing for so long is not sending.
+_SILENCE_S = 30.0
+
+
+class Upload(NamedTuple):
+    """A body that was written to a file of its own."""
+
+    path: Path
+    size_bytes: int
+    digest: str
+
+
+class BodyRoute(APIRoute):
+    """A route that takes JSON bodies, and does what has an idempotency key once."""
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler: take the body, then answer as before or do it."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            if request.method not in WRITING:
+                return await inner(request)
+            return await _once(request, await self._digest(request), inner)
+
+        return handle
+
+    async def _digest(self, request: Request) -> str:
+        async with asyncio.timeout(_SILENCE_S):
+            body = await request.body()
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if body and kind != _JSON:
+            raise Refusal(415, "not_json", "the body is not application/json", hint=f"Content-Type: {_JSON}")
+        return sha256(body).hexdigest()
+
+
+class UploadRoute(BodyRoute):
+    """A route that takes a file as its body, of any type; the handler finds it in the request's state."""
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler: write the body to a file, then answer as before or do it."""
+        inner = APIRoute.get_route_handler(self)
+
+        async def handle(request: Request) -> Response:
+            async with _spooled(request) as upload:
+                request.state.upload = upload
+                return await _once(request, upload.digest, inner)
+
+        return handle
+
+
+@asynccontextmanager
+async def _spooled(request: Request) -> AsyncIterator[Upload]:
+    """Write a body to a file that only we can read, and take it away at the end."""
+    digest, size = sha256(), 0
+    with tempfile.TemporaryDirectory(prefix="archivist-") as folder:
+        path = Path(folder) / _file_name(request.query_params.get("name", ""))
+        with path.open("xb") as file:
+            pieces = request.stream()
+            while True:
+                async with asyncio.timeout(_SILENCE_S):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    break
+                digest.update(piece)
+                size += len(piece)
+                await run_sync(file.write, piece)
+        yield Upload(path, size, digest.hexdigest())
+
+
+def _file_name(given: str) -> str:
+    """Return a name for the file that is nothing but a name: a log may be recognised by it."""
+    return _NOT_IN_NAMES.sub("_", PurePosixPath(given).name)[-_NAME_CHARACTERS:].lstrip(".") or "upload"
+
+
+async def _once(request: Request, body_digest: str, inner: Handler) -> Response:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return await inner(request)
+    visit = Visit.of(request)
+    name, digest = _named(visit, key), _digest_of(request, body_digest)
+    claim = await run_sync(lambda: _with(visit, lambda desk: desk.claim(name, digest)))
+    if not claim.is_ours:
+        return _answered(claim, digest)
+    try:
+        response = await inner(request)
+    except BaseException:
+        await run_sync(lambda: _with(visit, lambda desk: desk.release(name)))
+        raise
+    body = bytes(response.body).decode()
+    await run_sync(lambda: _with(visit, lambda desk: desk.keep(name, digest, response.status_code, body)))
+    return response
+
+
+def _named(visit: Visit, key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise Refusal(
+            400, "bad_key", "the Idempotency-Key is none", hint="1 to 200 letters, digits and marks"
+        )
+    return f"{visit.token}:{key}"
+
+
+def _digest_of(request: Request, body_digest: str) -> str:
+    whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
+    return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _answered(claim: Claim, digest: str) -> Response:
+    assert claim.answer is not None  # noqa: S101 what is not ours was begun by somebody
+    if claim.answer.digest != digest:
+        raise Refusal(
+            409,
+            "key_reused",
+            "another request has this Idempotency-Key",
+            hint="take a new key for a new request",
+        )
+    if claim.is_under_way:
+        raise Refusal(
+            409,
+            "under_way",
+            "a request by this key is being done",
+            hint="ask again",
+            headers={"Retry-After": "1"},
+        )
+    told = {"Idempotency-Replayed": "true"}
+    return Response(claim.answer.body, claim.answer.status, headers=told, media_type=_JSON)
+
+
+def _with(visit: Visit, work: Callable[[Repeats], Any]) -> Any:
+    with visit.bank() as bank:
+        return work(Repeats(bank))

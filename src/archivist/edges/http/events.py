@@ -1,0 +1,306 @@
+"""Tell listeners what happens: every change that the ledger shows, whoever made it, and live messages.
+
+One look at the bank serves all listeners. The id of a change is its place in the ledger; a live message has
+the place that was the last when it came, and its time. So a listener who comes back gets what he missed,
+nothing twice: changes from the ledger, messages as long as this server keeps them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from archivist.access import Layer, Verb, may
+from archivist.bank import Bank
+from archivist.clock import to_short_text
+from archivist.config import ServerRules
+from archivist.edges.http.problems import Refusal
+from archivist.errors import ArchivistError
+from archivist.messages import Message
+from archivist.records import Actor
+from archivist.records.plain import to_plain
+from archivist.stores.ledger import Entry
+
+_ID = re.compile(r"(\d{1,18})(?:\.(\d{1,18}))?")
+_BATCH = 500
+_RETRY_MS = 2_000
+# Who takes nothing for so long is not there any more.
+_SENDING_S = 60.0
+_EMBED_EVERY_S = 1.0
+_log = logging.getLogger("archivist.http")
+
+
+class Place(NamedTuple):
+    """Where something stands in what happens: after a ledger entry, and of messages after it the time."""
+
+    seq: int
+    time: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.seq}.{self.time}" if self.time else str(self.seq)
+
+
+class Happening(NamedTuple):
+    """Something to tell: its place, whose it is when it is private, and the words."""
+
+    place: Place
+    owner: str | None
+    text: bytes
+
+
+class Happenings:
+    """What happened lately, and who waits for what comes next. Used from the event loop alone."""
+
+    def __init__(self, bank: Bank, embedding: Bank, rules: ServerRules) -> None:
+        self._bank = bank
+        self._embedding = embedding
+        self._rules = rules
+        self._kept: list[Happening] = []
+        # Everything after this place is kept.
+        self._since = Place(0)
+        self._version = -1
+        self._news = asyncio.Event()
+        self._nudge = asyncio.Event()
+        self._limiter = CapacityLimiter(2)
+        self._messages: list[Message] = []
+        self._loop = asyncio.get_running_loop()
+        self.listeners = 0
+        self.is_over = False
+
+    async def start(self) -> None:
+        """Begin with what the bank holds now; what happened before is read when it is asked for."""
+        self._since = Place(await run_sync(self._last, limiter=self._limiter))
+
+    def hear(self, message: Message) -> None:
+        """Take a live message, from whatever thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._heard, message)
+        except RuntimeError:
+            # The server has stopped; nobody listens.
+            return
+
+    def _heard(self, message: Message) -> None:
+        self._messages.append(message)
+        self._nudge.set()
+
+    def finish(self) -> None:
+        """Let every listener go."""
+        self.is_over = True
+        self._news.set()
+
+    async def watch(self) -> None:
+        """Look for changes until cancelled: at once when a message came, else ever so often."""
+        embedded_at = 0.0
+        embedding: asyncio.Task[None] | None = None
+        while True:
+            try:
+                has_changed = await self._look()
+            except ArchivistError as error:
+                _log.warning("events: %s", error.message)
+                has_changed = False
+            now = self._loop.time()
+            if has_changed and now - embedded_at > _EMBED_EVERY_S and (embedding is None or embedding.done()):
+                embedded_at, embedding = now, asyncio.create_task(self._embed())
+            try:
+                async with asyncio.timeout(self._rules.poll_s):
+                    await self._nudge.wait()
+            except TimeoutError:
+                continue
+            self._nudge.clear()
+
+    async def _look(self) -> bool:
+        """Take in what is new; say whether anything was."""
+        messages, self._messages = self._messages, []
+        after = self._last_place().seq
+        version, entries = await run_sync(self._new_entries, after, limiter=self._limiter)
+        fresh = [_change(entry) for entry in entries]
+        place = fresh[-1].place if fresh else self._last_place()
+        for message in messages:
+            place = Place(place.seq, max(_microseconds(message), place.time + 1))
+            fresh.append(_message(message, place))
+        self._keep(fresh)
+        # More than a batch is left for the next look, which must come though nothing changes any more.
+        self._version = -1 if len(entries) >= _BATCH else version
+        if len(entries) >= _BATCH:
+            self._nudge.set()
+        return bool(entries)
+
+    def _keep(self, fresh: list[Happening]) -> None:
+        if not fresh:
+            return
+        self._kept += fresh
+        surplus = len(self._kept) - self._rules.events_kept
+        if surplus > 0:
+            self._since = self._kept[surplus - 1].place
+            del self._kept[:surplus]
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def _last_place(self) -> Place:
+        return self._kept[-1].place if self._kept else self._since
+
+    def _new_entries(self, after: int) -> tuple[int, list[Entry]]:
+        version = self._bank.version()
+        if version == self._version:
+            return version, []
+        with self._bank.reading() as reader:
+            return version, reader.entries(after=after, limit=_BATCH)
+
+    def _last(self) -> int:
+        with self._bank.reading() as reader:
+            return reader.last_entry()
+
+    async def _embed(self) -> None:
+        """Make the vectors of what is new, beside everything else."""
+        try:
+            await run_sync(self._embed_all, limiter=self._limiter)
+        except ArchivistError as error:
+            _log.warning("vectors: %s", error.message)
+
+    def _embed_all(self) -> None:
+        for _ in self._embedding.embed_waiting():
+            if self.is_over:
+                return
+
+    async def after(self, place: Place, wait_s: float) -> tuple[list[Happening], Place]:
+        """Return what happened after a place and where that ends, waiting so long for something."""
+        since = self._since
+        if place < since:
+            # Not past where what is kept begins: from there on messages stand between the changes.
+            entries = await run_sync(self._entries, place.seq, since.seq, limiter=self._limiter)
+            found = [_change(entry) for entry in entries]
+            return found, found[-1].place if len(found) == _BATCH else since
+        if not (found := self._after(place)) and not self.is_over:
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._news.wait()
+            except TimeoutError:
+                return [], place
+            # Whoever was asleep while much happened finds it in the ledger the next time.
+            found = self._after(place) if place >= self._since else []
+        return found, found[-1].place if found else place
+
+    def _after(self, place: Place) -> list[Happening]:
+        return self._kept[bisect_right(self._kept, place, key=_place_of) :]
+
+    def _entries(self, after: int, last: int) -> list[Entry]:
+        with self._bank.reading() as reader:
+            found = reader.entries(after=after, limit=_BATCH)
+        return [entry for entry in found if entry.seq <= last]
+
+    async def known(self, place: Place) -> Place:
+        """Return a place that a listener names, or the last one when it lies beyond everything."""
+        if place.seq <= self.now.seq:
+            return place
+        last = await run_sync(self._last, limiter=self._limiter)
+        return place if place.seq <= last else Place(last)
+
+    @property
+    def now(self) -> Place:
+        """Return the place of what happened last."""
+        return self._last_place()
+
+
+class EventStream(Response):
+    """An answer that goes on for as long as somebody listens."""
+
+    def __init__(self, happenings: Happenings, actor: Actor, last_id: str, rules: ServerRules) -> None:
+        super().__init__(media_type="text/event-stream")
+        self._happenings = happenings
+        self._actor = actor
+        self._place = _read_place(last_id) if last_id else happenings.now
+        self._wait_s = rules.heartbeat_s
+        if happenings.listeners >= rules.max_listeners:
+            raise Refusal(503, "too_many_listeners", "too many listen already", hint="server.max_listeners")
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Tell until the listener leaves or the server stops."""
+        self._happenings.listeners += 1
+        telling = asyncio.ensure_future(self._tell(send))
+        leaving = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._happenings.listeners -= 1
+            for task in (telling, leaving):
+                task.cancel()
+            await asyncio.gather(telling, leaving, return_exceptions=True)
+
+    async def _tell(self, send: Send) -> None:
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"x-accel-buffering", b"no"),
+            (b"cache-control", b"no-store"),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await _send(send, f"retry: {_RETRY_MS}\n\n".encode())
+        place = await self._happenings.known(self._place)
+        while not self._happenings.is_over:
+            found, ahead = await self._happenings.after(place, self._wait_s)
+            words = b"".join(each.text for each in found if self._may_hear(each))
+            if words or ahead == place:
+                await _send(send, words or b": nothing new\n\n")
+            place = ahead
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _may_hear(self, happening: Happening) -> bool:
+        owner = happening.owner
+        return owner is None or may(self._actor, Layer.WORKING, Verb.READ, owner=owner)
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+async def _send(send: Send, words: bytes) -> None:
+    async with asyncio.timeout(_SENDING_S):
+        await send({"type": "http.response.body", "body": words, "more_body": True})
+
+
+def _read_place(text: str) -> Place:
+    found = _ID.fullmatch(text.strip())
+    if not found:
+        raise Refusal(400, "bad_event_id", "Last-Event-ID is none of ours", hint="the id of an event")
+    return Place(int(found[1]), int(found[2] or 0))
+
+
+def _change(entry: Entry) -> Happening:
+    data = {
+        "seq": entry.seq,
+        "time": to_short_text(entry.time),
+        "verb": entry.verb,
+        "kind": entry.kind,
+        "record": entry.record,
+        "actor": str(entry.actor),
+    }
+    place = Place(entry.seq)
+    # Another agent's working memory is not even told of.
+    owner = entry.record if entry.kind == "working" else None
+    return Happening(place, owner, _told(place, "change", data))
+
+
+def _message(message: Message, place: Place) -> Happening:
+    data = {"seq": place.seq, "time": to_short_text(message.time), **to_plain(message.data)}
+    return Happening(place, None, _told(place, message.type, data))
+
+
+def _told(place: Place, name: str, data: dict[str, object]) -> bytes:
+    return f"id: {place}\nevent: {name}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
+
+
+def _microseconds(message: Message) -> int:
+    return int(message.time.timestamp() * 1_000_000)
+
+
+_place_of: Callable[[Happening], Place] = lambda happening: happening.place  # noqa: E731

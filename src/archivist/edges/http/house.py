@@ -1,0 +1,118 @@
+"""The routes of the house itself: what it holds, how it is, its tools, its events, and the way in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from archivist import __version__, tools
+from archivist.edges.http import answers
+from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.events import EventStream, Happenings
+from archivist.edges.http.guard import OPEN_PATH
+from archivist.edges.http.pages import Asked
+from archivist.edges.http.problems import Refusal
+from archivist.edges.http.security import COOKIE, SESSION_HOLDS, Browsers
+from archivist.edges.http.shapes import Id
+from archivist.edges.http.visits import Visitor, answer, plain_json
+from archivist.errors import NotFoundError
+
+router = APIRouter(tags=["the server"], route_class=BodyRoute)
+_Set = Literal["archivist", "cognitive", "layers", "workspace"]
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events: `change` for every entry of the ledger, and live messages.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/", responses=answers.of(answers.Open))
+def index(visitor: Visitor) -> Response:
+    """Say what this is, and as whom you are here."""
+    told = {
+        "name": "archivist",
+        "version": __version__,
+        "actor": str(visitor.actor),
+        "routes": "/openapi.json",
+    }
+    return answer(told)
+
+
+@router.get("/api/status", responses=answers.of(answers.Open))
+def status(visitor: Visitor) -> Response:
+    """Count what the bank holds."""
+    with visitor.bank() as bank:
+        return answer({"status": bank.status()})
+
+
+@router.get("/api/health", responses=answers.of(answers.Open))
+def health(
+    visitor: Visitor,
+    full: Annotated[
+        bool, Query(description="Check the whole ledger and every lesson; takes a while.")
+    ] = False,
+) -> Response:
+    """Say whether the bank can be read, or with `full` everything that doctor checks."""
+    with visitor.bank() as bank:
+        if not full:
+            with bank.reading() as reader:
+                return answer({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
+        checks = [{"name": each.name, "is_well": each.is_well, "text": each.text} for each in bank.health()]
+    return answer({"is_well": all(each["is_well"] for each in checks), "checks": checks})
+
+
+@router.get("/api/tools", responses=answers.page_of("tools", answers.Open))
+def list_tools(
+    asked: Asked,
+    format: Annotated[Literal["mcp", "openai", "anthropic"], Query()] = "mcp",  # noqa: A002
+    set: Annotated[list[_Set], Query(max_length=4)] = [],  # noqa: A002, B006 the command's own word
+) -> Response:
+    """List the functions that agents call, as a provider takes them."""
+    write = {"mcp": tools.for_mcp, "openai": tools.for_openai, "anthropic": tools.for_anthropic}[format]
+    page = asked.cut(lambda _most: tools.tools(*set), lambda tool: tool.name)
+    return answer({"tools": write(page.items), "next": page.next})
+
+
+@router.post("/api/tools/{name}", responses=answers.of(answers.Open))
+def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response:
+    """Call one of the functions with its arguments."""
+    if name not in {tool.name for tool in tools.tools()}:
+        raise NotFoundError("tool", name, hint="GET /api/tools lists them")
+    given: Any = plain_json(arguments)
+    with visitor.bank() as bank:
+        return answer(tools.call(bank, name, given))
+
+
+@router.get("/api/events", responses=_EVENTS)
+async def events(
+    request: Request,
+    visitor: Visitor,
+    last_event_id: Annotated[str, Header(max_length=40, description="The id of the last event seen.")] = "",
+) -> Response:
+    """Listen to what happens: every change, whoever made it, and live messages."""
+    happenings: Happenings = request.app.state.happenings
+    return EventStream(happenings, visitor.actor, last_event_id, request.app.state.rules)
+
+
+@router.get(OPEN_PATH, include_in_schema=False)
+def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = "") -> Response:
+    """Let a browser in by a link that opens once."""
+    browsers: Browsers = request.app.state.browsers
+    own = browsers.opened(key)
+    if own is None:
+        raise Refusal(
+            401, "used_link", "this link was used or is too old", hint="archivist serve prints a new one"
+        )
+    response = RedirectResponse("/", status_code=303)
+    response.set_cookie(
+        COOKIE,
+        own,
+        max_age=int(SESSION_HOLDS.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return response

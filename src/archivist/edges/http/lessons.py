@@ -1,0 +1,128 @@
+"""The routes of lessons."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from archivist.edges.http import answers
+from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.pages import Asked
+from archivist.edges.http.shapes import (
+    Category,
+    Id,
+    LessonBody,
+    LessonEdit,
+    LessonKind,
+    Only,
+    Scope,
+    Standing,
+    Tags,
+)
+from archivist.edges.http.views import change_view
+from archivist.edges.http.visits import Visitor, answer
+from archivist.errors import InputError
+from archivist.recall.query import LIVE
+from archivist.recall.query import Query as Question
+from archivist.records import Category as CategoryWord
+from archivist.records import Scope as ScopeWord
+from archivist.records import Status
+
+router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BodyRoute)
+_TEXT_HITS = 200
+
+
+@router.get("", responses=answers.page_of("lessons", answers.Lesson))
+def list_lessons(
+    visitor: Visitor,
+    asked: Asked,
+    text: Annotated[str, Query(max_length=4_000, description="Best answers to these words first.")] = "",
+    type: Annotated[LessonKind | None, Query()] = None,  # noqa: A002 the field's own name
+    category: Annotated[Category | None, Query()] = None,
+    scope: Annotated[Scope | None, Query()] = None,
+    status: Annotated[Standing | None, Query()] = None,
+    all: Annotated[bool, Query(description="Also superseded and archived ones.")] = False,  # noqa: A002
+    domain: Only = "",
+    role: Only = "",
+    repo: Only = "",
+    task: Only = "",
+    provider: Only = "",
+    tool: Only = "",
+    tag: Tags = [],  # noqa: B006 FastAPI copies it
+) -> Response:
+    """List lessons: the most frequent first, or the best answers to a text."""
+    question = Question(
+        text=text,
+        type=type or "",
+        category=CategoryWord(category) if category else None,
+        scope=ScopeWord(scope) if scope else None,
+        statuses=(Status(status),) if status else tuple(Status) if all else (*LIVE, Status.QUARANTINED),
+        domain=domain,
+        role=role,
+        repo=repo,
+        task=task,
+        provider=provider,
+        tool=tool,
+        tags=tuple(tag),
+    )
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.query(
+                question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS) if text else most)
+            ),
+            lambda lesson: lesson.id,
+        )
+        return answer({"lessons": bank.views(page.items), "next": page.next})
+
+
+@router.post("", status_code=201, responses=answers.one("lesson", answers.Lesson, 201))
+def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
+    """Add a lesson by hand; what people add is active at once."""
+    given = body.given()
+    summary, kind = given.pop("summary"), body.type
+    given.pop("type", None)
+    with visitor.bank() as bank:
+        lesson = bank.add(summary, type=kind, **given)
+        return answer({"lesson": bank.views([lesson])[0]}, 201)
+
+
+@router.get("/{id}", responses=answers.one("lesson", answers.Lesson))
+def show_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is called everywhere
+    """Return a lesson by its short id (m-001) or its global one."""
+    with visitor.bank() as bank:
+        lesson = bank.get(id)
+        stale = bank.stale([lesson]).get(lesson.id, "")
+        return answer({"lesson": {**bank.views([lesson])[0], "stale": stale}})
+
+
+@router.patch("/{id}", responses=answers.one("lesson", answers.Lesson))
+def edit_lesson(id: Id, body: LessonEdit, visitor: Visitor) -> Response:  # noqa: A002
+    """Change a lesson; its history keeps what it was."""
+    changes = body.given()
+    if not changes:
+        raise InputError("nothing to change", hint="give at least one field")
+    with visitor.bank() as bank:
+        return answer({"lesson": bank.views([bank.edit(id, **changes)])[0]})
+
+
+@router.delete("/{id}", responses=answers.one("lesson", answers.Lesson))
+def forget_lesson(
+    id: Id,  # noqa: A002
+    visitor: Visitor,
+    replaced_by: Annotated[str, Query(max_length=400, description="The lesson that says it better.")] = "",
+) -> Response:
+    """Move a lesson to the archive, whatever its frequency."""
+    with visitor.bank() as bank:
+        gone = bank.archive(id, replaced_by) if replaced_by else bank.forget(id)
+        return answer({"lesson": bank.views([gone])[0]})
+
+
+@router.get("/{id}/history", responses=answers.page_of("history", answers.Change))
+def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa: A002
+    """Tell every change of a lesson, oldest first."""
+    with visitor.bank() as bank:
+        changes = bank.history(bank.get(id).id)
+    page = asked.cut(lambda _most: changes, lambda change: str(change.entry.seq))
+    return answer({"history": [change_view(each) for each in page.items], "next": page.next})

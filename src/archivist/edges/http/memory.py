@@ -1,0 +1,157 @@
+"""The documented routes of the layers: knowledge, episodes, artifacts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from archivist.edges.http import answers
+from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.pages import Asked
+from archivist.edges.http.shapes import (
+    Action,
+    ArtifactBody,
+    ArtifactKind,
+    AttemptBody,
+    FactBody,
+    Id,
+    Only,
+    Share,
+)
+from archivist.edges.http.views import attempt_row, row
+from archivist.edges.http.visits import Visitor, answer
+from archivist.records.plain import to_plain
+
+router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)
+
+
+@router.get("/knowledge", responses=answers.page_of("knowledge", answers.FactRow))
+def knowledge(
+    visitor: Visitor,
+    asked: Asked,
+    project: Only = "",
+    category: Only = "",
+    key: Only = "",
+    text: Annotated[str, Query(max_length=4_000, description="Best answers to these words first.")] = "",
+    min_confidence: Annotated[Share, Query()] = 0.0,
+) -> Response:
+    """List what holds: by category and key, or the best answers to a text first."""
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.knowledge.query(
+                category=category,
+                key=key,
+                text=text,
+                project=project,
+                min_confidence=min_confidence,
+                limit=most,
+            ),
+            lambda fact: fact.id,
+        )
+    return answer({"knowledge": [row(each) for each in page.items], "next": page.next})
+
+
+@router.post("/knowledge", responses=answers.of(answers.Kept))
+def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
+    """Say what holds under a category and key; of two sources the surer word stands, else the newer."""
+    with visitor.bank() as bank:
+        kept = bank.knowledge.put(
+            body.category,
+            body.key,
+            body.value,
+            source=body.source,
+            confidence=body.confidence,
+            project=body.project,
+            tags=body.tags,
+        )
+    conflict = to_plain(kept.conflict) if kept.conflict else None
+    return answer({"knowledge": row(kept.fact), "changed": kept.is_changed, "conflict": conflict})
+
+
+@router.delete("/knowledge/{id}", responses=answers.one("knowledge", answers.FactRow))
+def remove_knowledge(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
+    """Remove a fact; its history stays."""
+    with visitor.bank() as bank:
+        return answer({"knowledge": row(bank.knowledge.remove(id))})
+
+
+@router.get("/episodes", responses=answers.page_of("episodes", answers.AttemptRow))
+def episodes(
+    visitor: Visitor,
+    asked: Asked,
+    task_id: Only = "",
+    agent_id: Only = "",
+    action: Annotated[Action | None, Query()] = None,
+    provider: Only = "",
+) -> Response:
+    """List what was tried, the latest first: for a task, or by an agent."""
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.attempts.query(
+                task=task_id, agent=agent_id, action=action, provider=provider, limit=most
+            ),
+            lambda attempt: attempt.id,
+        )
+    return answer({"episodes": [attempt_row(each) for each in page.items], "next": page.next})
+
+
+@router.post("/episodes", status_code=201, responses=answers.one("episode", answers.AttemptRow, 201))
+def log_episode(body: AttemptBody, visitor: Visitor) -> Response:
+    """Log an attempt at a task; with an id, the same again changes nothing."""
+    with visitor.bank() as bank:
+        made = bank.attempts.log(
+            body.task_id,
+            agent=body.agent_id,
+            action=body.action,
+            approach=body.approach,
+            outcome=body.outcome or "",
+            duration_ms=body.duration_ms,
+            tokens_in=body.tokens_in,
+            tokens_out=body.tokens_out,
+            provider=body.provider,
+            run=body.run,
+            id=body.id,
+        )
+    return answer({"episode": attempt_row(made)}, 201)
+
+
+@router.get("/artifacts", responses=answers.page_of("artifacts", answers.ArtifactRow))
+def artifacts(
+    visitor: Visitor,
+    asked: Asked,
+    task_id: Only = "",
+    agent_id: Only = "",
+    type: Annotated[ArtifactKind | None, Query()] = None,  # noqa: A002 the documented name
+    path: Annotated[str, Query(max_length=1_000)] = "",
+) -> Response:
+    """List what was produced, the latest first: for a task, or of a type."""
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.artifacts.query(task=task_id, agent=agent_id, type=type, path=path, limit=most),
+            lambda artifact: artifact.id,
+        )
+    return answer({"artifacts": [row(each) for each in page.items], "next": page.next})
+
+
+@router.post("/artifacts", status_code=201, responses=answers.one("artifact", answers.ArtifactRow, 201))
+def register_artifact(body: ArtifactBody, visitor: Visitor) -> Response:
+    """Register a file of the project with its size and SHA-256 as of now."""
+    with visitor.bank() as bank:
+        made = bank.artifacts.register(
+            body.path,
+            task=body.task_id,
+            agent=body.agent_id,
+            type=body.type,
+            description=body.description or "",
+            run=body.run,
+        )
+    return answer({"artifact": row(made)}, 201)
+
+
+@router.delete("/artifacts/{id}", responses=answers.one("artifact", answers.ArtifactRow))
+def remove_artifact(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
+    """Take an artifact off the register; the file stays."""
+    with visitor.bank() as bank:
+        return answer({"artifact": row(bank.artifacts.remove(id))})

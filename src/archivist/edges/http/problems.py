@@ -1,0 +1,157 @@
+"""Say over HTTP what went wrong: `application/problem+json` with a stable code and a hint."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Match
+
+from archivist.errors import (
+    AccessError,
+    ArchivistError,
+    BankError,
+    ConfigError,
+    EmbedderError,
+    InputError,
+    NotFoundError,
+    NothingToUndoError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+_SHOWN = 5
+_log = logging.getLogger("archivist.http")
+
+# What an error's class means to a client.
+STATUSES: dict[type[ArchivistError], int] = {
+    NotFoundError: 404,
+    NothingToUndoError: 409,
+    ConfigError: 503,
+    InputError: 400,
+    AccessError: 403,
+    EmbedderError: 503,
+    BankError: 503,
+    ArchivistError: 500,
+}
+# What every operation may answer beside what it is asked for.
+DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503)
+
+
+class Refusal(Exception):  # noqa: N818 not an error of ours, but what the door says to somebody outside
+    """A request that the door itself turns away."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """Return it as the answer."""
+        return problem(self.status, self.code, self.detail, self.hint, self.headers)
+
+
+def problem(
+    status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return an answer that says what went wrong."""
+    told = {
+        "type": f"urn:archivist:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "hint": hint,
+    }
+    body = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def status_of(error: ArchivistError) -> int:
+    """Return the status of an error's class, or of the nearest class above it."""
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+
+
+def install(app: FastAPI) -> None:
+    """Let an app answer every error as a problem."""
+    app.add_exception_handler(ArchivistError, _ours)
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _routed)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(TimeoutError, _slow)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _ours(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ArchivistError)  # noqa: S101 it is registered for this class
+    status = status_of(error)
+    if isinstance(error, BankError | ConfigError):
+        # Where the bank lies on this machine is nobody's business outside.
+        _log.error("%s", error.message)
+        return problem(
+            status, error.code, "the bank cannot serve this now", "the server's own output says why"
+        )
+    return problem(status, error.code, error.message, error.hint)
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)  # noqa: S101 it is registered for this class
+    return error.response()
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for this class
+    errors: Sequence[Any] = error.errors()
+    if any(each.get("type") == "json_invalid" for each in errors):
+        return problem(400, "bad_json", "the body is no JSON", "an object in UTF-8, application/json")
+    # What was sent is not repeated: it may be a secret, or no text at all.
+    told = [f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in errors[:_SHOWN]]
+    rest = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+    return problem(422, "bad_request", "; ".join(told) + rest, "/openapi.json has the shape of every request")
+
+
+async def _routed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 it is registered for this class
+    if error.status_code == 405:
+        allowed = ", ".join(_methods(request))
+        told = "the path does not know that method"
+        return problem(405, "no_such_method", told, f"it knows {allowed}", {"Allow": allowed})
+    codes = {404: "no_such_path"}
+    hint = "/openapi.json lists the paths" if error.status_code in codes else ""
+    code = codes.get(error.status_code, "bad_json" if error.status_code == 400 else "refused")
+    return problem(error.status_code, code, str(error.detail), hint, error.headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return every method of a path: each has a route of its own, which knows only itself."""
+    routes: Sequence[APIRoute] = request.app.state.routes
+    found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in found for method in route.methods or ()})
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    # Nobody is there to read it; the log shows it.
+    return problem(400, "body_ended_early", "the body ended before its length")
+
+
+async def _slow(_request: Request, _error: Exception) -> Response:
+    return problem(408, "too_slow", "the body did not come", "send it whole, without long pauses")
+
+
+async def _unforeseen(_request: Request, error: Exception) -> Response:
+    _log.error("%s: an error that nobody foresaw", type(error).__name__, exc_info=error)
+    return problem(500, "internal", "something went wrong here", "the server's own output says what")

@@ -1,0 +1,308 @@
+"""The shapes of what is asked: checked once, here, and told in the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from archivist.clock import from_text
+
+_LARGEST = (1 << 31) - 1
+_WORDS = 4_000
+
+
+def _whole(value: Any) -> Any:
+    """Return a number without a fraction as a whole one: JSON does not tell 3.0 from 3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Said = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S")]
+Note = Annotated[str, Field(max_length=20_000)]
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+Word = Annotated[str, Field(max_length=200)]
+Words = Annotated[list[Word], Field(max_length=100)]
+Numbers = Annotated[list[Annotated[Whole, Field(ge=0, le=_LARGEST)]], Field(max_length=100)]
+Count = Annotated[Whole, Field(ge=0, le=_LARGEST)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[Whole, Field(ge=1, le=10)]
+
+LessonKind = Literal["pattern", "preference", "archetype_hint", "anti_pattern"]
+Category = Literal[
+    "heuristic", "anti_pattern", "tool_usage", "provider_quirk", "test_strategy", "infra", "prompting",
+    "bugfix_pattern",
+]  # fmt: skip
+Scope = Literal["global", "project", "repo", "task", "tool", "provider"]
+Severity = Literal["bug", "warning", "info", "recommendation"]
+Standing = Literal["candidate", "active", "quarantined", "superseded", "archived"]
+Ended = Literal["success", "partial", "failed", "aborted"]
+Action = Literal["attempted", "completed", "failed", "retried"]
+ArtifactKind = Literal["file", "patch", "test", "document", "config"]
+EntryKind = Literal["action", "observation", "reflection", "decision"]
+TextKind = Literal["cycle", "decision", "research", "spec", "lesson"]
+MemoryKind = Literal["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
+ProposalStanding = Literal["open", "accepted", "rejected", "expired", "rolled_back"]
+Form = Literal["markdown", "known-issues", "yaml"]
+Format = Literal[
+    "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow", "stream"
+]
+
+Id = Annotated[str, Path(min_length=1, max_length=400, description="An id.")]
+Sought = Annotated[str, Query(min_length=1, max_length=_WORDS, pattern=r"\S", description="Plain words.")]
+Only = Annotated[str, Query(max_length=400)]
+Tags = Annotated[list[str], Query(max_length=100)]
+
+
+def _moment(value: Any) -> datetime:
+    if not isinstance(value, str) or not 10 <= len(value) <= 40:
+        raise ValueError("expected an ISO 8601 time")
+    try:
+        return from_text(value)
+    except OverflowError:
+        raise ValueError("a time beyond the calendar") from None
+
+
+Moment = Annotated[
+    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+Since = Annotated[Moment | None, Query(description="Only from this time on, ISO 8601.")]
+Until = Annotated[Moment | None, Query(description="Only up to this time, ISO 8601.")]
+
+
+class Body(BaseModel):
+    """What a request brings; what is not asked for is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    def given(self) -> dict[str, Any]:
+        """Return what was said, without what was left out."""
+        return {
+            name: value for name, value in self.model_dump(exclude_unset=True).items() if value is not None
+        }
+
+
+class FactBody(Body):
+    """Something that holds under a category and key."""
+
+    category: Title
+    key: Title
+    value: Said
+    project: Word = ""
+    source: Word = ""
+    confidence: Share = 1.0
+    tags: Words = []
+
+
+class AttemptBody(Body):
+    """An attempt at a task, and what came of it."""
+
+    task_id: Title
+    agent_id: Title
+    action: Action
+    approach: Said
+    outcome: Note | None = None
+    duration_ms: Count | None = None
+    tokens_in: Count | None = None
+    tokens_out: Count | None = None
+    provider: Word = ""
+    run: Word = ""
+    id: Word = ""
+
+
+class ArtifactBody(Body):
+    """A file of the project that a task produced."""
+
+    path: Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")]
+    task_id: Title
+    agent_id: Word = ""
+    type: ArtifactKind = "file"
+    description: Note | None = None
+    run: Word = ""
+
+
+class _Placed(Body):
+    category: Category | None = None
+    scope: Scope | None = None
+    severity: Severity | None = None
+    domain: Word | None = None
+    role: Word | None = None
+    repo: Word | None = None
+    task: Word | None = None
+    provider: Word | None = None
+    tool: Word | None = None
+    tags: Words | None = None
+    importance: Share | None = None
+    rule: Note | None = None
+    detail: Note | None = None
+
+
+class LessonBody(_Placed):
+    """A lesson to add."""
+
+    summary: Said
+    type: LessonKind = "preference"
+
+
+class LessonEdit(_Placed):
+    """What of a lesson changes."""
+
+    summary: Said | None = None
+    type: LessonKind | None = None
+
+
+class BriefBody(Body):
+    """Who is to be told, and for what."""
+
+    task: Note = ""
+    repo: Word = ""
+    domain: Word = ""
+    role: Word = ""
+    provider: Word = ""
+    tool: Word = ""
+    tags: Words = []
+    run: Word = ""
+    preset: Literal["orchestrator", "subagent", "reviewer"] | None = None
+    max_lessons: Annotated[Whole, Field(ge=1, le=1_000)] | None = None
+    budget_tokens: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = None
+    format: Form | None = None
+    fence: bool | None = None
+    explain: bool = False
+
+
+class HealBody(Body):
+    """The output of something that failed."""
+
+    error: Text
+    tool: Word = ""
+    command: Note = ""
+    repo: Word = ""
+
+
+class RunBody(Body):
+    """A run that begins."""
+
+    run: Word = ""
+    task: Note = ""
+    domain: Word = ""
+    role: Word = ""
+    repo: Word = ""
+    provider: Word = ""
+    format: Form | None = None
+    fence: bool | None = None
+
+
+class FinishBody(Body):
+    """How a run ended, with its review events as ArcheFlow writes them."""
+
+    status: Ended | None = None
+    domain: Word = ""
+    events: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = []
+
+
+class ReflectBody(Body):
+    """Which runs to learn from: one, those of the last days, or all that wait."""
+
+    run: Word = ""
+    days: Annotated[Whole, Field(ge=1, le=36_500)] | None = None
+
+
+class CheckBody(Body):
+    """The run whose told lessons are judged."""
+
+    run: Title
+
+
+class CoreBody(Body):
+    """The new content of a block: a text, or its fields."""
+
+    content: str | dict[str, Any]
+    role: Word = ""
+
+
+class ItemBody(Body):
+    """Something to add to a list of core memory."""
+
+    item: str | dict[str, Any]
+    role: Word = ""
+
+
+class EntryBody(Body):
+    """What was done in a cycle."""
+
+    action: Said
+    content: Note = ""
+    cycle: Count | None = None
+    role: Word = ""
+    importance: Weight = 5
+    type: EntryKind = "action"
+    tags: Words = []
+    issues: Numbers = []
+    prs: Numbers = []
+    run: Word = ""
+
+
+class CycleBody(Body):
+    """Whose cycle begins."""
+
+    role: Word = ""
+
+
+class InsightBody(Body):
+    """Whether to reflect on the stream only when that is due."""
+
+    if_due: bool = False
+
+
+class TextBody(Body):
+    """A text to keep for good."""
+
+    content: Text
+    type: TextKind
+    source: Word = ""
+    roles: Words = []
+    issues: Numbers = []
+    tags: Words = []
+    importance: Weight = 5
+
+
+class WorkingBody(Body):
+    """What an agent has in mind; what is left out stays."""
+
+    plan: Note | None = None
+    constraints: Annotated[list[Note], Field(max_length=100)] | None = None
+    context: dict[str, Any] | None = None
+
+
+class NoteBody(Body):
+    """A note to oneself."""
+
+    text: Said
+
+
+class ProposalBody(Body):
+    """A new text for the playbook or the rules."""
+
+    section: Literal["playbook", "rules"]
+    after: Said
+    reason: Said
+    role: Word = ""
+    evidence: Words = []
+
+
+class CommentBody(Body):
+    """What is to be remembered of a decision."""
+
+    comment: Note = ""
+
+
+class SaveBody(Body):
+    """Decisions, lessons and plans' statuses to write into the workspace."""
+
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1_000)]
+    scope: Word = ""
+    on_conflict: Literal["refuse", "supersede", "keep_both"] = "refuse"
+    create: bool = False

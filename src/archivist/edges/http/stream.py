@@ -1,0 +1,168 @@
+"""The routes of the stream and the archive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from archivist.edges.http import answers
+from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.pages import Asked
+from archivist.edges.http.shapes import (
+    CycleBody,
+    EntryBody,
+    InsightBody,
+    Only,
+    Since,
+    Sought,
+    TextBody,
+    TextKind,
+    Until,
+    Weight,
+)
+from archivist.edges.http.views import entry_view, hit_view, insights_view, moment, piece_view
+from archivist.edges.http.visits import Visitor, answer
+from archivist.errors import NotFoundError
+
+router = APIRouter(prefix="/api", tags=["stream and archive"], route_class=BodyRoute)
+_LAST_CYCLE = (1 << 31) - 1
+_MOST = 1_000_000
+_MOST_HITS = 200
+_Cycle = Annotated[int | None, Query(ge=0, le=_LAST_CYCLE)]
+
+
+@router.post("/stream", status_code=201, responses=answers.one("entry", answers.Entry, 201))
+def log(body: EntryBody, visitor: Visitor) -> Response:
+    """Log what was done; says when a reflection is due."""
+    fields = body.model_dump()
+    with visitor.bank() as bank:
+        entry = bank.stream.log(fields.pop("action"), **fields)
+        return answer({"entry": entry_view(entry), "reflection_due": bank.stream.due()}, 201)
+
+
+@router.get("/stream", responses=answers.page_of("entries", answers.Entry))
+def entries(
+    visitor: Visitor,
+    asked: Asked,
+    start_cycle: _Cycle = None,
+    end_cycle: _Cycle = None,
+    role: Only = "",
+    min_importance: Annotated[Weight, Query()] = 1,
+) -> Response:
+    """List what was logged: the latest first, or in order that of some cycles."""
+    with visitor.bank() as bank:
+        if start_cycle is None and end_cycle is None and min_importance == 1:
+            page = asked.cut(lambda most: bank.stream.recent(most or _MOST, role=role), lambda each: each.id)
+        else:
+            last = _LAST_CYCLE if end_cycle is None else end_cycle
+            found = bank.stream.by_cycle(start_cycle or 0, last, role=role, min_importance=min_importance)
+            page = asked.cut(lambda _most: found, lambda each: each.id)
+    return answer({"entries": [entry_view(each) for each in page.items], "next": page.next})
+
+
+@router.get("/stream/search", responses=answers.page_of("hits", answers.Entry))
+def search_stream(
+    visitor: Visitor,
+    asked: Asked,
+    query: Sought,
+    role: Only = "",
+    issue: _Cycle = None,
+    min_importance: Annotated[Weight | None, Query()] = None,
+    start_cycle: _Cycle = None,
+    end_cycle: _Cycle = None,
+    archived: Annotated[bool, Query(description="Also what has left the hot cycles.")] = False,
+) -> Response:
+    """Find what was logged: by recency, importance and relevance, the best first."""
+    cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.stream.search(
+                query,
+                role=role,
+                issue=issue,
+                min_importance=min_importance,
+                limit=min(most or _MOST_HITS, _MOST_HITS),
+                cycles=cycles,
+                tier="" if archived else "stream",
+            ),
+            lambda each: each.entry.id,
+        )
+    rows = [{**entry_view(each.entry), "score": round(each.hit.score, 6)} for each in page.items]
+    return answer({"hits": rows, "next": page.next})
+
+
+@router.post("/stream/cycle", status_code=201, responses=answers.of(answers.Open, 201))
+def begin_cycle(body: CycleBody, visitor: Visitor) -> Response:
+    """Begin the next cycle and return its number."""
+    with visitor.bank() as bank:
+        return answer({"cycle": bank.stream.begin_cycle(body.role), "role": body.role}, 201)
+
+
+@router.post("/stream/reflect", responses=answers.of(answers.Open))
+def reflect_stream(body: InsightBody, visitor: Visitor) -> Response:
+    """Write what recurs since the last time to stream and archive."""
+    with visitor.bank() as bank:
+        return answer(insights_view(bank.stream.reflect("" if body.if_due else "by hand")))
+
+
+@router.post("/archive", status_code=201, responses=answers.page_of("pieces", answers.Piece, 201))
+def insert(body: TextBody, visitor: Visitor) -> Response:
+    """Keep a text in pieces; the same text again changes nothing."""
+    fields = body.model_dump()
+    with visitor.bank() as bank:
+        made = bank.documents.insert(fields.pop("content"), **fields)
+    return answer(
+        {"source": made[0].source, "pieces": [piece_view(each) for each in made], "next": None}, 201
+    )
+
+
+@router.get("/archive/search", responses=answers.page_of("hits", answers.Hit))
+def search_archive(
+    visitor: Visitor,
+    asked: Asked,
+    query: Sought,
+    type: Annotated[TextKind | None, Query()] = None,  # noqa: A002 the documented name
+    since: Since = None,
+    until: Until = None,
+) -> Response:
+    """Find what the archive says: texts and old cycles, the best first."""
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.documents.search(
+                query, type=type, dates=(since, until), limit=min(most or _MOST_HITS, _MOST_HITS)
+            ),
+            lambda hit: f"{hit.kind}:{hit.id}",
+        )
+    return answer({"hits": [hit_view(each) for each in page.items], "next": page.next})
+
+
+@router.get("/archive/sources", responses=answers.page_of("sources", answers.SourceText))
+def sources(
+    visitor: Visitor,
+    asked: Asked,
+    type: Annotated[TextKind | None, Query()] = None,  # noqa: A002 the documented name
+) -> Response:
+    """List the texts of the archive by their names."""
+    with visitor.bank() as bank:
+        found = bank.documents.sources(type=type)
+    page = asked.cut(lambda _most: found, lambda each: each.source)
+    rows = [{**each._asdict(), "type": each.type.value, "date": moment(each.date)} for each in page.items]
+    return answer({"sources": rows, "next": page.next})
+
+
+@router.get("/archive/text", responses=answers.page_of("pieces", answers.Piece))
+def read(
+    visitor: Visitor,
+    asked: Asked,
+    source: Annotated[str, Query(min_length=1, max_length=1_000, description="Its name, or name#3.")],
+) -> Response:
+    """Return a text's pieces in order, or one of them."""
+    with visitor.bank() as bank:
+        found = bank.documents.read(source)
+    if not found:
+        raise NotFoundError("document", source, hint="GET /api/archive/sources lists them")
+    page = asked.cut(lambda _most: found, lambda each: each.id)
+    rows = [piece_view(each) for each in page.items]
+    return answer({"source": found[0].source, "pieces": rows, "next": page.next})

@@ -1,0 +1,117 @@
+"""The routes that give memory back: brief, heal, recall."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from archivist.brief.forms import BriefFormat
+from archivist.brief.presets import BriefPreset
+from archivist.edges.http import answers
+from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.pages import Asked
+from archivist.edges.http.shapes import (
+    BriefBody,
+    HealBody,
+    MemoryKind,
+    Only,
+    Share,
+    Since,
+    Sought,
+    Tags,
+    Until,
+)
+from archivist.edges.http.views import hit_view, told_view
+from archivist.edges.http.visits import Visitor, answer
+from archivist.recall.query import Query as Question
+
+router = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BodyRoute)
+_MOST_HITS = 1_000
+_Cycle = Annotated[int | None, Query(ge=0, le=(1 << 31) - 1)]
+
+
+@router.post("/brief", responses=answers.of(answers.Told))
+def brief(body: BriefBody, visitor: Visitor) -> Response:
+    """Say what a new run should know; with a run it is recorded."""
+    is_about_task = bool(body.task or body.repo) or body.preset == "subagent"
+    form = body.format or ("markdown" if is_about_task else "known-issues")
+    with visitor.bank() as bank:
+        told = bank.brief(
+            task=body.task,
+            repo=body.repo,
+            domain=body.domain,
+            role=body.role,
+            provider=body.provider,
+            tool=body.tool,
+            tags=body.tags,
+            run=body.run,
+            preset=BriefPreset(body.preset) if body.preset else None,
+            max_lessons=body.max_lessons,
+            budget_tokens=body.budget_tokens,
+            form=BriefFormat(form),
+            is_fenced=(is_about_task and form != "yaml") if body.fence is None else body.fence,
+        )
+        why = {"reasons": bank.reasons(told)} if body.explain else {}
+        return answer({**told_view(bank, told), **why})
+
+
+@router.post("/heal", responses=answers.of(answers.Told))
+def heal(body: HealBody, visitor: Visitor) -> Response:
+    """Say what earlier runs did about an error: what worked, and in how many of them."""
+    with visitor.bank() as bank:
+        told = bank.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
+        return answer(told_view(bank, told))
+
+
+@router.get("/recall", responses=answers.page_of("hits", answers.Hit))
+def recall(
+    visitor: Visitor,
+    asked: Asked,
+    query: Sought,
+    kind: Annotated[list[MemoryKind], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+    tag: Tags = [],  # noqa: B006
+    role: Only = "",
+    provider: Only = "",
+    tool: Only = "",
+    repo: Only = "",
+    domain: Only = "",
+    run: Only = "",
+    agent: Only = "",
+    issue: _Cycle = None,
+    since: Since = None,
+    until: Until = None,
+    since_cycle: _Cycle = None,
+    until_cycle: _Cycle = None,
+    importance: Annotated[Share, Query()] = 0.0,
+    preset: Annotated[str | None, Query(pattern="^(relevance|archivist|generative)$")] = None,
+    window: Annotated[int, Query(ge=0, le=20)] = 0,
+) -> Response:
+    """Find what answers a question, in every kind of memory, the best first."""
+    question = Question(
+        text=query,
+        kinds=tuple(dict.fromkeys(kind)),
+        tags=tuple(tag),
+        role=role,
+        provider=provider,
+        tool=tool,
+        repo=repo,
+        domain=domain,
+        run=run,
+        agent=agent,
+        issue=issue,
+        since=since,
+        until=until,
+        since_cycle=since_cycle,
+        until_cycle=until_cycle,
+        min_importance=importance,
+        preset=preset,
+        window=window,
+    )
+    with visitor.bank() as bank:
+        page = asked.cut(
+            lambda most: bank.recall(question._replace(limit=min(most or _MOST_HITS, _MOST_HITS))).hits,
+            lambda hit: f"{hit.kind}:{hit.id}",
+        )
+    return answer({"hits": [hit_view(each) for each in page.items], "next": page.next})

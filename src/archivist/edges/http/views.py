@@ -1,0 +1,276 @@
+"""Write what the bank answers as plain values, in the documents' own names where they have any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from archivist.clock import to_short_text
+from archivist.records.lines import to_line
+from archivist.records.plain import to_plain
+from archivist.records.stream_lines import to_stream_line
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from archivist.audit.lift import Lift
+    from archivist.audit.report import Line
+    from archivist.bank import Bank
+    from archivist.brief.selection import Told
+    from archivist.desks.capturing import Captured
+    from archivist.desks.insights import Insights
+    from archivist.desks.recalling import Hit
+    from archivist.desks.reflection import FinishedLog, Reflection
+    from archivist.desks.runs import Aged, Finished
+    from archivist.records import Artifact, Document, Entry, Episode, Fact, Proposal, Verdict
+    from archivist.reflect.trigger import Outcome
+    from archivist.stores.ledger import Change
+    from archivist.tiers.core_view import CoreView
+
+View = dict[str, Any]
+
+
+def moment(time: datetime | None) -> str | None:
+    """Return a time as text, or None."""
+    return to_short_text(time) if time else None
+
+
+def row(record: Fact | Artifact) -> View:
+    """Return a row of the documented tables, under its column names."""
+    return to_line(record)
+
+
+def attempt_row(attempt: Episode) -> View:
+    """Return an attempt as a row of the documented `episodes` table."""
+    ended, began = attempt.finished, attempt.started
+    return {
+        "id": attempt.id,
+        "task_id": attempt.task,
+        "agent_id": attempt.agent,
+        "action": attempt.action.value if attempt.action else None,
+        "approach": attempt.approach,
+        "outcome": attempt.outcome or None,
+        "duration_ms": round((ended - began).total_seconds() * 1000) if ended and began else None,
+        "tokens_in": attempt.usage.input_tokens if attempt.usage else None,
+        "tokens_out": attempt.usage.output_tokens if attempt.usage else None,
+        "created_at": moment(ended),
+        "provider": attempt.provider,
+        "run": attempt.parent,
+    }
+
+
+def run_view(episode: Episode) -> View:
+    """Return a run as plain values."""
+    plain: View = to_plain(episode)
+    return {
+        "run": plain.pop("id"),
+        **plain,
+        "started": moment(episode.started),
+        "finished": moment(episode.finished),
+    }
+
+
+def told_view(bank: Bank, told: Told) -> View:
+    """Return a brief: its text, and the lessons in it."""
+    views = bank.views([each.lesson for each in told.chosen])
+    return {
+        "text": told.text,
+        "lessons": [
+            {**view, "is_global": each.is_global} for view, each in zip(views, told.chosen, strict=True)
+        ],
+        "brief": told.brief_id,
+        "withheld": [each.lesson.short_id for each in told.withheld],
+        "stale": dict(told.stale),
+    }
+
+
+def hit_view(hit: Hit) -> View:
+    """Return something that was found."""
+    return {
+        "id": hit.name,
+        "uid": hit.id,
+        "kind": hit.kind,
+        "text": hit.text,
+        "score": round(hit.score, 6),
+        "time": moment(hit.time),
+        "notes": list(hit.notes),
+        "window": list(hit.window),
+    }
+
+
+def change_view(change: Change) -> View:
+    """Return one change of a record, with the record as it was left."""
+    entry = change.entry
+    return {
+        "seq": entry.seq,
+        "time": moment(entry.time),
+        "actor": str(entry.actor),
+        "verb": entry.verb,
+        "kind": entry.kind,
+        "is_erased": change.is_erased,
+        "after": change.after,
+    }
+
+
+def captured_view(taken: Captured, name: str) -> View:
+    """Return what a log brought."""
+    return {
+        "file": name,
+        "runs": [run_view(each) for each in taken.episodes],
+        "events": taken.events,
+        "changed": taken.changed,
+        "skipped": taken.skipped,
+        "reasons": list(taken.reasons),
+        "secrets": dict(taken.secrets),
+        "unchanged": taken.is_unchanged,
+    }
+
+
+def reflected_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Outcome]) -> View:
+    """Return what was learnt from some runs."""
+    created = dict.fromkeys(lesson.id for each in done for lesson in each.created)
+    updated = dict.fromkeys(lesson.id for each in done for lesson in each.updated)
+    names = {**created, **updated}
+    return {
+        "created": len(created),
+        "updated": len(updated),
+        "lessons": bank.views([bank.get(name) for name in names]),
+        "runs": [
+            {
+                "run": each.run,
+                "scenario": each.scenario.value,
+                "failures": each.failures,
+                **asdict(each.account),
+            }
+            for each in done
+        ],
+        "failed": [{"run": each.run, "error": each.error} for each in failed],
+    }
+
+
+def finished_view(bank: Bank, done: Finished) -> View:
+    """Return how a run was closed."""
+    return {
+        "run": done.run,
+        "events": done.events,
+        "created": len(done.extraction.created),
+        "updated": len(done.extraction.met),
+        "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
+        **_aged(bank, done.aged),
+        "verdicts": verdicts_view(done.verdicts),
+        "regressions": [
+            {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in}
+            for each in done.regressions
+        ],
+    }
+
+
+def finished_log_view(bank: Bank, done: FinishedLog) -> View:
+    """Return how a run was closed whose log is an agent's own."""
+    return {
+        **asdict(done.outcome),
+        "events": done.events,
+        **_aged(bank, done.aged),
+        "verdicts": verdicts_view(done.verdicts),
+    }
+
+
+def _aged(bank: Bank, aged: Aged) -> View:
+    return {
+        "faded": [view["id"] for view in bank.views(aged.faded)],
+        "archived": [view["id"] for view in bank.views(aged.archived)],
+        "was_counted": aged.was_counted,
+    }
+
+
+def verdicts_view(verdicts: Iterable[Verdict]) -> list[View]:
+    """Return what became of each lesson that was told."""
+    return [
+        {"lesson": each.lesson, "effect": each.effect.value, "following": each.following.value}
+        for each in verdicts
+    ]
+
+
+def line_view(line: Line) -> View:
+    """Return one line of the audit's report."""
+    low, high = line.posterior.interval
+    counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
+    return {
+        **{name: getattr(line, name) for name in counts},
+        "share": line.share,
+        "posterior": {"mean": line.posterior.mean, "low": low, "high": high},
+        "lift": _lift(line.lift),
+    }
+
+
+def _lift(lift: Lift) -> View:
+    low, high = lift.interval or (None, None)
+    return {
+        **asdict(lift.arms),
+        "difference": lift.difference,
+        "low": low,
+        "high": high,
+        "verdict": lift.word.value,
+        "runs_needed": lift.runs_needed,
+    }
+
+
+def core_view(view: CoreView) -> View:
+    """Return what a role has in its context."""
+    return {
+        "role": view.role,
+        "text": view.text,
+        "playbook": view.playbook,
+        "rules": view.rules,
+        "status": to_plain(view.status),
+        "threads": to_plain(view.threads),
+        "role_state": to_plain(view.role_state),
+        "lessons": view.lessons,
+        "blocks": [{**each._asdict(), "section": each.section.value} for each in view.sizes],
+        "tokens": view.tokens,
+        "budget": view.budget,
+    }
+
+
+def entry_view(entry: Entry) -> View:
+    """Return an entry of the stream under the document's names."""
+    return {**to_stream_line(entry), "archived": entry.is_archived}
+
+
+def insights_view(done: Insights) -> View:
+    """Return what reflection found in the stream."""
+    return {
+        "reason": done.reason,
+        "skipped": done.skipped,
+        "gathered": done.gathered,
+        "cycles": list(done.cycles) if done.cycles else None,
+        "entries": [entry_view(each) for each in done.entries],
+        "documents": [f"{each.source}#{each.position}" for each in done.documents],
+        "core": list(done.told_core),
+        "problems": list(done.problems),
+    }
+
+
+def piece_view(piece: Document) -> View:
+    """Return a piece of an archived text."""
+    plain: View = to_plain(piece)
+    kept = (
+        "id",
+        "source",
+        "position",
+        "heading",
+        "line",
+        "type",
+        "roles",
+        "issues",
+        "tags",
+        "importance",
+        "text",
+    )
+    return {**{name: plain[name] for name in kept}, "date": moment(piece.date)}
+
+
+def proposal_view(proposal: Proposal) -> View:
+    """Return a proposal by its short id."""
+    return {**to_plain(proposal), "id": proposal.short_id, "uid": proposal.id}

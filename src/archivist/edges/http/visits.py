@@ -1,0 +1,77 @@
+"""Who is at the door: the token that was shown, and the bank that it opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from fastapi import Depends, Request
+from starlette.responses import Response
+
+from archivist.bank import Bank
+from archivist.edges.http.banks import Banks
+from archivist.errors import InputError
+from archivist.records import Actor
+
+KEY = "archivist.visit"
+_MAX_DEPTH = 64
+_INT_BITS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request that was let in: the id of its token, and in whose name it acts."""
+
+    token: str
+    name: str
+    actor: Actor
+    banks: Banks
+
+    @classmethod
+    def of(cls, request: Request) -> Visit:
+        """Return the visit that the guard found a request to be."""
+        visit: Visit = request.scope[KEY]
+        return visit
+
+    @contextmanager
+    def bank(self) -> Iterator[Bank]:
+        """Open the bank in the visitor's name."""
+        with self.banks.lent(self.actor) as bank:
+            yield bank
+
+
+async def _visit(request: Request) -> Visit:
+    return Visit.of(request)
+
+
+Visitor = Annotated[Visit, Depends(_visit)]
+
+
+def answer(value: object, status: int = 200) -> Response:
+    """Return plain values as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def plain_json(value: object, depth: int = 0) -> object:
+    """Return a JSON value of any shape, or refuse one that could not be kept and given back."""
+    if depth > _MAX_DEPTH:
+        raise InputError("the value is nested too deeply", hint=f"at most {_MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        return {_text(key): plain_json(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain_json(each, depth + 1) for each in value]
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        raise InputError("a number that is none", hint="JSON has no NaN and no Infinity")
+    if isinstance(value, int) and value.bit_length() > _INT_BITS:
+        raise InputError("a number beyond 64 bits", hint="send it as a text")
+    return value
+
+
+def _text(text: str) -> str:
+    # JSON can spell half of a surrogate pair; UTF-8 cannot hold it.
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,112 @@
+"""Check the chain from a client to the bank: its settings, the command they name, a hook that answers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.desks import hook_log
+from archivist.desks.health import Check
+from archivist.edges.install import changes
+from archivist.edges.install.clients import Place, targets
+from archivist.edges.install.entries import PROGRAM
+from archivist.errors import ArchivistError
+from archivist.moments import CLIENTS
+
+_PATIENCE_S = 10
+# The client waits for every hook; one that takes longer than this is noticed.
+_SLOW_S = 2.0
+
+
+class Found(NamedTuple):
+    """What a client's settings hold of ours: everything, some of it, or a reason why nobody can tell."""
+
+    client: str
+    scope: str
+    is_whole: bool
+    problem: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """Return the command that mends the settings."""
+        return f"archivist install {self.client} --{self.scope}"
+
+
+def checks(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
+    """Return every check of the chain for a project's folder and the user's home."""
+    places = [Place(root), *([Place(home, is_user=True)] if home is not None else [])]
+    found = [each for place in places for client in CLIENTS if (each := look(client, place)) is not None]
+    return [_clients(found), _command(found), _hook(found, root, log_folder)]
+
+
+def look(client: str, place: Place) -> Found | None:
+    """Return what a client's settings in a place hold of ours; None for nothing."""
+    scope = "user" if place.is_user else "project"
+    wanted = targets(client, place)
+    try:
+        ours = [target for target in wanted if changes.is_ours(target)]
+        is_whole = all(change.action == "unchanged" for change in changes.to_install(wanted))
+    except ArchivistError as error:
+        return Found(client, scope, False, f"{error.message}; {error.hint}")
+    return Found(client, scope, is_whole) if ours else None
+
+
+def _clients(found: list[Found]) -> Check:
+    broken = [f"{each.problem}: {each.remedy}" for each in found if each.problem]
+    partial = [
+        f"{each.client} has only a part of ours: {each.remedy}"
+        for each in found
+        if not each.is_whole and not each.problem
+    ]
+    if broken or partial:
+        return Check("clients", False, "; ".join([*broken, *partial]))
+    if not found:
+        return Check("clients", True, f"none is installed: archivist install {'|'.join(CLIENTS)}")
+    return Check("clients", True, ", ".join(f"{each.client} ({each.scope})" for each in found))
+
+
+def _command(found: list[Found]) -> Check:
+    place = shutil.which(PROGRAM)
+    if place is not None:
+        return Check("command", True, place)
+    if not found:
+        return Check("command", True, f"{PROGRAM} is not on PATH, and no client needs it")
+    return Check(
+        "command",
+        False,
+        f"{PROGRAM} is not on PATH, so that no client can call it: install it with pipx or uv tool,"
+        " or add its folder to PATH",
+    )
+
+
+def _hook(found: list[Found], root: Path, log_folder: Path) -> Check:
+    """Call a hook as a client would, with an event that names no session, so that nothing is recorded."""
+    place = shutil.which(PROGRAM)
+    if not found or place is None:
+        return Check("firing", True, "not tried: no client is installed" if not found else "not tried")
+    event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup"})
+    before, started = len(hook_log.lines(log_folder)), time.monotonic()
+    try:
+        ran = subprocess.run(  # noqa: S603 the command that the client's settings name
+            [place, "hook", found[0].client, "session-start"],
+            input=event.encode(),
+            cwd=root,
+            capture_output=True,
+            check=False,
+            timeout=_PATIENCE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("firing", False, f"{place} did not answer: {error}")
+    took = time.monotonic() - started
+    news = hook_log.lines(log_folder)[before:]
+    if ran.returncode or news:
+        reason = news[-1].partition(" ")[2] if news else ran.stderr.decode("utf-8", "replace").strip()[-300:]
+        return Check("firing", False, f"it failed: {reason or f'exit code {ran.returncode}'}")
+    if took > _SLOW_S:
+        return Check("firing", False, f"it took {took:.1f} s: archivist status says how large the bank is")
+    said = "has something to say" if len(ran.stdout) > len("{}\n") else "has nothing to say yet"
+    return Check("firing", True, f"answers in {took * 1000:.0f} ms, and {said}")

@@ -1,0 +1,226 @@
+"""What each client wants written, and where: its hooks and its entry for our server."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from archivist.edges.install import entries, jsonc, toml_table
+from archivist.edges.install.entries import PROGRAM, Hook
+from archivist.moments import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
+
+_SOURCES = "startup|resume|clear|compact|fork"
+_RULE = """\
+---
+description: Memory of this project's earlier sessions
+alwaysApply: true
+---
+
+This project has a memory of its earlier sessions, kept by Archivist. The tool `brief` of the MCP server
+`archivist` says what they learnt about a task, or about an error; `recall` finds anything in it; `lesson_add`
+keeps what the next session should know.
+"""
+
+
+class Target(NamedTuple):
+    """One file of a client's settings, and how ours goes in and out of its text."""
+
+    path: Path
+    add: Callable[[str], str]
+    take: Callable[[str], str]
+    what: str
+
+
+class Place(NamedTuple):
+    """Where settings go: into a project's folder, or into the user's home for all projects."""
+
+    root: Path
+    is_user: bool = False
+
+    def file(self, project: str, user: str) -> Path:
+        """Return the file of a scope, named from the project's folder or from the home."""
+        return self.root / (user if self.is_user else project)
+
+
+def targets(client: str, place: Place) -> list[Target]:
+    """Return the files in which a client looks, with what is ours in each."""
+    return _TARGETS[client](place)
+
+
+def claude_hooks() -> list[Hook]:
+    """Return Claude Code's hooks; a plugin's are the same."""
+
+    def called(event: str, moment: str, timeout_s: int, **more: str) -> Hook:
+        command = {"type": "command", "command": PROGRAM, "args": ["hook", "claude-code", moment]}
+        return Hook(event, {**more, "hooks": [{**command, "timeout": timeout_s}]})
+
+    return [
+        called("SessionStart", SESSION_START, 10, matcher=_SOURCES),
+        called("UserPromptSubmit", PROMPT, 5),
+        called("PostToolUseFailure", TOOL_FAILURE, 5),
+        called("SubagentStart", SUBAGENT_START, 5),
+        called("Stop", STOP, 5),
+        called("SessionEnd", SESSION_END, 5),
+    ]
+
+
+def server() -> dict[str, Any]:
+    """Return the entry that starts our server."""
+    return {"type": "stdio", "command": PROGRAM, "args": ["mcp"]}
+
+
+def vscode_hooks() -> list[Hook]:
+    """Return VS Code's hooks; the portable plugin's part for it has the same."""
+    events = {
+        "SessionStart": SESSION_START,
+        "PostToolUse": TOOL_FAILURE,
+        "SubagentStart": SUBAGENT_START,
+        "Stop": STOP,
+    }
+    return [
+        Hook(event, {"type": "command", "command": f"{PROGRAM} hook vscode {moment}", "timeout": 10})
+        for event, moment in events.items()
+    ]
+
+
+def _claude_code(place: Place) -> list[Target]:
+    settings = place.file(".claude/settings.json", ".claude/settings.json")
+    if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
+        settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
+    return [
+        _hooks(settings, claude_hooks()),
+        _server(place.file(".mcp.json", ".claude.json"), "mcpServers", server()),
+    ]
+
+
+def _codex(place: Place) -> list[Target]:
+    # A session's end is given a second, of at most three; a tool's answer comes at every call.
+    events = {
+        "SessionStart": (SESSION_START, 10),
+        "UserPromptSubmit": (PROMPT, 5),
+        "PostToolUse": (TOOL_FAILURE, 5),
+        "SubagentStart": (SUBAGENT_START, 5),
+        "Stop": (STOP, 5),
+        "SessionEnd": (SESSION_END, 3),
+    }
+    hooks = [
+        _group(event, f"{PROGRAM} hook codex {moment}", wait) for event, (moment, wait) in events.items()
+    ]
+    config, table = place.file(".codex/config.toml", ".codex/config.toml"), ("mcp_servers", PROGRAM)
+    values = {"command": PROGRAM, "args": ["mcp"], "startup_timeout_sec": 10, "tool_timeout_sec": 60}
+    where = str(config)
+    return [
+        _hooks(place.file(".codex/hooks.json", ".codex/hooks.json"), hooks),
+        Target(
+            config,
+            lambda text: toml_table.add(text, table, values, where),
+            lambda text: toml_table.take(text, table, where),
+            "server",
+        ),
+    ]
+
+
+def _cursor(place: Place) -> list[Target]:
+    path = place.file(".cursor/hooks.json", ".cursor/hooks.json")
+    where = str(path)
+    events = {"sessionStart": SESSION_START, "stop": STOP, "sessionEnd": SESSION_END}
+    hooks = [Hook(event, {"command": f"{PROGRAM} hook cursor {moment}"}) for event, moment in events.items()]
+
+    def add(text: str) -> str:
+        root = jsonc.parse(text, where) if text.strip() else None
+        if root is None or jsonc.find(root, ("version",), where) is None:
+            text = jsonc.put(text, ("version",), 1, where)
+        return entries.add_hooks(text, hooks, where)
+
+    found = [
+        Target(path, add, partial(entries.take_hooks, where=where), "hooks"),
+        _server(place.file(".cursor/mcp.json", ".cursor/mcp.json"), "mcpServers", server()),
+    ]
+    if not place.is_user:
+        found.append(_whole(place.root / ".cursor/rules/archivist.mdc", _RULE))
+    return found
+
+
+def _gemini(place: Place) -> list[Target]:
+    path = place.file(".gemini/settings.json", ".gemini/settings.json")
+    where, servers = str(path), ("mcpServers", PROGRAM)
+    events = {
+        "SessionStart": SESSION_START,
+        "BeforeAgent": PROMPT,
+        "AfterTool": TOOL_FAILURE,
+        "AfterAgent": STOP,
+        "SessionEnd": SESSION_END,
+    }
+    # Here the clock counts milliseconds.
+    hooks = [_group(event, f"{PROGRAM} hook gemini {moment}", 10_000) for event, moment in events.items()]
+    entry = {key: value for key, value in server().items() if key != "type"}
+
+    def add(text: str) -> str:
+        return entries.add_server(entries.add_hooks(text, hooks, where), servers, entry, where)
+
+    def take(text: str) -> str:
+        return entries.take_server(entries.take_hooks(text, where), servers, where)
+
+    return [Target(path, add, take, "hooks and server")]
+
+
+def _vscode(place: Place) -> list[Target]:
+    hooks = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
+    path = _vscode_user(place.root) / "mcp.json" if place.is_user else place.root / ".vscode/mcp.json"
+    return [_hooks(hooks, vscode_hooks()), _server(path, "servers", server())]
+
+
+def _vscode_user(home: Path) -> Path:
+    """Return the folder of VS Code's own user settings."""
+    if sys.platform == "darwin":
+        return home / "Library/Application Support/Code/User"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or home / "AppData/Roaming") / "Code/User"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "Code/User"
+
+
+def _group(event: str, command: str, timeout: int) -> Hook:
+    return Hook(event, {"hooks": [{"type": "command", "command": command, "timeout": timeout}]})
+
+
+def _hooks(path: Path, hooks: Sequence[Hook]) -> Target:
+    where = str(path)
+    return Target(
+        path,
+        lambda text: entries.add_hooks(text, hooks, where),
+        lambda text: entries.take_hooks(text, where),
+        "hooks",
+    )
+
+
+def _server(path: Path, owner: str, entry: Mapping[str, Any]) -> Target:
+    where, names = str(path), (owner, PROGRAM)
+    return Target(
+        path,
+        lambda text: entries.add_server(text, names, entry, where),
+        lambda text: entries.take_server(text, names, where),
+        "server",
+    )
+
+
+def _whole(path: Path, content: str) -> Target:
+    """Return a file that is all ours; what somebody made of it is left alone."""
+    return Target(
+        path,
+        lambda text: text or content,
+        lambda text: "" if text.replace("\r\n", "\n") == content else text,
+        "rule",
+    )
+
+
+_TARGETS: dict[str, Callable[[Place], list[Target]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "cursor": _cursor,
+    "gemini": _gemini,
+    "vscode": _vscode,
+}

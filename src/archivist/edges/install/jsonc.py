@@ -1,0 +1,272 @@
+"""Change single places of a JSON text; comments, order, indentation, line ends and trailing commas stay.
+
+The text is read into spans; an edit cuts or inserts characters and leaves all others where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
+
+from archivist.errors import InputError
+
+_TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_INDENTED = re.compile(r"\n([ \t]+)[\"{\[/]")
+_WIDTH = 120
+
+
+class Node(NamedTuple):
+    """A value and where it stands; of an object or a list also what it holds."""
+
+    start: int
+    end: int
+    kind: str
+    value: Any = None
+    entries: tuple[Entry, ...] = ()
+
+    def to_plain(self) -> Any:
+        """Return the value itself."""
+        if self.kind == "object":
+            return {entry.key: entry.node.to_plain() for entry in self.entries}
+        return [entry.node.to_plain() for entry in self.entries] if self.kind == "list" else self.value
+
+
+class Entry(NamedTuple):
+    """A member of an object or an item of a list, and where the comma behind it stands, or -1."""
+
+    key: str
+    start: int
+    node: Node
+    comma: int
+
+
+Path = Sequence[str | int]
+
+
+def parse(text: str, where: str = "the file") -> Node:
+    """Read a text, or refuse it with the line at which it cannot be read."""
+    reader = _Reader(text, where)
+    try:
+        node = reader.value(reader.skip(0))
+    except RecursionError:
+        raise InputError(f"{where}: nested too deeply", hint="mend or move the file, then again") from None
+    rest = reader.skip(node.end)
+    if rest < len(text):
+        reader.refuse(rest, "something stands behind the end")
+    if node.kind != "object":
+        raise InputError(
+            f"{where} holds a {node.kind}, not an object", hint="mend or move the file, then again"
+        )
+    return node
+
+
+def find(node: Node, path: Path, where: str = "the file") -> Node | None:
+    """Return the value at a path, or None; a key that stands twice on the way is refused."""
+    for step in path:
+        if isinstance(step, int):
+            if node.kind != "list" or step >= len(node.entries):
+                return None
+            node = node.entries[step].node
+            continue
+        if node.kind != "object":
+            return None
+        found = [entry.node for entry in node.entries if entry.key == step]
+        if len(found) > 1:
+            raise InputError(f"{where}: {step!r} stands twice", hint="leave one of the two, then again")
+        if not found:
+            return None
+        node = found[0]
+    return node
+
+
+def put(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
+    """Set the value at a path of keys; objects on the way that are missing are made."""
+    text = text if text.strip() else "{}\n"
+    root = parse(text, where)
+    known = find(root, path, where)
+    if known is not None:
+        indent = _indent_at(text, known.start)
+        return text[: known.start] + _render(text, value, indent) + text[known.end :]
+    depth = next(size for size in range(len(path) - 1, -1, -1) if find(root, path[:size], where) is not None)
+    owner = find(root, path[:depth], where)
+    if owner is None or owner.kind != "object":
+        raise InputError(
+            f"{where}: {'.'.join(path[:depth])!r} is no object", hint="mend the file, then again"
+        )
+    for key in reversed(path[depth + 1 :]):
+        value = {key: value}
+    return _insert(text, owner, value, key=path[depth])
+
+
+def append(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
+    """Add a value at the end of the list at a path; one that is missing is made."""
+    owner = find(parse(text if text.strip() else "{}", where), path, where)
+    if owner is None:
+        return put(text, path, [value], where)
+    if owner.kind != "list":
+        raise InputError(f"{where}: {'.'.join(path)!r} is no list", hint="mend the file, then again")
+    return _insert(text, owner, value)
+
+
+def cut(text: str, path: Path, where: str = "the file") -> str:
+    """Take the member or item at a path out, with its comma and the line that it leaves empty."""
+    owner = find(parse(text, where), path[:-1], where)
+    if owner is None:
+        return text
+    step = path[-1]
+    places = [
+        at for at, each in enumerate(owner.entries) if (at if owner.kind == "list" else each.key) == step
+    ]
+    if not places:
+        return text
+    place = places[0]
+    entry = owner.entries[place]
+    end = entry.comma + 1 if entry.comma >= 0 else entry.node.end
+    start, end = _with_line(text, entry.start, end)
+    after = text[:start] + text[end:]
+    if entry.comma < 0 and place and (comma := owner.entries[place - 1].comma) >= 0:
+        after = after[:comma] + after[comma + 1 :]
+    if len(owner.entries) == 1:
+        inside = after[owner.start + 1 : owner.end - 1 - (len(text) - len(after))]
+        if not inside.strip():
+            after = after[: owner.start + 1] + after[owner.start + 1 + len(inside) :]
+    return after
+
+
+class _Reader:
+    def __init__(self, text: str, where: str) -> None:
+        self._text = text
+        self._where = where
+
+    def skip(self, at: int) -> int:
+        found = _TRIVIA.match(self._text, at)
+        return found.end() if found else at
+
+    def refuse(self, at: int, reason: str) -> None:
+        line = self._text.count("\n", 0, at) + 1
+        raise InputError(f"{self._where}, line {line}: {reason}", hint="mend or move the file, then again")
+
+    def value(self, at: int) -> Node:
+        mark = self._text[at : at + 1]
+        if mark in ("{", "["):
+            return self._held(at, "object" if mark == "{" else "list")
+        if mark == '"':
+            value, end = self._string(at)
+            return Node(at, end, "text", value)
+        found = _SCALAR.match(self._text, at)
+        if found is None:
+            self.refuse(at, f"{self._text[at : at + 12]!r} is no JSON" if mark else "it ends too soon")
+            raise AssertionError
+        return Node(at, found.end(), "value", json.loads(found.group()))
+
+    def _held(self, start: int, kind: str) -> Node:
+        closing = "}" if kind == "object" else "]"
+        entries: list[Entry] = []
+        at = self.skip(start + 1)
+        while self._text[at : at + 1] != closing:
+            first, key = at, ""
+            if kind == "object":
+                if self._text[at : at + 1] != '"':
+                    self.refuse(
+                        at,
+                        "a key in double quotes is missing" if at < len(self._text) else "it ends too soon",
+                    )
+                key, at = self._string(at)
+                at = self.skip(at)
+                if self._text[at : at + 1] != ":":
+                    self.refuse(at, f"the colon behind {key!r} is missing")
+                at = self.skip(at + 1)
+            node = self.value(at)
+            at = self.skip(node.end)
+            is_comma = self._text[at : at + 1] == ","
+            entries.append(Entry(key, first, node, at if is_comma else -1))
+            if is_comma:
+                at = self.skip(at + 1)
+            elif self._text[at : at + 1] != closing:
+                self.refuse(at, "a comma is missing" if at < len(self._text) else "it ends too soon")
+        return Node(start, at + 1, kind, None, tuple(entries))
+
+    def _string(self, at: int) -> tuple[str, int]:
+        try:
+            value, end = scanstring(self._text, at + 1)
+        except ValueError:
+            self.refuse(at, "a text does not end, or holds what none may")
+            raise AssertionError from None
+        return str(value), int(end)
+
+
+def _insert(text: str, owner: Node, value: object, *, key: str | None = None) -> str:
+    """Put a value behind the last entry and what is said about that."""
+    newline = _newline(text)
+    outer = _indent_at(text, owner.start)
+    indent = _indent_at(text, owner.entries[-1].start) if owner.entries else ""
+    if len(indent) <= len(outer):
+        indent = outer + _unit(text)
+    written = _render(text, value, indent)
+    if key is not None:
+        written = f"{json.dumps(key, ensure_ascii=False)}: {written}"
+    last = owner.end - 1
+    at = len(text[:last].rstrip())
+    closing = "" if "\n" in text[at:last] else newline + outer
+    text = text[:at] + newline + indent + written + closing + text[at if closing == "" else last :]
+    if owner.entries and owner.entries[-1].comma < 0:
+        behind = owner.entries[-1].node.end
+        text = text[:behind] + "," + text[behind:]
+    return text
+
+
+def _with_line(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen a span to the line that it would leave empty, else to the blanks at its side."""
+    line = text.rfind("\n", 0, start) + 1
+    behind = end
+    while text[behind : behind + 1] in (" ", "\t"):
+        behind += 1
+    is_first = not text[line:start].strip()
+    if is_first and line and (behind >= len(text) or text[behind] in "\r\n"):
+        before = line - 2 if text[line - 2 : line] == "\r\n" else line - 1
+        return before, behind
+    if text[behind : behind + 1] in ("}", "]"):
+        start = len(text[:start].rstrip(" \t"))
+        return start, end
+    return start, behind
+
+
+def _render(text: str, value: object, indent: str) -> str:
+    """Write a value: on one line where it fits and holds no object, else a line for each entry."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or not value:
+        return flat
+    is_deep = any(_holds_object(each) for each in (value.values() if isinstance(value, dict) else value))
+    if not is_deep and len(indent) + len(flat) <= _WIDTH:
+        return flat
+    inner, newline = indent + _unit(text), _newline(text)
+    if isinstance(value, dict):
+        lines = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_render(text, each, inner)}"
+            for key, each in value.items()
+        ]
+        return "{" + newline + f",{newline}".join(inner + line for line in lines) + newline + indent + "}"
+    lines = [_render(text, each, inner) for each in value]
+    return "[" + newline + f",{newline}".join(inner + line for line in lines) + newline + indent + "]"
+
+
+def _holds_object(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(_holds_object(each) for each in value))
+
+
+def _indent_at(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _unit(text: str) -> str:
+    found = _INDENTED.search(text)
+    return found.group(1) if found else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

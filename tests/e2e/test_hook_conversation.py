@@ -1,0 +1,238 @@
+"""A conversation of a client with its hooks, by real processes: what one session learns, the next is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.desks import hook_log
+from tests.conftest import Command
+
+TESTS = "python -m pytest tests -q"
+FAILURE = (
+    "Exit code 1\nImportError while loading conftest 'tests/conftest.py'.\ntests/conftest.py:1: in <module>\n"
+    "    import freezegun\nE   ModuleNotFoundError: No module named 'freezegun'"
+)
+CALLS = [
+    (TESTS, FAILURE, True),
+    ("pip install freezegun", "Successfully installed freezegun-1.5.1", False),
+    (TESTS, "....\n4 passed in 0.12s", False),
+]
+DEADLINE_S = 60
+
+
+class Transcript:
+    """A session's log as Claude Code writes it: one line at a time, each pointing at the one before."""
+
+    def __init__(self, path: Path, session: str, folder: Path, agent: str = "") -> None:
+        self.path = path
+        self._agent = {"isSidechain": True, "agentId": agent} if agent else {}
+        self._session = session
+        self._folder = folder
+        self._lines = 0
+
+    def write(self, kind: str, message: dict[str, Any], **more: Any) -> None:
+        """Append one line."""
+        self._lines += 1
+        line = {
+            "type": kind,
+            "uuid": f"{self._session}-{self._lines}",
+            "parentUuid": f"{self._session}-{self._lines - 1}" if self._lines > 1 else None,
+            "sessionId": self._session,
+            "timestamp": f"2026-11-15T06:00:{self._lines:02d}.000Z",
+            "cwd": str(self._folder),
+            "gitBranch": "main",
+            "version": "2.1.325",
+            "userType": "external",
+            "isSidechain": False,
+            "message": message,
+            **self._agent,
+            **more,
+        }
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line) + "\n")
+
+    def call(self, command: str, output: str, is_error: bool) -> None:
+        """Append a call of the shell and what came back."""
+        name = f"toolu_{self._lines}"
+        usage = {"input_tokens": 12, "output_tokens": 40, "cache_read_input_tokens": 9000}
+        use = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": command}}
+        reply = {"id": f"msg_{self._lines}", "type": "message", "role": "assistant", "model": "claude-opus-5"}
+        self.write("assistant", {**reply, "content": [use], "stop_reason": "tool_use", "usage": usage})
+        result = {"type": "tool_result", "tool_use_id": name, "content": output, "is_error": is_error}
+        printed = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False}
+        self.write("user", {"role": "user", "content": [result]}, toolUseResult=printed)
+
+
+Fire = Callable[..., str]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, archivist: Command) -> Path:
+    """Return a project with an empty bank."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    assert archivist("init", cwd=folder).code == 0
+    return folder
+
+
+@pytest.fixture
+def fire(shop: Path) -> Fire:
+    """Fire an event of Claude Code as it does: the command and its words, the event on stdin."""
+
+    def call(moment: str, event: str, session: str, transcript: Path, **more: Any) -> str:
+        said = {
+            "session_id": session,
+            "transcript_path": str(transcript),
+            "cwd": str(shop),
+            "hook_event_name": event,
+            "permission_mode": "default",
+            **more,
+        }
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", moment],
+            input=json.dumps(said).encode(),
+            cwd=shop,
+            env=os.environ,
+            capture_output=True,
+            timeout=30,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        if not done.stdout:
+            return ""
+        answer = json.loads(done.stdout)["hookSpecificOutput"]
+        assert answer["hookEventName"] == event
+        text: str = answer["additionalContext"]
+        return text
+
+    return call
+
+
+def _until(is_so: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited {DEADLINE_S} s until {what}"
+        time.sleep(0.05)
+
+
+def _lessons(shop: Path) -> list[str]:
+    with Bank.open(shop, create=False) as bank:
+        return [text for _, text in bank.lesson_names().values()]
+
+
+def _has_ended(shop: Path, run: str) -> bool:
+    with Bank.open(shop, create=False) as bank:
+        known = [episode for episode in bank.episodes() if episode.id == run]
+        return bool(known) and known[0].number is not None and not bank.waiting()
+
+
+@pytest.mark.req("A12", "F12", "N9")
+def test_what_the_first_session_learnt_arrives_in_the_second(shop: Path, fire: Fire, tmp_path: Path) -> None:
+    first = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    assert fire("session-start", "SessionStart", "s-1", first.path, source="startup") == ""
+    prompt = "Run the tests and make them pass"
+    assert fire("prompt", "UserPromptSubmit", "s-1", first.path, prompt=prompt) == ""
+    first.write("user", {"role": "user", "content": prompt})
+    for command, output, is_error in CALLS:
+        first.call(command, output, is_error)
+        if is_error:
+            failed = {"tool_name": "Bash", "tool_input": {"command": command}, "error": output}
+            assert fire("tool-failure", "PostToolUseFailure", "s-1", first.path, **failed) == ""
+    started = time.monotonic()
+    assert fire("session-end", "SessionEnd", "s-1", first.path, reason="prompt_input_exit") == ""
+    assert time.monotonic() - started < 10
+    # The client tells of the end before it has written the last line.
+    last = {"id": "msg_z", "type": "message", "role": "assistant", "model": "claude-opus-5"}
+    said = [{"type": "text", "text": "All tests pass: freezegun was missing."}]
+    first.write("assistant", {**last, "content": said, "stop_reason": "end_turn"})
+
+    _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the first session was learnt from")
+    _until(lambda: _has_ended(shop, "s-1"), "the work on the first session was done")
+    with Bank.open(shop, create=False) as bank:
+        assert (bank.episode("s-1").status.value, bank.episode("s-1").project) == ("success", "shop")
+
+    second = tmp_path / "s-2.jsonl"
+    told = fire("session-start", "SessionStart", "s-2", second, source="startup")
+    assert "`freezegun` is not installed: `pip install freezegun`" in told
+    beside = {"tool_name": "Bash", "tool_input": {"command": TESTS}, "error": FAILURE}
+    assert "worked in 1 run: `pip install freezegun`" in fire(
+        "tool-failure", "PostToolUseFailure", "s-2", second, **beside
+    )
+    helper = fire("subagent-start", "SubagentStart", "s-2", second, agent_id="a1", agent_type="Explore")
+    assert "pip install freezegun" in helper
+    assert hook_log.lines(shop / ".archivist") == []
+
+
+def test_what_was_told_is_not_learnt_from(shop: Path, fire: Fire, tmp_path: Path) -> None:
+    with Bank.open(shop) as bank:
+        bank.add("Ask the quartermaster before the harvest begins")
+    log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    told = fire("session-start", "SessionStart", "s-1", log.path, source="startup")
+    assert "quartermaster" in told
+    log.write("user", {"role": "user", "content": f"<system-reminder>\n{told}</system-reminder>\nGo on"})
+    for command, output, is_error in CALLS:
+        log.call(command, output, is_error)
+    fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
+    _until(lambda: _has_ended(shop, "s-1"), "the session was taken in")
+    with Bank.open(shop) as bank, bank.reading() as reader:
+        from archivist.records import Event
+
+        assert [event for event in reader.select(Event) if "quartermaster" in event.text] == []
+
+
+def test_a_session_that_goes_on_is_taken_in_again_and_counted_once(
+    shop: Path, fire: Fire, tmp_path: Path
+) -> None:
+    log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    log.write("user", {"role": "user", "content": "Make the tests pass"})
+    log.call(*CALLS[0])
+    fire("stop", "Stop", "s-1", log.path, stop_hook_active=False)
+    _until(lambda: _has_ended(shop, "s-1"), "the first turn was taken in")
+    for call in CALLS[1:]:
+        log.call(*call)
+    fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
+    _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the rest was taken in")
+    with Bank.open(shop) as bank:
+        assert [episode.id for episode in bank.episodes()] == ["s-1"]
+        assert bank.episode("s-1").number == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}\n" * 3, b"\xff\xfe not a log"])
+def test_a_log_that_is_missing_or_no_log_harms_nothing(
+    shop: Path, fire: Fire, tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "gone.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    fire("session-end", "SessionEnd", "s-1", path, reason="other")
+    lock = shop / ".archivist" / hook_log.LOCK_NAME
+    _until(lock.exists, "the work began")
+    fire("session-start", "SessionStart", "s-2", path, source="startup")
+    if content:
+        _until(lambda: bool(hook_log.lines(shop / ".archivist")), "the log was refused")
+        assert "claude-code after end" in hook_log.lines(shop / ".archivist")[-1]
+
+
+def test_what_a_subagent_did_is_taken_in_as_a_run_of_its_own(shop: Path, fire: Fire, tmp_path: Path) -> None:
+    log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    log.write("user", {"role": "user", "content": "Let somebody make the tests pass"})
+    log.call("git status", "nothing to commit", False)
+    folder = tmp_path / "s-1" / "subagents"
+    folder.mkdir(parents=True)
+    helper = Transcript(folder / "agent-a1.jsonl", "s-1", shop, agent="a1")
+    helper.write("user", {"role": "user", "content": "Make the tests pass"})
+    for call in CALLS:
+        helper.call(*call)
+    fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
+    _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the subagent was learnt from")
+    with Bank.open(shop) as bank:
+        assert (bank.episode("s-1.a1").parent, bank.episode("s-1").parent) == ("s-1", "")

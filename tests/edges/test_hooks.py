@@ -1,0 +1,389 @@
+"""Hooks, as the clients call them: real processes, each client's own events and answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist import Bank
+from archivist.capture.fencing import FENCE_CLOSE, fence
+from archivist.capture.folders import project_of_folder
+from archivist.capture.own_briefs import strip_briefs
+from archivist.desks import hook_log
+from archivist.edges.cli.banks import keep_out_of_git
+from archivist.edges.hooks import said
+from archivist.moments import CLIENTS
+from tests.conftest import Command, Ran
+from tests.samples import MISSING_MODULE, agent_log
+
+ERROR = "Exit code 1\nE   ModuleNotFoundError: No module named 'freezegun'"
+TESTS = "python -m pytest tests -q"
+
+Hook = Callable[..., Ran]
+
+
+@pytest.fixture
+def hook(project: Path) -> Hook:
+    """Call a hook with an event, or with whatever bytes are given."""
+
+    def call(client: str, event: str, said: dict[str, Any] | bytes = b"", **environment: str) -> Ran:
+        raw = said if isinstance(said, bytes) else json.dumps({"cwd": str(project), **said}).encode()
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "archivist"), "hook", client, *([event] if event else [])],
+            input=raw,
+            cwd=project,
+            env={**os.environ, **environment},
+            capture_output=True,
+            timeout=60,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return call
+
+
+@pytest.fixture
+def learnt(project: Path) -> Path:
+    """Return a project whose bank has learnt in two runs that a module is missing."""
+    with Bank.open(project) as bank:
+        keep_out_of_git(bank.path.parent)
+        for session in ("s-1", "s-2"):
+            log = project / f"{session}.jsonl"
+            bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=_name(project)))
+        assert "freezegun" in bank.get("m-001").summary
+        list(bank.embed_waiting())
+    return project
+
+
+def _name(project: Path) -> str:
+    return project_of_folder(str(project))
+
+
+def _context(ran: Ran) -> str:
+    assert (ran.code, ran.err) == (0, "")
+    found: str = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
+    return found
+
+
+def _log(project: Path) -> list[str]:
+    return hook_log.lines(project / ".archivist")
+
+
+# What each client says and hears
+
+START: dict[str, dict[str, Any]] = {
+    "claude-code": {"session_id": "n-1", "hook_event_name": "SessionStart", "source": "startup"},
+    "codex": {
+        "session_id": "n-1", "transcript_path": None, "hook_event_name": "SessionStart", "model": "gpt-x",
+        "permission_mode": "default", "source": "startup",
+    },
+    "cursor": {"conversation_id": "n-1", "generation_id": "g", "hook_event_name": "sessionStart"},
+    "gemini": {"session_id": "n-1", "hook_event_name": "SessionStart", "source": "startup"},
+    "vscode": {"sessionId": "n-1", "hookEventName": "SessionStart", "source": "new"},
+}  # fmt: skip
+
+
+@pytest.mark.req("A12", "F12")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_session_is_told_at_its_start_in_its_clients_own_form(
+    client: str, hook: Hook, learnt: Path
+) -> None:
+    event: dict[str, Any] = {
+        **START[client],
+        "workspace_roots": [str(learnt)],
+        "field_of_tomorrow": {"x": [1]},
+    }
+    ran = hook(client, "session-start", event)
+    assert (ran.code, ran.err) == (0, "")
+    answer = json.loads(ran.out)
+    if client == "cursor":
+        assert list(answer) == ["additional_context"]
+        text = answer["additional_context"]
+    else:
+        assert list(answer) == ["hookSpecificOutput"]
+        assert list(answer["hookSpecificOutput"]) == ["hookEventName", "additionalContext"]
+        assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+        text = answer["hookSpecificOutput"]["additionalContext"]
+    assert "`pip install freezegun`" in text
+    assert text.startswith("<!-- archivist:brief ")
+    assert strip_briefs(text) == ""
+    with Bank.open(learnt) as bank:
+        assert bank.episode("n-1").project == _name(learnt)
+        assert (_log(learnt), bank.episode("n-1").status.value) == ([], "running")
+
+
+def test_an_event_names_itself_when_the_call_does_not(hook: Hook, learnt: Path) -> None:
+    assert "freezegun" in _context(hook("claude-code", "", START["claude-code"]))
+    assert "freezegun" in _context(hook("vscode", "", START["vscode"]))
+    assert "freezegun" in _context(hook("gemini", "SessionStart", START["gemini"]))
+    assert hook("claude-code", "", {"hook_event_name": "PreToolUse", "session_id": "x"}).out == ""
+    assert _log(learnt) == []
+
+
+@pytest.mark.usefixtures("learnt")
+def test_after_compaction_the_session_is_told_again(hook: Hook) -> None:
+    first = _context(hook("claude-code", "session-start", START["claude-code"]))
+    again = _context(hook("claude-code", "session-start", {**START["claude-code"], "source": "compact"}))
+    assert first.splitlines()[1:] == again.splitlines()[1:]
+
+
+@pytest.mark.parametrize(
+    ("client", "answer"),
+    [
+        ("claude-code", {"error": ERROR, "tool_name": "Bash"}),
+        (
+            "codex",
+            {
+                "tool_name": "shell",
+                "tool_response": f"Exit code: 1\nWall time: 0.2 seconds\nOutput:\n{ERROR}",
+            },
+        ),
+        ("codex", {"tool_response": json.dumps({"output": ERROR, "metadata": {"exit_code": 1}})}),
+        ("gemini", {"tool_response": {"llmContent": f"{ERROR}\nExit Code: 1", "returnDisplay": "x"}}),
+        ("vscode", {"tool_response": f"{ERROR}\nCommand exited with code 1"}),
+    ],
+)
+@pytest.mark.req("A12")
+def test_beside_an_error_stands_what_worked(
+    client: str, answer: dict[str, Any], hook: Hook, learnt: Path
+) -> None:
+    said = {"session_id": "n-1", "sessionId": "n-1", "tool_input": {"command": TESTS}, **answer}
+    text = _context(hook(client, "tool-failure", said))
+    assert "worked in 2 runs: `pip install freezegun`" in text
+    with Bank.open(learnt) as bank, bank.reading() as reader:
+        from archivist.records import Brief
+
+        assert [brief.run for brief in reader.select(Brief)] == ["n-1"]
+
+
+@pytest.mark.parametrize(
+    ("client", "answer", "silence"),
+    [
+        ("claude-code", {"error": ERROR, "is_interrupt": True}, ""),
+        ("claude-code", {"error": ""}, ""),
+        ("codex", {"tool_response": "Exit code: 0\nOutput:\n4 passed"}, ""),
+        (
+            "codex",
+            {"tool_response": {"output": "no such thing as exit code 1", "metadata": {"exit_code": 0}}},
+            "",
+        ),
+        ("codex", {"tool_response": None}, ""),
+        ("gemini", {"tool_response": {"llmContent": "4 passed"}}, "{}\n"),
+        ("vscode", {"tool_response": 7}, "{}\n"),
+    ],
+)
+def test_what_did_not_fail_is_not_answered(
+    client: str, answer: dict[str, Any], silence: str, hook: Hook, learnt: Path
+) -> None:
+    ran = hook(client, "tool-failure", {"session_id": "n-1", "tool_input": {"command": TESTS}, **answer})
+    assert (ran.code, ran.out, _log(learnt)) == (0, silence, [])
+
+
+@pytest.mark.req("A12")
+def test_a_prompt_brings_up_what_was_not_told_yet(hook: Hook, learnt: Path) -> None:
+    with Bank.open(learnt) as bank:
+        for text in (
+            "Invoice rounding follows the tax office: round half up",
+            "Deploys wait for the nightly backup",
+        ):
+            bank.add(text)
+    prompt = {
+        "session_id": "n-1",
+        "prompt": "Why is the rounding of an invoice off by a cent? Round it right.",
+    }
+    told = _context(hook("claude-code", "prompt", prompt))
+    assert ("tax office" in told, "backup" in told, "freezegun" in told) == (True, False, False)
+    assert hook("claude-code", "prompt", prompt).out == ""
+    assert "tax office" in _context(hook("claude-code", "prompt", {**prompt, "session_id": "n-2"}))
+    assert hook("codex", "prompt", {**prompt, "session_id": "n-3", "prompt": ""}).out == ""
+    assert hook("gemini", "BeforeAgent", {**prompt, "prompt": "Something else entirely"}).out == "{}\n"
+
+
+@pytest.mark.req("A12")
+def test_a_subagent_is_told_in_the_name_of_its_own_run(hook: Hook, learnt: Path) -> None:
+    said = {"session_id": "n-1", "agent_id": "a7", "agent_type": "Explore"}
+    ran = hook("claude-code", "subagent-start", said)
+    assert "freezegun" in _context(ran)
+    assert json.loads(ran.out)["hookSpecificOutput"]["hookEventName"] == "SubagentStart"
+    with Bank.open(learnt) as bank, bank.reading() as reader:
+        from archivist.records import Brief
+
+        assert [brief.run for brief in reader.select(Brief)] == ["n-1.a7"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("event", ["stop", "session-end"])
+@pytest.mark.usefixtures("learnt")
+def test_the_end_is_answered_with_nothing(client: str, event: str, hook: Hook) -> None:
+    ran = hook(client, event, {"session_id": "n-1", "sessionId": "n-1", "stop_hook_active": False})
+    is_json = client in ("gemini", "vscode") and event in ("stop", "session-end")
+    assert (ran.code, ran.out) == (0, "{}\n" if is_json else "")
+
+
+# What nobody must notice
+
+
+def test_without_a_bank_nothing_is_said_and_nothing_is_made(hook: Hook, project: Path) -> None:
+    for event in ("session-start", "prompt", "tool-failure", "subagent-start", "stop", "session-end"):
+        ran = hook("claude-code", event, {"session_id": "n-1", "prompt": "x y z", "error": ERROR})
+        assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert list(project.iterdir()) == []
+
+
+def test_without_a_bank_the_global_one_speaks(hook: Hook, archivist: Command) -> None:
+    archivist("init", "--global")
+    archivist("lessons", "add", "--global", "Answer in plain English")
+    assert "plain English" in _context(hook("claude-code", "session-start", START["claude-code"]))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"", b"   ", b"{", b"not json", b"[1, 2]", b"null", b'"text"', b"\xff\xfe\x00", b'{"a":' * 5_000,
+        b'{"session_id": 7, "cwd": ["x"], "prompt": {}, "error": 3, "tool_input": "x"}',
+        b'{"cwd": "/no/such/folder", "session_id": "\\ud800", "prompt": "\\u0000"}',
+        b'{"session_id": "' + b"x" * 100_000 + b'", "prompt": "' + b"word " * 100_000 + b'"}',
+        b"x" * (17 * 1024 * 1024),
+    ],
+    ids=range(13),
+)  # fmt: skip
+@pytest.mark.parametrize("event", ["session-start", "prompt", "tool-failure"])
+@pytest.mark.usefixtures("learnt")
+def test_no_input_makes_a_hook_fail(raw: bytes, event: str, hook: Hook) -> None:
+    ran = hook("claude-code", event, raw)
+    assert (ran.code, ran.err) == (0, "")
+    assert not ran.out or json.loads(ran.out)
+
+
+def test_what_went_wrong_is_kept_for_the_doctor(hook: Hook, learnt: Path, archivist: Command) -> None:
+    hook("claude-code", "session-start", b"oops")
+    hook("nobody", "session-start", {})
+    hook("claude-code", "sesion-start", {"session_id": "n"})
+    lines = [line.partition(" ")[2] for line in _log(learnt)]
+    assert lines[0].startswith("claude-code session-start: JSONDecodeError")
+    assert lines[1].startswith("nobody session-start: ValueError: no client 'nobody': one of claude-code")
+    assert lines[2] == "claude-code sesion-start: ValueError: no event 'sesion-start'"
+    ran = archivist("doctor")
+    assert (ran.code, "look  failures    the last hook to fail" in ran.out) == (1, True)
+    assert (learnt / ".archivist" / ".gitignore").read_text().splitlines()[-1] == "hooks.*"
+    (learnt / ".archivist" / "hooks.log").unlink()
+    assert "ok    failures    no hook has failed" in archivist("doctor").out
+
+
+def test_the_log_of_failures_stays_small(tmp_path: Path, clock: Any) -> None:
+    for number in range(600):
+        hook_log.note(tmp_path, f"number {number}\n" + "x" * 1_000, clock())
+    size = (tmp_path / hook_log.FILE_NAME).stat().st_size
+    assert 0 < size <= hook_log.MOST_BYTES
+    when, text = hook_log.last(tmp_path)
+    assert when == clock.now
+    assert text.startswith("number 599 xxx")
+    (tmp_path / hook_log.FILE_NAME).write_text("half a li")
+    assert hook_log.last(tmp_path) == (None, "")
+
+
+def test_a_bank_that_cannot_be_written_still_tells(hook: Hook, learnt: Path) -> None:
+    if os.getuid() == 0:
+        db = learnt / ".archivist" / "memory.db"
+        import apsw
+
+        holder = apsw.Connection(str(db))
+        holder.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        try:
+            told = _context(hook("claude-code", "session-start", START["claude-code"]))
+        finally:
+            holder.execute("ROLLBACK")
+            holder.close()
+        assert time.monotonic() - started < 20
+    else:
+        (learnt / ".archivist").chmod(0o500)
+        (learnt / ".archivist" / "memory.db").chmod(0o400)
+        told = _context(hook("claude-code", "session-start", START["claude-code"]))
+    assert ("freezegun" in told, "unrecorded" in told) == (True, True)
+
+
+def test_a_damaged_bank_is_noted_and_nobody_waits(hook: Hook, learnt: Path) -> None:
+    (learnt / ".archivist" / "memory.db").write_bytes(b"no bank at all" * 100)
+    assert hook("claude-code", "session-start", START["claude-code"]).out == ""
+    assert "is not a bank" in _log(learnt)[-1]
+
+
+def test_a_bad_configuration_is_noted(hook: Hook, learnt: Path) -> None:
+    (learnt / ".archivist" / "config.toml").write_text("[breif]\n")
+    assert hook("claude-code", "session-start", START["claude-code"]).out == ""
+    assert "breif" in _log(learnt)[-1]
+
+
+def test_a_user_without_a_home_is_served(learnt: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("HOME", "ARCHIVIST_HOME")}
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", "session-start"],
+        input=json.dumps({"cwd": str(learnt), "session_id": "n-1"}).encode(),
+        env=environment,
+        capture_output=True,
+    )
+    assert (done.returncode, b"freezegun" in done.stdout) == (0, True)
+
+
+def test_the_bank_is_found_from_below_and_by_name(hook: Hook, learnt: Path) -> None:
+    below = learnt / "src" / "deep"
+    below.mkdir(parents=True)
+    assert "freezegun" in _context(hook("claude-code", "session-start", {"cwd": str(below)}))
+    named = hook("claude-code", "session-start", {"cwd": "/"}, ARCHIVIST_BANK=str(learnt))
+    assert "freezegun" in _context(named)
+    beside = hook("claude-code", "session-start", {"cwd": "/nowhere"}, CLAUDE_PROJECT_DIR=str(learnt))
+    assert "freezegun" in _context(beside)
+
+
+def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:
+    """Hold what a cold process loads: the standard library, apsw and ours, and of those the light ones."""
+    heavy = {
+        "click", "numpy", "msgspec", "rapidfuzz", "ruamel", "inspect", "asyncio", "subprocess", "logging",
+        "archivist.edges.cli.group", "archivist.desks.runs", "archivist.desks.recalling", "archivist.audit",
+        "archivist.tools", "archivist.records.tiers", "archivist.records.layers",
+    }  # fmt: skip
+    code = (
+        "import io, json, sys\nfrom archivist.edges.cli.main import main\n"
+        "class Given:\n    buffer = io.BytesIO(sys.argv[2].encode())\n"
+        "sys.stdin = Given\nmain(['hook', 'claude-code', sys.argv[1]])\n"
+        f"loaded = {heavy!r} & set(sys.modules)\n"
+        "print('IMPORTED', *sorted(name for name in loaded if sys.modules[name].__spec__))"
+    )
+    events = {"session-start": {}, "prompt": {"prompt": "install the freezegun module"}}
+    for event, more in events.items():
+        said = json.dumps({"cwd": str(learnt), "session_id": "n-1", **more})
+        command = [sys.executable, "-c", code, event, said]
+        done = subprocess.run(command, cwd=learnt, capture_output=True, text=True, check=True)
+        assert done.stdout.rpartition("IMPORTED")[2].split() == []
+        assert event == "prompt" or "freezegun" in done.stdout
+
+
+# The pure parts
+
+
+@given(st.text(max_size=400), st.integers(120, 400))
+def test_a_cut_text_is_short_and_still_fenced(text: str, limit: int) -> None:
+    whole = fence(text, "b-1", ["m-001"])
+    cut = said.within(whole, limit)
+    assert len(cut.encode("utf-16-le", "surrogatepass")) // 2 <= limit
+    assert cut.rstrip("\n").endswith(FENCE_CLOSE)
+    assert cut == whole or "…" in cut
+
+
+plain = st.none() | st.booleans() | st.integers() | st.text()
+fields = st.sampled_from(["error", "output", "exit_code", "metadata", "content", "success"]) | st.text()
+
+
+@given(st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(fields, inner), max_leaves=8))
+def test_any_answer_of_a_tool_can_be_read(response: object) -> None:
+    assert isinstance(said.failure_in(response), str)

@@ -1,0 +1,207 @@
+"""The plugin folder, and the doctor who looks at the whole chain from a client to the bank."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from click.testing import Result as Ran
+
+from archivist import Bank, Episode, __version__
+from archivist.desks import hook_log
+from archivist.edges.cli.doctor import doctor
+from archivist.edges.cli.install import install, uninstall
+from archivist.edges.cli.session import Session
+from archivist.edges.install import plugin
+from archivist.errors import InputError
+from archivist.tools import tools
+from tests.conftest import TickingClock
+
+PORTABLE = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+MANIFEST = {
+    "$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords",
+    "extensions",
+}  # fmt: skip
+
+
+def _run(command: Any, *words: str) -> Ran:
+    return CliRunner().invoke(command, list(words), obj=Session("", ""), standalone_mode=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the plugin in it."""
+    made = tmp_path / "archivist-plugin"
+    assert _run(install, "plugin", str(made)).exit_code == 0
+    return made
+
+
+def test_a_plugin_folder_serves_claude_code_and_the_portable_format(folder: Path) -> None:
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+        ".claude-plugin/plugin.json",
+        ".mcp.json",
+        "agents/archivist.md",
+        "com.github.copilot/hooks/hooks.json",
+        "hooks/hooks.json",
+        "mcp.json",
+        "plugin.json",
+        "skills/archivist-memory/SKILL.md",
+    ]
+    claude, portable = (
+        json.loads((folder / name).read_text()) for name in (".claude-plugin/plugin.json", "plugin.json")
+    )
+    assert (
+        (claude["name"], claude["version"])
+        == ("archivist", __version__)
+        == (portable["name"], portable["version"])
+    )
+    assert portable["$schema"] == "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
+    assert set(portable) <= MANIFEST
+    hooks = json.loads((folder / "hooks/hooks.json").read_text())
+    assert list(hooks) == ["description", "hooks"]
+    assert hooks["hooks"]["SessionEnd"][0]["hooks"][0]["args"] == ["hook", "claude-code", "session-end"]
+    servers = [json.loads((folder / name).read_text())["mcpServers"] for name in (".mcp.json", "mcp.json")]
+    assert (
+        servers[0] == servers[1] == {"archivist": {"type": "stdio", "command": "archivist", "args": ["mcp"]}}
+    )
+
+
+def _front_matter(path: Path) -> dict[str, str]:
+    head = path.read_text().split("---\n")[1]
+    return dict(line.split(": ", 1) for line in head.splitlines())
+
+
+@pytest.mark.req("A19")
+def test_the_archivists_prompt_and_skill_name_tools_that_exist(folder: Path) -> None:
+    skill, agent = folder / "skills/archivist-memory/SKILL.md", folder / "agents/archivist.md"
+    assert _front_matter(skill)["name"] == skill.parent.name
+    assert set(_front_matter(skill)) <= PORTABLE
+    assert set(_front_matter(agent)) == {"name", "description"}
+    assert len(_front_matter(skill)["description"]) < 1_024
+    known = {tool.name for tool in tools()}
+    for path in (skill, agent):
+        named = set(re.findall(r"`([a-z]+_[a-z_]+|brief|recall)`", path.read_text()))
+        assert named - known == set()
+        assert "lesson_add" in named
+    said = agent.read_text()
+    for word in ("at most five", "IF … THEN …", "`evidence`", "`importance`", "not written a second time"):
+        assert word in said.replace("\n   ", " ")
+
+
+def test_the_same_again_changes_nothing_and_what_was_changed_is_left(folder: Path) -> None:
+    again = _run(install, "plugin", str(folder))
+    assert again.stdout == ""
+    mine = folder / "agents" / "archivist.md"
+    mine.write_text("my own words\n")
+    assert _run(uninstall, "plugin", str(folder)).exit_code == 0
+    assert [path for path in folder.rglob("*") if path.is_file()] == [mine]
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for name in ("mine", "file"):
+        ran = _run(install, "plugin", str(tmp_path / name))
+        assert isinstance(ran.exception, InputError)
+        assert "holds something else" in ran.exception.message
+    dry = _run(install, "plugin", str(tmp_path / "new"), "--dry-run")
+    assert (dry.exit_code, (tmp_path / "new").exists()) == (0, False)
+    assert dry.stdout.count("--- /dev/null") == len(plugin.files())
+
+
+# The doctor
+
+
+@pytest.fixture
+def clinic(project: Path, monkeypatch: pytest.MonkeyPatch, clock: TickingClock) -> Path:
+    """Work in a project with a bank."""
+    Bank.open(project, clock=clock).close()
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return project
+
+
+def _checks(*words: str) -> dict[str, tuple[bool, str]]:
+    ran = _run(doctor, "--json", *words)
+    return {each["name"]: (each["ok"], each["text"]) for each in json.loads(ran.stdout)["checks"]}
+
+
+def _call_from(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    command = folder / "archivist"
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_without_a_client_the_chain_is_well_and_says_how_to_begin() -> None:
+    found = _checks()
+    assert all(is_well for is_well, _ in found.values())
+    assert found["clients"][1].startswith("none is installed: archivist install claude-code|codex")
+    assert found["capture"][1] == "no run has come in yet"
+    assert found["writing"] == (True, "the bank can be written")
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_command_that_is_not_on_the_path_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _run(install, "claude-code")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = _checks()
+    assert found["clients"] == (True, "claude-code (project)")
+    assert (found["command"][0], "is not on PATH" in found["command"][1]) == (False, True)
+
+
+def test_settings_that_lack_a_part_or_are_broken_are_named(clinic: Path) -> None:
+    _run(install, "claude-code")
+    (clinic / ".mcp.json").unlink()
+    assert _checks()["clients"] == (
+        False,
+        "claude-code has only a part of ours: archivist install claude-code --project",
+    )
+    (clinic / ".claude/settings.json").write_text("{")
+    assert (_checks()["clients"][0], "it ends too soon" in _checks()["clients"][1]) == (False, True)
+
+
+def test_a_hook_that_fires_fails_or_hangs_is_told(
+    clinic: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _run(install, "codex")
+    places = tmp_path / "bin"
+    _call_from(places, monkeypatch, "cat >/dev/null")
+    assert re.fullmatch(r"answers in \d+ ms, and has nothing to say yet", _checks()["firing"][1])
+    _call_from(places, monkeypatch, "cat >/dev/null; echo '{\"hookSpecificOutput\": {}}'")
+    assert "has something to say" in _checks()["firing"][1]
+    _call_from(places, monkeypatch, "echo broken >&2; exit 3")
+    assert _checks()["firing"] == (False, "it failed: broken")
+    _call_from(
+        places, monkeypatch, "echo '2026-01-01T00:00:00Z codex session-start: oops' >> .archivist/hooks.log"
+    )
+    assert _checks()["firing"] == (False, "it failed: codex session-start: oops")
+    assert hook_log.lines(clinic / ".archivist") != []
+
+
+def test_the_real_hook_answers_the_doctor(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+    import sys
+
+    with Bank.open(clinic) as bank:
+        bank.add("Prefer small commits")
+        list(bank.embed_waiting())
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    _run(install, "claude-code")
+    found = _checks()
+    assert re.fullmatch(r"answers in \d+ ms, and has something to say", found["firing"][1])
+    with Bank.open(clinic) as bank:
+        assert bank.episodes() == []
+
+
+def test_the_doctor_says_what_came_in_last(clinic: Path, clock: TickingClock) -> None:
+    with Bank.open(clinic) as bank:
+        bank.record_episode(Episode(id="s-7", finished=clock.now))
+    assert _checks()["capture"] == (True, "the last run, s-7, ended 2026-04-03 14:00 UTC")

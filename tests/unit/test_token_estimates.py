@@ -1,0 +1,36 @@
+"""How many tokens a text is said to take."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.tokens import estimated
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a", 1),
+        ("abcd", 1),
+        ("abcde", 2),
+        ("记忆库的设计", 6),
+        ("メモリ", 3),
+        ("기억", 2),
+        ("記憶 abcd", 4),
+        ("naïve café — “so”", 5),
+        ("🎉", 1),
+    ],
+)
+def test_letters_count_by_fours_and_wide_characters_one_by_one(text: str, tokens: int) -> None:
+    assert estimated(text) == tokens
+
+
+@given(st.text(), st.text())
+def test_an_estimate_grows_with_its_text(one: str, other: str) -> None:
+    assert (
+        max(estimated(one), estimated(other)) <= estimated(one + other) <= estimated(one) + estimated(other)
+    )
+    assert (estimated(one) == 0) is (one == "")
