@@ -12,7 +12,9 @@ import asyncio
 import json
 import os
 import random
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -37,6 +39,8 @@ ADA = Actor(ActorKind.HUMAN, "ada")
 P99_BAR_MS = 50.0
 CONNECTIONS = 32
 REPOS = 20
+LISTENERS = 1_000
+IDLE_S = 10.0
 HZ = os.sysconf("SC_CLK_TCK")
 
 
@@ -111,12 +115,40 @@ def _measured(folder: Path, options: argparse.Namespace) -> tuple[list[str], boo
     for name, loads in steady.items():
         lines.append(_row(f"brief, 50 a second, {name}", loads))
     with _ours(folder) as ours:
+        lines.append(_idle(ours))
+    with _ours(folder) as ours:
         heavy = _loaded(ours, "mixed", 200, options.seconds)
     lines.append(_row("mixed, 200 a second, a tenth writes", [heavy]))
     p99 = median(load.p99 for load in steady["ours"])
     errors = heavy.errors + sum(load.errors for load in steady["ours"])
     lines.append(f"bars: brief p99 {p99:.1f} of at most {P99_BAR_MS:.0f} ms, {errors} errors of none")
     return lines, p99 <= P99_BAR_MS and not errors
+
+
+def _idle(server: Server) -> str:
+    """Let a thousand listen to nothing; return what that costs."""
+    _raise_file_limit()
+    before_kb = server.resident_kb()
+    request = _bytes("GET", "/api/events", None, server.token)
+    lines = []
+    for _ in range(LISTENERS):
+        line = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        line.sendall(request)
+        lines.append(line)
+    heard = sum(line.recv(4096).startswith(b"HTTP/1.1 200") for line in lines)
+    time.sleep(2)
+    began, spent = time.monotonic(), server.cpu_ms()
+    time.sleep(IDLE_S)
+    share = (server.cpu_ms() - spent) / 1000 / (time.monotonic() - began)
+    each_kb = (server.resident_kb() - before_kb) / LISTENERS
+    for line in lines:
+        line.close()
+    return f"{heard} idle listeners: {share:.1%} of a core, {each_kb:.0f} kB each"
+
+
+def _raise_file_limit() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _row(name: str, loads: Sequence[Load]) -> str:
@@ -163,6 +195,11 @@ class Server:
         self.process = process
         self.url = url
         self.token = token
+
+    def resident_kb(self) -> int:
+        """Return how much memory the process holds."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("utf-8").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") // 1024
 
     def cpu_ms(self) -> float:
         """Return what the process has spent."""

@@ -204,13 +204,25 @@ def test_many_idle_listeners_cost_little_and_who_left_is_noticed(served: Served)
 
 def test_more_listeners_than_allowed_are_refused(tmp_path: Path) -> None:
     with (
-        serving(tmp_path, settings=("server.max_listeners=2",)) as served,
+        serving(tmp_path, settings=("server.max_listeners=2", "server.heartbeat_s=0.2")) as served,
         Listener(served),
         Listener(served),
         served.client() as client,
     ):
         answer = client.get("/api/events")
         assert (answer.status_code, answer.json()["code"]) == (503, "too_many_listeners")
+
+
+def test_a_token_that_ends_ends_its_stream(served: Served) -> None:
+    with Bank.open(served.folder, actor=ADA) as bank:
+        issued = bank.tokens.create("agent:kit")
+        headers = {"Authorization": f"Bearer {issued.secret}"}
+        with httpx.stream("GET", f"{served.url}/api/events", headers=headers, timeout=_PATIENCE_S) as heard:
+            lines = heard.iter_lines()
+            assert next(lines).startswith("retry")
+            bank.tokens.revoke(issued.token.id)
+            for _ in lines:
+                continue
 
 
 def test_what_is_kept_is_no_more_than_asked_for(tmp_path: Path) -> None:

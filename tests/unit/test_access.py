@@ -38,6 +38,7 @@ UNCHECKED = {
     "Bank.unembedded": "a count of what is derived",
     "Bank.version": "says that something changed, not what",
     "Tokens.holder": "says who acts",
+    "Tokens.is_valid": "says whether who acts still may",
     "Repeats.claim": "what a request does is checked; this is its own answer",
     "Repeats.keep": "what a request does is checked; this is its own answer",
     "Repeats.release": "what a request does is checked; this is its own answer",

@@ -88,7 +88,9 @@ def test_history_undo_and_erasure_do_not_show_it_either(bank: Bank, coder: Bank)
     with pytest.raises(AccessError):
         bank.undo("coder")
     assert [change.entry.verb for change in coder.history("coder")] == ["update"]
-    for targets in (other.erasable(["coder"]), bank.erasable(matching="private plan")):
+    with pytest.raises(AccessError, match="may not write bank"):
+        other.erasable(["coder"])
+    for targets in (bank.erasable(["coder"]), bank.erasable(matching="private plan")):
         assert [target.words for target in targets] == ["private to its agent"]
 
 

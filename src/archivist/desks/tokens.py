@@ -91,6 +91,12 @@ class Tokens(Desk):
             found = reader.select(Token, equals("digest", digest_of(secret)), limit=1)
         return found[0] if found else None
 
+    def is_valid(self, token_id: str) -> bool:
+        """Say whether a token still lets its bearer in."""
+        with self._bank.reading() as reader:
+            token = reader.get(Token, token_id)
+        return token is not None and token.state(self._bank.now()) is TokenState.VALID
+
     def _refuse_above_own(self, who: Actor) -> None:
         """Refuse a token that may more than who hands it out: nobody makes himself a person."""
         own = self._bank.actor.kind

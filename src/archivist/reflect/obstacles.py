@@ -165,7 +165,8 @@ _NOT_TROUBLE = re.compile(
 )
 # What is told before "blocked" is its cause where it speaks of something that is not as it should be.
 _LACKS = re.compile(
-    r"\b(?:no|not|missing|unusable|down|drops|dropped|lost|unavailable|expired|broken|fails|failed|failing)\b",
+    r"\b(?:no|not|missing|unusable|down|drops|dropped|lost|unavailable|expired|broken|fails|failed"
+    r"|failing|exhausted|exceeded|denied|refused|rejected|offline|full)\b",
     re.IGNORECASE,
 )
 _IS_GONE = re.compile(

@@ -223,7 +223,8 @@ def _blocked(text: str, name: str) -> Problem | None:
 def _respelt(text: str, place: Place) -> str:
     """Return a text whose fields are spelt as the format has them: `Status` is `status`."""
     values = front_matter.read(text, place.name).values
-    known = {*REQUIRED[Kind.PLAN], *OPTIONAL[Kind.PLAN]}
+    kind = Kind.PLAN if place.kind is Kind.PLAN else Kind.OVERVIEW
+    known = {*REQUIRED[kind], *OPTIONAL[kind]}
     spelt: dict[str, str] = {}
     for key in values:
         right = key.strip().lower()

@@ -113,8 +113,11 @@ def abstract_of(body: str) -> str:
     """
     for lines in _paragraphs(body):
         text = bare(" ".join(lines))
+        if text.endswith(":"):
+            # What introduces a list says nothing without it.
+            text = " ".join(_SENTENCE_END.split(text)[:-1])
         is_label = all(_LABEL.fullmatch(line) and len(line.split()) <= _LABEL_WORDS for line in lines)
-        if not is_label and (len(text.split()) >= _FEW_WORDS or text.endswith(_ENDS)) and text[-1:] != ":":
+        if not is_label and (len(text.split()) >= _FEW_WORDS or text.endswith(_ENDS)):
             return clipped(first_sentences(text), ABSTRACT_CHARACTERS)
     return ""
 

@@ -68,7 +68,8 @@ class Statement(NamedTuple):
     @property
     def begins_with_title(self) -> bool:
         """Say whether the text says the title at its start, and not only a word that begins like its last."""
-        return self.text.startswith(self.title) and not self.text[len(self.title) :][:1].isalnum()
+        behind = self.text[len(self.title) :][:1]
+        return self.text.startswith(self.title) and not (self.title and behind.isalnum())
 
 
 def compare(old: Statement, new: Statement, cosine: float) -> Compared:

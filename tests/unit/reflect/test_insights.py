@@ -240,3 +240,26 @@ def test_a_rule_is_proposed_only_where_somebody_decided_on_one() -> None:
     decided = _entry(4, "Always run the backfill in batches.", type=EntryType.DECISION)
     other = _entry(5, "Always greet the customers", type=EntryType.DECISION)
     assert insights([*said, decided, other])[0].rule == "Always run the backfill in batches"
+
+
+def test_a_product_that_speaks_of_blocking_and_errors_is_no_obstacle() -> None:
+    said = (
+        "Implemented blocking and muting of users",
+        "Users can be blocked by moderators",
+        "Blocked users see a notice",
+        "Blocked users list is paginated",
+        "Error page shows the request id",
+        "Error boundary for the editor",
+        "Verified the error page",
+        "Retry on timeout is configurable",
+        "Handle failed payments in the webhook",
+        "Wrote a failing test for the webhook, then the fix",
+    )
+    assert insights(_over(*said, role="dev")) == []
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_any_words_can_be_read(action: str, content: str) -> None:
+    entry = _entry(1, action or "x", content=content, role="qa")
+    assert insights([entry]) == []
+    assert is_blocked(entry, ("qa", "dev")) in (True, False)

@@ -74,7 +74,11 @@ def _judged(said: Said) -> Likeness:
 
 
 def _table(part: slice) -> dict[str, dict[str, int]]:
-    kinds = {"duplicate": spoken.DUPLICATE, "contrary": spoken.CONTRARY, "new": spoken.NEW}
+    kinds: dict[str, tuple[Said, ...]] = {
+        "duplicate": spoken.DUPLICATE,
+        "contrary": spoken.CONTRARY,
+        "new": spoken.NEW,
+    }
     return {name: dict(Counter(str(_judged(said)) for said in found[part])) for name, found in kinds.items()}
 
 

@@ -72,6 +72,7 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
         redirect_slashes=False,
     )
     app.state.rules, app.state.browsers = rules, browsers
+    app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = [each for router in _ROUTERS for each in router.routes if isinstance(each, APIRoute)]
     problems.install(app)
     for router in _ROUTERS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
@@ -205,6 +206,10 @@ class Happenings:
         last = await run_sync(self._last, limiter=self._limiter)
         return place if place.seq <= last else Place(last)
 
+    async def asked(self, question: Callable[[], bool]) -> bool:
+        """Ask the bank something beside the loop."""
+        return await run_sync(question, limiter=self._limiter)
+
     @property
     def now(self) -> Place:
         """Return the place of what happened last."""
@@ -214,10 +219,18 @@ class Happenings:
 class EventStream(Response):
     """An answer that goes on for as long as somebody listens."""
 
-    def __init__(self, happenings: Happenings, actor: Actor, last_id: str, rules: ServerRules) -> None:
+    def __init__(
+        self,
+        happenings: Happenings,
+        actor: Actor,
+        last_id: str,
+        rules: ServerRules,
+        is_welcome: Callable[[], bool],
+    ) -> None:
         super().__init__(media_type="text/event-stream")
         self._happenings = happenings
         self._actor = actor
+        self._is_welcome = is_welcome
         self._place = _read_place(last_id) if last_id else happenings.now
         self._wait_s = rules.heartbeat_s
         if happenings.listeners >= rules.max_listeners:
@@ -245,7 +258,13 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await _send(send, f"retry: {_RETRY_MS}\n\n".encode())
         place = await self._happenings.known(self._place)
+        asked_at = time.monotonic()
         while not self._happenings.is_over:
+            if time.monotonic() - asked_at >= self._wait_s:
+                # Who came in with a token that has ended since is not told on.
+                if not await self._happenings.asked(self._is_welcome):
+                    break
+                asked_at = time.monotonic()
             found, ahead = await self._happenings.after(place, self._wait_s)
             words = b"".join(each.text for each in found if self._may_hear(each))
             if words or ahead == place:

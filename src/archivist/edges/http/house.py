@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from archivist import __version__, tools
+from archivist.config import ServerRules
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.events import EventStream, Happenings
@@ -94,7 +96,9 @@ async def events(
 ) -> Response:
     """Listen to what happens: every change, whoever made it, and live messages."""
     happenings: Happenings = request.app.state.happenings
-    return EventStream(happenings, visitor.actor, last_event_id, request.app.state.rules)
+    is_valid: Callable[[str], bool] = request.app.state.is_valid
+    rules: ServerRules = request.app.state.rules
+    return EventStream(happenings, visitor.actor, last_event_id, rules, lambda: is_valid(visitor.token))
 
 
 @router.get(OPEN_PATH, include_in_schema=False)

@@ -117,6 +117,11 @@ class Browsers:
             known = self._keys.get(digest_of(key))
         return known if known and known.expires > self.now() else None
 
+    def is_valid(self, name: str) -> bool:
+        """Say whether the browser of this id may still come in."""
+        with self._lock:
+            return any(each.id == name and each.expires > self.now() for each in self._keys.values())
+
 
 class Rates:
     """How many requests each has left: so many a minute, a minute's worth at once."""
