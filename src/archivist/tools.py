@@ -652,10 +652,12 @@ def save_memory(
     ] = "refuse",
 ) -> dict[str, Plain]:
     """Save decisions, lessons and plans' statuses, unless they are known already or contradict what is."""
-    from archivist.workspace.save import item_from
+    from archivist.workspace.save import MemoryItem, Outcome, items_from
 
-    wanted = [item_from(item) for item in items]
-    outcomes = bank.workspace.save_memory(wanted, str(scope), on_conflict=on_conflict)
+    read = items_from(items)
+    wanted = [each for each in read if isinstance(each, MemoryItem)]
+    saved = iter(bank.workspace.save_memory(wanted, str(scope), on_conflict=on_conflict))
+    outcomes = [each if isinstance(each, Outcome) else next(saved) for each in read]
     told = ("title", "place", "reason", "against")
     return {
         "items": [

@@ -17,6 +17,7 @@ from archivist.workspace.terms import Sort, Term, form_of, telling, terms, words
 _TELLING = (Sort.WORD, Sort.NUMBER, Sort.AMOUNT)
 _MOST_REPLACED = 3
 _MOST_EXTRA = 1
+_SAME_AMOUNT = 0.05
 # How much of the longer sentence both must share for an opposite to be about the same.
 _SHARED = 0.5
 
@@ -83,6 +84,8 @@ _RIVALS = tuple(
         "rest graphql grpc soap",
         "utf-8 utf-16 latin-1 ascii",
         "http https",
+        "english german french spanish italian japanese chinese korean",
+        "uuids ulids integers strings floats",
     )
 )
 # Verbs of which one thing may do several.
@@ -298,7 +301,7 @@ def _amounts(first: Sequence[Term], second: Sequence[Term], between: Difference)
     if len(mine) != 1 or len(yours) != 1 or mine[0].sort is not yours[0].sort:
         return ""
     if mine[0].sort is Sort.AMOUNT:
-        if mine[0].form.split()[1] != yours[0].form.split()[1]:
+        if not _are_apart(mine[0].form, yours[0].form):
             return ""
         old, new = ([term for term in left if term.form not in _LASTING] for left in (old, new))
         is_meant = True
@@ -309,11 +312,20 @@ def _amounts(first: Sequence[Term], second: Sequence[Term], between: Difference)
     return f"{mine[0].said!r} against {yours[0].said!r}"
 
 
+def _are_apart(one: str, other: str) -> bool:
+    """Say whether two amounts measure the same and differ: thirty days are a month."""
+    (value, kind), (other_value, other_kind) = one.split(), other.split()
+    least, most = sorted((abs(float(value)), abs(float(other_value))))
+    return kind == other_kind and most - least > _SAME_AMOUNT * most
+
+
 def _is_measured(found: Sequence[Term], number: Term) -> bool:
     """Say whether a number is a value, and not part of a name such as `Python 3.11` or `step 4`."""
     place = found.index(number)
-    behind = found[place + 1 : place + 2]
-    if behind and behind[0].sort is Sort.WORD and behind[0].is_plural:
+    behind = found[place + 1 : place + 3]
+    is_counting = bool(behind) and behind[0].sort is Sort.WORD and behind[0].is_plural
+    # `5 retries for mail` counts, `HTTP 429 means trouble` does not.
+    if is_counting and not (len(behind) > 1 and behind[1].sort is Sort.WORD):
         return True
     before = [term for term in found[:place] if term.sort is not Sort.FILLER]
     if not before:
@@ -383,4 +395,5 @@ def _is_single(before: Sequence[Term], behind: Sequence[Term]) -> bool:
 def _is_rival(before: Sequence[str], old: Sequence[Term], new: Sequence[Term]) -> bool:
     if len(old) != 1 or len(new) != 1 or _ALSO & set(before):
         return False
-    return any(old[0].form in group and new[0].form in group for group in _RIVALS)
+    mine, yours = old[0].form.casefold(), new[0].form.casefold()
+    return any(mine in group and yours in group for group in _RIVALS)

@@ -171,7 +171,8 @@ def _read_yaml(head: str, name: str) -> tuple[dict[str, object], list[Problem]]:
             # The tab is the cause, and its line the place to mend.
             broken.rule = ""
         if broken.rule:
-            problems.append(Problem(name, broken.line + 2, broken.rule, broken.text))
+            advice = "write it as a few plain fields" if broken.is_refused else ""
+            problems.append(Problem(name, broken.line + 2, broken.rule, broken.text, advice))
         if broken.is_refused:
             return {}, problems
         return _salvaged(head, name, problems, broken), problems

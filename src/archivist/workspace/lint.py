@@ -104,6 +104,9 @@ def _front_matter(text: str, place: Place, rules: WorkspaceRules, *, is_text: bo
     if not read.has_any:
         missing = Problem(place.name, 1, "no-front-matter", f"the {place.kind.value} has no front matter")
         return found or [missing]
+    if found and not read.values:
+        # Nothing of it could be read, so that nothing can be said of its fields.
+        return found
     # What cannot be read, migrate leaves alone.
     advice = "add it" if found or not is_text else ""
     broken = {problem.line for problem in found}
@@ -119,7 +122,8 @@ def _front_matter(text: str, place: Place, rules: WorkspaceRules, *, is_text: bo
         line = lines.get(field, 1)
         if field not in known and field not in allowed:
             told = f"{_told(field)} is none of {', '.join((*known, *allowed))}"
-            found.append(Problem(place.name, line, "unknown-field", told))
+            advice = f"spell it {field.lower()!r}" if field.lower() in known else ""
+            found.append(Problem(place.name, line, "unknown-field", told, advice))
         elif field in known and value not in (None, ""):
             found += (Problem(place.name, line, rule, what) for rule, what in _value(field, value))
     return found

@@ -82,7 +82,8 @@ def compare(old: Statement, new: Statement, cosine: float) -> Compared:
     against = conflict(old, new)
     if against:
         return Compared(Likeness.CONFLICT, cosine, against)
-    if _is_near(old, new, cosine) and not _is_other_subject(old, new):
+    is_contrary = _is_negated(old) != _is_negated(new)
+    if not is_contrary and _is_near(old, new, cosine) and not _is_other_subject(old, new):
         return Compared(Likeness.MEANING, cosine, f"the same in other words ({cosine:.2f})")
     return Compared(Likeness.DIFFERENT, cosine, "")
 
@@ -167,6 +168,11 @@ def _is_other_subject(old: Statement, new: Statement) -> bool:
 def _opening(statement: Statement) -> tuple[Term, ...]:
     found = sentences(statement.title or statement.text)
     return telling(found[0]) if found else ()
+
+
+def _is_negated(statement: Statement) -> bool:
+    found = sentences(statement.title or statement.text)[:1]
+    return sum(term.sort is Sort.NEGATION for part in found for term in terms(part)) % 2 == 1
 
 
 def _is_one_exchanged(first: Sequence[Term], second: Sequence[Term]) -> bool:

@@ -67,7 +67,7 @@ def words_in(spelt: str) -> frozenset[str]:
 
 
 _FILLERS = words_in(
-    "a an the and we our us you your i please just also very really that which do does did been being"
+    "a an the and we our us you your i please just also very really that which do does been being"
 )
 _BEING = words_in("is are be am")
 _NEGATIONS = words_in("not never no avoid avoids without unless neither nor nobody nothing")
@@ -92,8 +92,8 @@ _UNITS: dict[str, tuple[str, float]] = {
         ("time", 3600, "h hr hrs hour hours"),
         ("time", 86400, "d day days"),
         ("time", 604800, "week weeks"),
-        ("time", 2592000, "month months"),
-        ("time", 31536000, "year years"),
+        ("time", 2629800, "month months"),
+        ("time", 31557600, "year years"),
         ("data", 1, "byte bytes"),
         ("data", 1e3, "kb kilobyte kilobytes"),
         ("data", 1e6, "mb megabyte megabytes"),
@@ -110,12 +110,11 @@ _SYNONYMS = {
     word: group.split()[0]
     for group in (
         "need needs needed require requires required",
-        "must shall should",
         "delete deletes deleted remove removes removed",
         "repository repositories repo repos",
         "configuration config configs configurations",
         "database databases db dbs",
-        "documentation docs doc",
+        "documentation docs",
         "directory directories folder folders dir dirs",
         "environment environments env",
         "development dev",
@@ -144,6 +143,8 @@ _SYNONYMS = {
 # What looks like an inflection and is another word.
 _WHOLE = words_in("https ftps ldaps amqps mqtts imaps smtps windows news during string nothing")
 _PRONOUN = "I"
+_JOINING = ("", "+", "&", "-", "\u2013", "\u2014", "|")
+_STOPPING = words_in("stop quit")
 _DEFINITE = words_in("the this that")
 _INTRODUCING = words_in("before after when if unless until while because since once whenever without")
 
@@ -172,21 +173,26 @@ def terms(sentence: str) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def _tokens(sentence: str) -> Iterator[tuple[str, bool]]:
-    """Yield the tokens as they stand, without the marks around them, and whether a comma went before."""
-    text = _SHORTENED.sub(r"\1 not", unicodedata.normalize("NFKC", sentence))
+class _Token(NamedTuple):
+    """A piece of a sentence as it stands; within code every sign counts: `int?` is no `int`."""
+
+    text: str
+    is_after_comma: bool
+    is_code: bool
+
+
+def _tokens(sentence: str) -> Iterator[_Token]:
+    """Yield the tokens without the marks around them, and whether a comma went before."""
+    text = _SHORTENED.sub(r"\1 not", unicodedata.normalize("NFC", sentence))
     is_after_comma = False
     for raw in text.split():
         for piece in _SCRIPTS.findall(raw) if _EASTERN.search(raw) else [raw]:
-            token = _EMPHASIS.sub(r"\2", piece).lstrip(_OPENING)
             code = _CODE.fullmatch(piece)
-            # Within code every sign counts: `int?` is no `int`.
-            bare = code[1] if code else token.rstrip(_CLOSING)
-            if bare in ("+", "&", "-", "\u2013", "\u2014", "|", ""):
-                is_after_comma = is_after_comma or bare != token
+            bare = code[1] if code else _EMPHASIS.sub(r"\2", piece).lstrip(_OPENING).rstrip(_CLOSING)
+            if bare in _JOINING:
                 continue
-            for part in _compound(bare):
-                yield part, is_after_comma
+            for part in [bare] if code else _compound(bare):
+                yield _Token(part, is_after_comma, code is not None)
                 is_after_comma = False
         is_after_comma = is_after_comma or raw.rstrip("\"')`*").endswith((",", "\u3001"))
 
@@ -198,32 +204,35 @@ def _compound(token: str) -> list[str]:
     return parts if is_open else [token]
 
 
-def _sorted_out(tokens: Sequence[tuple[str, bool]]) -> Iterator[Term]:
+def _sorted_out(tokens: Sequence[_Token]) -> Iterator[Term]:
     is_definite = False
-    for place, (token, is_after_comma) in enumerate(tokens):
-        for form, sort, is_plural in _forms(token, is_first=place == 0):
-            yield Term(form, sort, is_definite, is_after_comma, is_plural, token.casefold())
-        is_definite = token.casefold() in _DEFINITE
+    for place, token in enumerate(tokens):
+        forms = [(token.text, Sort.WORD)] if token.is_code else _forms(token.text, is_first=place == 0)
+        said = token.text.casefold()
+        if said in _STOPPING and any(each.text.endswith("ing") for each in tokens[place + 1 : place + 2]):
+            forms = [(said, Sort.NEGATION)]
+        for form, sort in forms:
+            yield Term(form, sort, is_definite, token.is_after_comma, said.endswith("s"), said)
+        is_definite = said in _DEFINITE
 
 
-def _forms(token: str, *, is_first: bool) -> Iterator[tuple[str, Sort, bool]]:
+def _forms(token: str, *, is_first: bool) -> list[tuple[str, Sort]]:
     word = token if _CAMEL.search(token) else token.casefold()
     # A label such as `plan A`, or `US`, is no article and no pronoun.
-    is_name = token.isupper() and (len(token) > 1 or not (is_first or token == _PRONOUN))
+    is_label = token.isupper() and (len(token) > 1 or not (is_first or token == _PRONOUN))
+    is_name = (is_label and word not in _NEGATIONS) or bool(_CAMEL.search(token))
     glued = _GLUED.fullmatch(word)
     if _GROUPED.fullmatch(word):
-        yield word.replace(",", "").replace("_", ""), Sort.NUMBER, False
-    elif _NUMBER.fullmatch(word) or (word in _COUNTED and not is_name):
-        yield _COUNTED.get(word, word), Sort.NUMBER, False
-    elif glued and glued[2] in _UNITS and glued[2] != "m":
-        yield _amount(glued[1], _UNITS[glued[2]]), Sort.AMOUNT, False
-    elif word == "cannot":
-        yield "can", Sort.WORD, False
-        yield "not", Sort.NEGATION, False
-    elif is_name or _CAMEL.search(token):
-        yield _SYNONYMS.get(word, word), Sort.WORD, False
-    else:
-        yield form_of(word), _sort(word), word.endswith("s")
+        return [(word.replace(",", "").replace("_", ""), Sort.NUMBER)]
+    if _NUMBER.fullmatch(word) or (word in _COUNTED and not is_name):
+        return [(_COUNTED.get(word, word), Sort.NUMBER)]
+    if glued and glued[2] in _UNITS:
+        return [(_amount(glued[1], _UNITS[glued[2]]), Sort.AMOUNT)]
+    if word == "cannot":
+        return [("can", Sort.WORD), ("not", Sort.NEGATION)]
+    if is_name:
+        return [(_SYNONYMS.get(word, word), Sort.WORD)]
+    return [(form_of(word), _sort(word))]
 
 
 def form_of(word: str) -> str:

@@ -114,6 +114,10 @@ def test_the_tables_of_the_guide() -> None:
         ("The default was 30 s.", "The default is 30 s."),
         ("Retry 3 times.", "Retry -3 times."),
         ("Use strings as ids.", "Use str as ids."),
+        ("Clients MUST retry.", "Clients SHOULD retry."),
+        ("Put it in `tests`.", "Put it in `test`."),
+        ("Keep it for a month.", "Keep it for 30 days."),
+        ("Deploy only on Mondays.", "Deploy on Mondays."),
         ("Install it. Run it.", "Run it. Install it."),
         ("Install it, run it.", "Run it, install it."),
         ("A needs B when C.", "C when A needs B."),
@@ -141,6 +145,7 @@ def test_what_says_something_else_is_never_known(old: str, new: str) -> None:
         ("The parser is slow.", "The parser is fragile."),
         ("Step 3 of the release needs approval.", "Step 4 of the release needs approval."),
         ("Run lint before the tests.", "Run the tests after lint."),
+        ("Logs are kept for a month.", "Logs are kept for 30 days."),
     ],
 )
 def test_what_may_both_hold_is_no_conflict(old: str, new: str) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import START
+from tests.unit.workspace import spoken_pairs as spoken
+from tests.unit.workspace.spoken_pairs import Said
 from tests.unit.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
+from archivist.workspace.classify import MemoryKind
 from archivist.workspace.memory import Workspace
 from archivist.workspace.overviews import abstract_of, first_heading
 from archivist.workspace.problems import Problem
@@ -353,7 +356,21 @@ def test_a_heading_within_an_entry_is_its_own_business(tmp_path: Path) -> None:
     assert Workspace(tmp_path).lint().problems == []
 
 
-# What is merged
+# What is saved
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("said", [*spoken.CONTRARY, *spoken.NEW])
+def test_what_is_new_or_contrary_is_never_dropped(tmp_path: Path, said: Said) -> None:
+    workspace = Workspace(tmp_path, now=lambda: START)
+    first, second = (MemoryItem(text=text, kind=MemoryKind.LESSON) for text in said)
+    workspace.save_memory([first], "w", create=True)
+    (outcome,) = workspace.save_memory([second], "w", on_conflict="keep_both")
+    assert outcome.result in (Result.SAVED, Result.MERGED)
+    written = (tmp_path / LEARNINGS / "w/lessons.md").read_text().split()
+    assert [
+        word for word in said.new.split() if word.strip(".") not in {each.strip(".") for each in written}
+    ] == []
 
 
 @pytest.mark.req("W7")

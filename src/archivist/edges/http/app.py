@@ -21,9 +21,10 @@ from archivist.edges.http.events import Happenings
 from archivist.edges.http.guard import Guard
 from archivist.edges.http.security import Browsers
 
+# What is asked most comes first.
 _ROUTERS = (
-    house.router, memory.router, lessons.router, runs.router, runs.uploads, telling.router, tiers.router,
-    stream.router, workspace.router,
+    telling.router, stream.router, memory.router, tiers.router, lessons.router, runs.router, runs.uploads,
+    house.router, workspace.router,
 )  # fmt: skip
 _KEY = {
     "name": "Idempotency-Key",
@@ -75,8 +76,8 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
     app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = [each for router in _ROUTERS for each in router.routes if isinstance(each, APIRoute)]
     problems.install(app)
-    for router in _ROUTERS:
-        app.include_router(router)
+    # They are whole already; a router that is included is asked again for each request.
+    app.router.routes.extend(app.state.routes)
     app.add_middleware(
         Guard,
         banks=banks,

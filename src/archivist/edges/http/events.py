@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import time
 from bisect import bisect_right
@@ -37,7 +38,9 @@ _BATCH = 500
 _RETRY_MS = 2_000
 # Who takes nothing for so long is not there any more.
 _SENDING_S = 60.0
-_EMBED_EVERY_S = 1.0
+# New vectors make every connection read its vectors anew: so they are made when it is quiet, or at last.
+_QUIET_S = 2.0
+_EMBED_AT_LAST_S = 30.0
 _log = logging.getLogger("archivist.http")
 
 
@@ -101,7 +104,8 @@ class Happenings:
 
     async def watch(self) -> None:
         """Look for changes until cancelled: at once when a message came, else ever so often."""
-        embedded_at = 0.0
+        # When the first and the last thing changed that has no vector yet.
+        first = last = -math.inf
         embedding: asyncio.Task[None] | None = None
         while True:
             try:
@@ -110,8 +114,11 @@ class Happenings:
                 _log.warning("events: %s", error.message)
                 has_changed = False
             now = self._loop.time()
-            if has_changed and now - embedded_at > _EMBED_EVERY_S and (embedding is None or embedding.done()):
-                embedded_at, embedding = now, asyncio.create_task(self._embed())
+            if has_changed:
+                first, last = (now if first == -math.inf else first), now
+            is_due = now - last > _QUIET_S or now - first > _EMBED_AT_LAST_S
+            if first > -math.inf and is_due and (embedding is None or embedding.done()):
+                first, embedding = -math.inf, asyncio.create_task(self._embed())
             try:
                 async with asyncio.timeout(self._rules.poll_s):
                     await self._nudge.wait()

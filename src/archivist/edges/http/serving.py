@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -65,6 +66,7 @@ def open_server(
         )
     listening = _listen(host, port)
     _raise_file_limit()
+    _use_one_thread_for_vectors()
     app = create_app(opened, is_beyond_loopback=not is_loopback(host))
     _log_to_stderr(is_quiet)
     config = uvicorn.Config(
@@ -123,6 +125,12 @@ def _url(host: str, port: int, scheme: str) -> str:
     name = host.strip("[]")
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 shown, not bound
     return f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{port}"
+
+
+def _use_one_thread_for_vectors() -> None:
+    """Let a vector scan take one core: requests are many, and threads that wait for each other burn cores."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def _raise_file_limit() -> None:
