@@ -214,10 +214,13 @@ def _fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         elif isinstance(value, list):
             yield (
                 key,
-                [dict(_fields(each)) if isinstance(each, dict) else without_secrets(each) for each in value],
+                [
+                    dict(_fields(each)) if isinstance(each, dict) else without_secrets(each, is_exact=True)
+                    for each in value
+                ],
             )
         else:
-            cleaned = without_secrets({key: value})
+            cleaned = without_secrets({key: value}, is_exact=True)
             yield key, cleaned[key] if isinstance(cleaned, dict) else value
 
 
@@ -226,8 +229,8 @@ def _arguments(text: str) -> str:
     try:
         given = json.loads(text)
     except ValueError:
-        return str(without_secrets(text))
-    cleaned = without_secrets(given)
+        return str(without_secrets(text, is_exact=True))
+    cleaned = without_secrets(given, is_exact=True)
     return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
 
 

@@ -321,7 +321,7 @@ def _stored(change: Change) -> dict[str, object] | None:
     """Return a value as it is kept: without secrets."""
     for text in (*change.name.namespace, change.name.key):
         _checked(text)
-    kept = without_secrets(change.value)
+    kept = without_secrets(change.value, is_exact=True)
     return kept if isinstance(kept, dict) else None
 
 
@@ -344,7 +344,7 @@ def _pieces(
         tags = (*tags, _MORTAL)
         extra["ttl_minutes"] = change.ttl_minutes
         extra["expires"] = to_text(now + timedelta(minutes=change.ttl_minutes))
-    texts = [str(without_secrets(text)) for text in change.texts] or [""]
+    texts = [str(without_secrets(text, is_exact=True)) for text in change.texts] or [""]
     return [
         Document(
             id=_id(source, place),

@@ -47,28 +47,38 @@ def checked_path(what: str, path: str) -> str:
     return path
 
 
-def without_secrets(value: object) -> object:
-    """Return the value with every secret and control character in its texts taken out, whatever its type."""
+def without_secrets(value: object, *, is_exact: bool = False) -> object:
+    """Return the value with every secret in its texts taken out, whatever its type.
+
+    Control characters go too, unless the value must come back exactly as it was given.
+    """
     if isinstance(value, str):
-        return cleaned(_whole(value))
+        return _kept(value, is_exact=is_exact)
     if isinstance(value, Mapping):
-        return {_key(key): _named(key, item) for key, item in value.items()}
+        return {
+            _kept(key, is_exact=is_exact) if isinstance(key, str) else key: _named(
+                key, item, is_exact=is_exact
+            )
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [without_secrets(item) for item in value]
+        return [without_secrets(item, is_exact=is_exact) for item in value]
     return value
 
 
-def _key(name: object) -> object:
-    return cleaned(_whole(name)) if isinstance(name, str) else name
+def _kept(text: str, *, is_exact: bool) -> str:
+    return redact(_whole(text)).text if is_exact else cleaned(_whole(text))
 
 
-def _named(name: object, value: object) -> object:
+def _named(name: object, value: object, *, is_exact: bool) -> object:
     """Return a named value without its secrets: what it is called can tell that it is one."""
     if not isinstance(value, str) or not isinstance(name, str) or "=" in name:
-        return without_secrets(value)
+        return without_secrets(value, is_exact=is_exact)
     beginning = f"{name}="
-    told = cleaned(f"{beginning}{_whole(value)}")
-    return told.removeprefix(beginning) if told.startswith(beginning) else without_secrets(value)
+    told = _kept(f"{beginning}{value}", is_exact=is_exact)
+    if told.startswith(beginning):
+        return told.removeprefix(beginning)
+    return without_secrets(value, is_exact=is_exact)
 
 
 def _whole(value: T) -> T:
