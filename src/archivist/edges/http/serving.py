@@ -21,6 +21,8 @@ from archivist.errors import InputError
 _GRACE_S = 5
 _HEADERS_BYTES = 64 * 1024
 _WAITING = 1_024
+# A thread that thinks gives way sooner than by default, so that small requests do not wait behind large ones.
+_TURN_S = 0.001
 
 
 class Certificate(NamedTuple):
@@ -67,6 +69,7 @@ def open_server(
     listening = _listen(host, port)
     _raise_file_limit()
     _use_one_thread_for_vectors()
+    sys.setswitchinterval(_TURN_S)
     app = create_app(opened, is_beyond_loopback=not is_loopback(host))
     _log_to_stderr(is_quiet)
     config = uvicorn.Config(

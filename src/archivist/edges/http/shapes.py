@@ -19,17 +19,17 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+_Whole = BeforeValidator(_whole)
 Said = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 Note = Annotated[str, Field(max_length=20_000)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 Word = Annotated[str, Field(max_length=200)]
 Words = Annotated[list[Word], Field(max_length=100)]
-Numbers = Annotated[list[Annotated[Whole, Field(ge=0, le=_LARGEST)]], Field(max_length=100)]
-Count = Annotated[Whole, Field(ge=0, le=_LARGEST)]
+Numbers = Annotated[list[Annotated[int, Field(ge=0, le=_LARGEST), _Whole]], Field(max_length=100)]
+Count = Annotated[int, Field(ge=0, le=_LARGEST), _Whole]
 Share = Annotated[float, Field(ge=0, le=1)]
-Weight = Annotated[Whole, Field(ge=1, le=10)]
+Weight = Annotated[int, Field(ge=1, le=10), _Whole]
 
 LessonKind = Literal["pattern", "preference", "archetype_hint", "anti_pattern"]
 Category = Literal[
@@ -166,8 +166,8 @@ class BriefBody(Body):
     tags: Words = []
     run: Word = ""
     preset: Literal["orchestrator", "subagent", "reviewer"] | None = None
-    max_lessons: Annotated[Whole, Field(ge=1, le=1_000)] | None = None
-    budget_tokens: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = None
+    max_lessons: Annotated[int, Field(ge=1, le=1_000), _Whole] | None = None
+    budget_tokens: Annotated[int, Field(ge=1, le=1_000_000), _Whole] | None = None
     format: Form | None = None
     fence: bool | None = None
     explain: bool = False
@@ -207,7 +207,7 @@ class ReflectBody(Body):
     """Which runs to learn from: one, those of the last days, or all that wait."""
 
     run: Word = ""
-    days: Annotated[Whole, Field(ge=1, le=36_500)] | None = None
+    days: Annotated[int, Field(ge=1, le=36_500), _Whole] | None = None
 
 
 class CheckBody(Body):
