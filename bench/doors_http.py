@@ -118,7 +118,7 @@ def _measured(folder: Path, options: argparse.Namespace) -> tuple[list[str], boo
         lines.append(_idle(ours))
     with _ours(folder) as ours:
         heavy = _loaded(ours, "mixed", 200, options.seconds)
-    lines.append(_row("mixed, 200 a second, a tenth writes", [heavy]))
+    lines.append(_row("mixed, 200 a second, one in twenty writes", [heavy]))
     p99 = median(load.p99 for load in steady["ours"])
     errors = heavy.errors + sum(load.errors for load in steady["ours"])
     lines.append(f"bars: brief p99 {p99:.1f} of at most {P99_BAR_MS:.0f} ms, {errors} errors of none")
@@ -305,7 +305,7 @@ def _brief(number: int, words: Callable[[], str]) -> Made:
 
 
 def _mixed(number: int, words: Callable[[], str]) -> Made:
-    """Return what a busy house asks: briefs, searches, lists, and a tenth of writes."""
+    """Return what a busy house asks: briefs, searches, lists, and one write in twenty."""
     kinds: list[Callable[[], Made]] = [
         lambda: _brief(number, words),
         lambda: ("GET", f"/api/recall?limit=5&query={quote(words())}", None),

@@ -446,3 +446,9 @@ def _codes() -> list[str]:
 
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and hasattr(each, "code")]
     return sorted({kind.code for kind in kinds} - {"error"})
+
+
+def test_what_an_agent_adds_is_a_candidate(served: Served) -> None:
+    with served.client("agent:kit:maker") as agent:
+        added = agent.post("/api/lessons", json={"summary": "Warm the cache before tests", "tool": "bash"})
+    assert (added.status_code, added.json()["lesson"]["status"]) == (201, "candidate")

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from archivist.desks.suggesting import told
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -26,12 +27,14 @@ from archivist.edges.http.visits import Visitor, answer
 from archivist.errors import InputError
 from archivist.recall.query import LIVE
 from archivist.recall.query import Query as Question
+from archivist.records import ActorKind, Status
 from archivist.records import Category as CategoryWord
 from archivist.records import Scope as ScopeWord
-from archivist.records import Status
 
 router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BodyRoute)
 _TEXT_HITS = 200
+# What an agent says of a lesson that it suggests.
+_SUGGESTED = ("rule", "detail", "tags", "importance", "tool")
 
 
 @router.get("", responses=answers.page_of("lessons", answers.Lesson))
@@ -79,12 +82,16 @@ def list_lessons(
 
 @router.post("", status_code=201, responses=answers.one("lesson", answers.Lesson, 201))
 def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
-    """Add a lesson by hand; what people add is active at once."""
+    """Add a lesson; what people add is active at once, what an agent adds is a candidate."""
     given = body.given()
     summary, kind = given.pop("summary"), body.type
     given.pop("type", None)
     with visitor.bank() as bank:
-        lesson = bank.add(summary, type=kind, **given)
+        if bank.actor.kind is ActorKind.AGENT:
+            known = {name: given[name] for name in _SUGGESTED if name in given}
+            lesson = told(bank, summary, **known).lesson
+        else:
+            lesson = bank.add(summary, type=kind, **given)
         return answer({"lesson": bank.views([lesson])[0]}, 201)
 
 

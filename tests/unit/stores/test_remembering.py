@@ -1,0 +1,66 @@
+"""What a long-lived reader keeps: never older than the bank, never from a change that was taken back."""
+
+from __future__ import annotations
+
+import pytest
+
+from archivist import Bank
+from archivist.stores.answers import Within, Words
+from archivist.stores.tokens import scope_token
+
+
+def _count(bank: Bank, made: list[int]) -> int:
+    def make() -> int:
+        made.append(1)
+        return bank.status()["active_lessons"]
+
+    with bank.reading() as reader:
+        return reader.remembered("lessons", make)
+
+
+def test_it_is_made_again_when_anybody_changed_the_bank(bank: Bank) -> None:
+    made: list[int] = []
+    bank.add("one")
+    assert [_count(bank, made), _count(bank, made)] == [1, 1]
+    assert len(made) == 1
+    with Bank.open(bank.path) as other:
+        other.add("two")
+    assert _count(bank, made) == 2
+    assert len(made) == 2
+
+
+def test_nothing_is_kept_of_a_transaction(bank: Bank) -> None:
+    made: list[int] = []
+    with pytest.raises(ZeroDivisionError), bank.transaction():
+        bank.add("taken back")
+        assert _count(bank, made) == 1
+        raise ZeroDivisionError
+    bank.add("kept")
+    bank.add("kept too")
+    assert _count(bank, made) == 2
+
+
+def test_a_common_kind_is_found_in_the_same_order_as_by_its_scope(bank: Bank) -> None:
+    for number in range(60):
+        bank.add(f"the cache of job {number} {'fails ' * (number % 7)}".strip())
+    for number in range(20):
+        bank.stream.log(f"the cache fails {number}", content="cache " * (number % 5))
+    within = Within(groups=((scope_token("kind", "lesson"),),))
+    with bank.reading() as reader:
+        for limit in (1, 5, 30, 200):
+            found = reader.search(Words(("cache", "fails")), within=within, limit=limit)
+            kinds = {each.kind for each in reader.placed([hit.place for hit in found]).values()}
+            everything = reader.search(Words(("cache", "fails")), within=Within(), limit=500)
+            known = reader.placed([hit.place for hit in everything])
+            lessons = [hit for hit in everything if known[hit.place].kind == "lesson"]
+            assert kinds == {"lesson"}
+            assert [hit.place for hit in found] == [hit.place for hit in lessons[:limit]]
+
+
+def test_the_version_changes_when_another_wrote(bank: Bank) -> None:
+    before = bank.version()
+    bank.add("by ourselves")
+    assert bank.version() == before
+    with Bank.open(bank.path) as other:
+        other.add("by another")
+    assert bank.version() != before
