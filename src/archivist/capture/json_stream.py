@@ -33,8 +33,12 @@ _PIECE_BYTES = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\s\x00]*+")
 _SCALAR = re.compile(rb"[^\s,\]}]*+")
-_UP_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_STRING_TEXT = re.compile(rb'(?:[^"\\]++|\\u[^"\\]{4}|\\[^u])*+', re.DOTALL)
+# Unrolled, so that each place has one way on: Python before 3.11.5 miscompiles possessive groups.
+_UP_TO_BRACKET = re.compile(
+    rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"[^"{}\[\]]*+)*',
+    re.DOTALL,
+)
+_STRING_TEXT = re.compile(rb'[^"\\]*+(?:\\(?:u[^"\\]{4}|[^u])[^"\\]*+)*', re.DOTALL)
 _QUOTE, _OPEN_LIST, _CLOSE_LIST, _OPEN, _CLOSE = b'"[]{}'
 _LONGEST_ESCAPE = 6
 _MAX_SCALAR_BYTES = 4096
@@ -137,7 +141,7 @@ class _RestOfLine:
         self._ended = False
 
     def read(self, size: int) -> bytes:
-        piece, self._beginning = self._beginning, b""
+        piece, self._beginning = self._beginning[:size], self._beginning[size:]
         if not piece and not self._ended:
             piece = self._source.readline(size)
         self._ended = self._ended or not piece or piece.endswith(b"\n")

@@ -143,9 +143,9 @@ PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?
 PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # The lines of a key that was cut off: stretches of base64, with what quoting and escaping put between them.
 PEM_LINES: Final = re.compile(
-    r"(?:(?:\s|\\[nrt]|[\"'>|,]|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,80})*+"
-    r"[A-Za-z0-9+/=]{16,}+)++"
-    r"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/=]{1,64}(?=\s*+(?:\Z|[\"'])))?"
+    r"(?:(?:\s|\\[nrt]|[\"'>|,]|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,80}+)*"
+    r"[A-Za-z0-9+/=]{16,}+)+"
+    r"(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{1,64}(?=\s*+(?:\Z|[\"'])))?"
 )
 PEM_MAX_CHARS: Final = 16_000
 
