@@ -1,4 +1,4 @@
-"""The one way in: a bank owns the store and the transactions, knows who acts, and offers every verb.
+"""The one way in: a bank offers every verb on what its vault holds.
 
 The work itself is done at the desks, each imported by the call that needs it: a brief must not wait
 for what only reflection uses.
@@ -7,21 +7,19 @@ for what only reflection uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from archivist.access import DENIAL, Layer, Verb, may, reads, remedy, writes
+from archivist.access import DENIAL, Layer, reads, writes
 from archivist.brief.forms import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
-from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource, new_id
-from archivist.places import bank_file, project_folder
+from archivist.places import bank_file
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind, LessonType
 from archivist.settings import load_effective
+from archivist.vault import Vault
 
 if TYPE_CHECKING:
     from threading import Event as Signal
@@ -50,8 +48,6 @@ if TYPE_CHECKING:
     from archivist.desks.tokens import Tokens
     from archivist.desks.working import WorkingMemory
     from archivist.desks.workspace import WorkspaceDesk
-    from archivist.messages import Bus
-    from archivist.recall.embedders import Embedder
     from archivist.recall.query import Query
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Lesson, Verdict
     from archivist.reflect.extraction import Extraction
@@ -59,32 +55,11 @@ if TYPE_CHECKING:
     from archivist.stores.answers import Waiting
     from archivist.stores.files import Shape, Taken
     from archivist.stores.ledger import Change, Verification
-    from archivist.stores.protocol import Reader, Store, Writer
     from archivist.stores.share import Shared
 
 
-class Bank:
+class Bank(Vault):
     """The memory of one project."""
-
-    def __init__(
-        self,
-        store: Store,
-        *,
-        path: Path,
-        actor: Actor,
-        config: Config,
-        clock: Clock,
-        ids: IdSource,
-        bus: Bus | None = None,
-    ) -> None:
-        self._store = store
-        self.path = path
-        self.actor = actor
-        self.config = config
-        self.now = clock
-        self._ids = ids
-        self._bus = bus
-        self._embedders: list[Embedder | None] = []
 
     @classmethod
     def open(
@@ -108,96 +83,6 @@ class Bank:
         store = SqliteStore.open(file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids)
-
-    def acting_as(self, actor: Actor) -> Bank:
-        """Return the same bank in another actor's name."""
-        other = Bank(
-            self._store,
-            path=self.path,
-            actor=actor,
-            config=self.config,
-            clock=self.now,
-            ids=self._ids,
-            bus=self.bus,
-        )
-        # To open an embedder takes longer than to ask it.
-        other._embedders = self._embedders
-        return other
-
-    @property
-    def root(self) -> Path:
-        """Return the project's folder; of a bank that lies in none, the folder of its file."""
-        return project_folder(self.path)
-
-    def close(self) -> None:
-        """Let go of the bank."""
-        self._store.close()
-
-    def __enter__(self) -> Bank:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    @property
-    def bus(self) -> Bus:
-        """Return the bus of live messages, to which doors subscribe."""
-        if self._bus is None:
-            from archivist.messages import Bus
-
-            self._bus = Bus()
-        return self._bus
-
-    def new_id(self, moment: datetime) -> str:
-        """Return a fresh id that sorts by time."""
-        return self._ids(moment)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Writer]:
-        """Make everything inside the block one change: all of it is kept, or none."""
-        is_outermost = not self._store.is_writing
-        try:
-            with self._store.writing(self.actor, self.now()) as writer:
-                yield writer
-        except AccessError as error:
-            # What was refused inside is taken back with the rest; that it was refused is not.
-            if is_outermost:
-                self._note_denial(error)
-            raise
-
-    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
-        """Refuse, and note in the ledger, what the actor may not do."""
-        if may(self.actor, layer, verb, owner=owner):
-            return
-        self.refuse(layer, verb, hint=remedy(layer, verb), what=owner or "")
-
-    def refuse(self, layer: Layer, verb: Verb, *, hint: str, what: str = "") -> NoReturn:
-        """Raise AccessError, and note in the ledger that the actor was refused."""
-        told = f"{layer.value} of {what!r}" if what else layer.value
-        error = AccessError(str(self.actor), verb.value, told, hint=hint)
-        if not self._store.is_writing and not self._store.is_reading:
-            self._note_denial(error)
-        raise error
-
-    def _note_denial(self, error: AccessError) -> None:
-        try:
-            with self._store.writing(self.actor, self.now()) as writer:
-                writer.enter_denial(error.verb, error.layer)
-        except BankError:
-            # A bank that cannot be written cannot keep it either; the refusal stands.
-            return
-
-    @contextmanager
-    def reading(self) -> Iterator[Reader]:
-        """Read within one unchanging view."""
-        is_outermost = not self._store.is_reading and not self._store.is_writing
-        try:
-            with self._store.reading() as reader:
-                yield reader
-        except AccessError as error:
-            if is_outermost:
-                self._note_denial(error)
-            raise
 
     # Lessons
 
@@ -628,27 +513,6 @@ class Bank:
         return runs.find_regressions(self, run)
 
     # Vectors
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """Return the configured embedder, opened when it is first needed; None for words alone."""
-        if not self._embedders:
-            from archivist.recall.embedders.choice import open_embedder
-
-            self._embedders.append(open_embedder(self.config.recall, self.path.parent))
-        return self._embedders[0]
-
-    def embedder_named(self, name: str) -> Embedder | None:
-        """Return the embedder that made vectors of this name: the configured one, else the bundled one."""
-        from archivist.recall.embedders.static import StaticEmbedder
-
-        configured = self.embedder
-        if configured is None or configured.name == name:
-            return configured
-        if len(self._embedders) == 1:
-            self._embedders.append(StaticEmbedder())
-        bundled = self._embedders[1]
-        return bundled if bundled is not None and bundled.name == name else None
 
     def embed_waiting(self, *, limit: int | None = None) -> Iterator[Progress]:
         """Make the vectors that are missing, a batch at a time as the iterator is drawn."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from archivist.opening import open_file
+from archivist.replacing import written_beside
 
 # A longer line is nobody's record; it is skipped without being held in memory.
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -65,20 +64,16 @@ def read_lines(path: Path) -> Iterator[Line | Problem]:
 
 def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
     """Write one object a line, whole or not at all, and return how many there were."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     count = 0
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            for value in values:
-                stream.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
-                count += 1
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+
+    def encoded() -> Iterator[bytes]:
+        nonlocal count
+        for value in values:
+            count += 1
+            yield (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+    with written_beside(path, encoded(), is_private=True) as fresh:
+        fresh.replace(path)
     return count
 
 

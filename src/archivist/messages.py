@@ -13,6 +13,7 @@ from threading import Lock
 REFLECTION_START = "reflection_start"
 REFLECTION_COMPLETE = "reflection_complete"
 REFLECTION_FAILED = "reflection_failed"
+PROPOSING_FAILED = "proposing_failed"
 MEMORIES_ADDED = "memories_added"
 MEMORY_HIGHLIGHT = "memory_highlight"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from archivist.errors import ConfigError
+from archivist.replacing import replace_file
 from archivist.settings import BOM, decoded, parsed
 
 
@@ -26,7 +25,10 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
     after = bom + edited(text.removeprefix(bom), key, value, where=str(path))
     if after == text:
         return False
-    _replace_file(path, after.encode("utf-8"))
+    try:
+        replace_file(path, after.encode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}") from None
     return True
 
 
@@ -102,23 +104,3 @@ def _edited_lines(text: str, section: str, name: str, value: str | None) -> str:
 
 def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
     return {section: settings for section, settings in values.items() if settings != {}}
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    # A link to a file that is kept elsewhere stays one.
-    target = path.resolve()
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with fresh.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            fresh.chmod(target.stat().st_mode & 0o7777)
-        fresh.replace(target)
-    except OSError as error:
-        raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            fresh.unlink()

@@ -19,20 +19,21 @@ from archivist.access import OWN, RIGHTS, Layer, Verb, may, remedy
 from archivist.desks.desk import Desk
 from archivist.errors import AccessError
 from archivist.records import Actor, ActorKind
+from archivist.vault import Vault
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
 
 # Public methods that need no check, and why.
 UNCHECKED = {
     "Bank.open": "opens the file, which the system guards",
-    "Bank.acting_as": "says who acts",
-    "Bank.close": "lets go of the file",
-    "Bank.new_id": "touches nothing",
-    "Bank.transaction": "what is done inside is checked",
-    "Bank.reading": "what is done inside is checked",
-    "Bank.require": "is the check",
-    "Bank.refuse": "is the refusal",
-    "Bank.embedder_named": "derived: no memory is read",
+    "Vault.acting_as": "says who acts",
+    "Vault.close": "lets go of the file",
+    "Vault.new_id": "touches nothing",
+    "Vault.transaction": "what is done inside is checked",
+    "Vault.reading": "what is done inside is checked",
+    "Vault.require": "is the check",
+    "Vault.refuse": "is the refusal",
+    "Vault.embedder_named": "derived: no memory is read",
     "Bank.embed_waiting": "derived: vectors of what is there",
     "Bank.embed_in_background": "derived: vectors of what is there",
     "Bank.unembedded": "a count of what is derived",
@@ -59,7 +60,7 @@ def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.req("M8")
 def test_every_public_method_of_the_bank_and_its_desks_is_checked() -> None:
-    kinds: list[type[Any]] = [Bank, *_desks()]
+    kinds: list[type[Any]] = [Vault, Bank, *_desks()]
     assert {"Core", "Proposals", "WorkingMemory"} <= {kind.__name__ for kind in kinds}
     unchecked = {name for kind in kinds for name, method in _methods(kind) if not hasattr(method, "access")}
     assert unchecked == set(UNCHECKED)

@@ -7,13 +7,16 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import apsw
 import pytest
 from tests.conftest import TickingClock
 from tests.samples import finding, reviewed, write_jsonl
 
 from archivist import Bank
-from archivist.config import Config, CoreRules, ProposalRules
+from archivist.config import Config, CoreRules, ProposalRules, StoreRules
+from archivist.desks.proposals import propose_rules_quietly
 from archivist.errors import AccessError, ConfigError, InputError, NotFoundError
+from archivist.messages import Message
 from archivist.records import ARCHIVIST, Actor, ActorKind, Lesson, Proposal, ProposalStatus
 
 CODER = Actor(ActorKind.AGENT, "coder", "maker")
@@ -368,6 +371,19 @@ def test_a_rule_that_has_no_room_is_not_proposed_and_no_run_fails(bank: Bank) ->
     bank.config = Config(core=CoreRules(rules_tokens=1))
     bank.finish_run(*reviewed("fifth", finding(NULLS)))
     assert bank.proposals.list() == []
+
+
+def test_a_bank_that_cannot_take_the_rules_says_so_and_no_run_fails(tmp_path: Path) -> None:
+    with Bank.open(tmp_path, config=Config(store=StoreRules(busy_timeout_s=0.1))) as bank:
+        _teach(bank, 5)
+        heard: list[Message] = []
+        bank.bus.subscribe(heard.append)
+        other = apsw.Connection(str(bank.path))
+        other.execute("BEGIN IMMEDIATE")
+        propose_rules_quietly(bank)
+        other.close()
+    assert [message.type for message in heard] == ["proposing_failed"]
+    assert "0.1 s" in str(heard[0].data["error"])
 
 
 def test_no_more_rules_are_proposed_than_people_read(bank: Bank) -> None:

@@ -21,7 +21,7 @@ from archivist.workspace.corpus import known_scope, learnings_of, read_corpus
 from archivist.workspace.hot import Demotion, HotItem, HotUsage, Promotion, Use, Warm
 from archivist.workspace.hot_files import read_hot
 from archivist.workspace.memory import Workspace
-from archivist.workspace.replacing import replace_file, told_plainly
+from archivist.workspace.replacing import replace_as_read, told_plainly
 from archivist.workspace.save import MemoryItem, Result
 from archivist.workspace.topology import Kind, Scope, Topology
 
@@ -126,7 +126,7 @@ def _promote(topology: Topology, warm: Warm, file: str) -> Moved:
     after = hot.with_item(text, warm.text)
     _check_room(topology, path, after)
     with told_plainly(path):
-        if not replace_file(path, before, after.encode()):
+        if not replace_as_read(path, before, after.encode()):
             raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
     return Moved(warm.text, warm.id, topology.name_of(path))
 
@@ -237,7 +237,7 @@ def _take_out(topology: Topology, item: HotItem) -> None:
         text = before.decode("utf-8")
         held = next((each for each in hot.items(hot.hot_file(item.file, text)) if each.id == item.id), None)
         after = hot.without_item(text, held) if held else text
-        is_done = held is not None and replace_file(path, before, after.encode())
+        is_done = held is not None and replace_as_read(path, before, after.encode())
     if not is_done:
         raise InputError(
             f"{item.file} was changed meanwhile; the rule is kept warm and still stands there",

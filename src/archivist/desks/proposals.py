@@ -14,7 +14,8 @@ from archivist.desks import lessons as lesson_desk
 from archivist.desks.core import blocks_of
 from archivist.desks.desk import Desk
 from archivist.desks.guarding import require_adopter, who_may
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import BankError, InputError, NotFoundError
+from archivist.messages import PROPOSING_FAILED, Message
 from archivist.records import (
     ARCHIVIST,
     Block,
@@ -258,11 +259,11 @@ def find(reader: Reader, name: str) -> Proposal:
 
 
 def propose_rules_quietly(bank: Bank) -> None:
-    """Propose rules after a run; whatever goes wrong, the run has ended all the same."""
+    """Propose rules after a run, which has ended even where the bank cannot take them: that is told live."""
     try:
         Proposals(bank.acting_as(ARCHIVIST)).propose_rules()
-    except Exception:  # noqa: BLE001 a run must not fail because its memory did
-        return
+    except BankError as error:
+        bank.bus.publish(Message(PROPOSING_FAILED, bank.now(), {"error": str(error)}))
 
 
 def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None:

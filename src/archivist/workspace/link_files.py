@@ -30,7 +30,7 @@ from archivist.workspace.links import (
     with_section,
     without_section,
 )
-from archivist.workspace.replacing import read_bytes, replace_file
+from archivist.workspace.replacing import read_bytes, replace_as_read
 
 
 class Done(StrEnum):
@@ -220,7 +220,7 @@ def _told_section(root: Path, path: Path) -> str:
 def _replaced(path: Path, before: bytes | None, after: bytes, *, is_dry_run: bool) -> Done:
     if before == after:
         return Done.UNCHANGED
-    if not is_dry_run and not replace_file(path, before, after):
+    if not is_dry_run and not replace_as_read(path, before, after):
         return Done.LEFT
     return Done.MADE if before is None else Done.REFRESHED
 
@@ -250,7 +250,7 @@ def _put_new(root: Path, client: Client, place: Place, *, is_dry_run: bool) -> L
         except (OSError, NotImplementedError):
             # No links on this system or without a right to make them: a copy does it too.
             pass
-    if not replace_file(path, None, marked_copy(place)):
+    if not replace_as_read(path, None, marked_copy(place)):
         return Linked(client, place.path, Done.LEFT, _USERS)
     return Linked(client, place.path, Done.MADE, Form.COPY)
 
@@ -286,7 +286,7 @@ def _section_taken(root: Path, client: Client, name: str, before: bytes, *, is_d
     if not is_dry_run:
         if after is None:
             path.resolve().unlink()
-        elif not replace_file(path, before, after):
+        elif not replace_as_read(path, before, after):
             return Linked(client, name, Done.LEFT, _CHANGED)
     others = [reader for reader in readers(before) if reader != client]
     return Linked(client, name, Done.REMOVED, f"{told}, kept for {', '.join(others)}" if others else told)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from archivist.errors import InputError
+from archivist.replacing import written_beside
 from archivist.workspace.exchange import replace_unchanged
 
 
@@ -21,7 +21,7 @@ def read_bytes(path: Path) -> bytes | None:
         return None
 
 
-def replace_file(path: Path, before: bytes | None, after: bytes) -> bool:
+def replace_as_read(path: Path, before: bytes | None, after: bytes) -> bool:
     """Put new bytes in a file's place; False, and nothing is written, when it is not as before any more.
 
     A link is written through. An edit that comes between is not overwritten: `exchange` says how. Raise
@@ -29,23 +29,13 @@ def replace_file(path: Path, before: bytes | None, after: bytes) -> bool:
     """
     path = path.resolve()
     refuse_read_only(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(after)
-            stream.flush()
-            os.fsync(stream.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        Path(temporary).chmod(mode)
+    with written_beside(path, (after,), like=path) as fresh:
         if read_bytes(path) != before:
             return False
         if before is None:
             # A hard link fails where a file has come up meanwhile; replacing would overwrite it.
-            return _put_new(temporary, path)
-        return replace_unchanged(Path(temporary), path, before, after)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+            return _put_new(fresh, path)
+        return replace_unchanged(fresh, path, before, after)
 
 
 def is_read_only(path: Path) -> bool:
@@ -65,23 +55,17 @@ def refuse_read_only(path: Path) -> None:
         )
 
 
-def _put_new(temporary: str, path: Path) -> bool:
+def _put_new(fresh: Path, path: Path) -> bool:
     try:
-        os.link(temporary, path)
+        os.link(fresh, path)
     except FileExistsError:
         return False
     except OSError:
         # A file system without hard links.
         if path.exists():
             return False
-        Path(temporary).replace(path)
+        fresh.replace(path)
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

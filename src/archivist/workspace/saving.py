@@ -16,7 +16,7 @@ from archivist.workspace import entries, front_matter, learnings, plans, save, w
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.learnings import Learning
 from archivist.workspace.reading import Shelf, decode
-from archivist.workspace.replacing import read_bytes, replace_file, told_plainly
+from archivist.workspace.replacing import read_bytes, replace_as_read, told_plainly
 from archivist.workspace.save import MemoryItem, Neighbour, OnConflict, Outcome, Result
 from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, Kind, Scope
@@ -185,7 +185,7 @@ class Saving:
     def _write(self, path: Path, before: bytes | None, text: str) -> bool:
         self._topology.inside(path)
         with told_plainly(path):
-            return replace_file(path, before, text.encode("utf-8"))
+            return replace_as_read(path, before, text.encode("utf-8"))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace.replacing import read_bytes, replace_file, told_plainly
+from archivist.workspace.replacing import read_bytes, replace_as_read, told_plainly
 from archivist.workspace.skills import (
     FILE_NAME,
     FOLDER,
@@ -112,7 +112,7 @@ def save_skill(
                 f"there is another skill {name!r} in {scope}",
                 hint=f"see archivist workspace skills show {name} --scope {scope}; --replace replaces it",
             )
-        elif not replace_file(path, before, after):
+        elif not replace_as_read(path, before, after):
             raise InputError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
         else:
             kept = Kept.SAVED if before is None else Kept.REPLACED

@@ -13,7 +13,7 @@ from archivist.workspace import lint, migrate
 from archivist.workspace.migrate import Change, Migration
 from archivist.workspace.problems import Problem, Severity
 from archivist.workspace.reading import data_of, decode
-from archivist.workspace.replacing import is_read_only, refuse_read_only, replace_file, told_plainly
+from archivist.workspace.replacing import is_read_only, refuse_read_only, replace_as_read, told_plainly
 from archivist.workspace.topology import ABSTRACT, Kind, Place, Scope, Topology
 
 _GIT_S = 10.0
@@ -153,7 +153,7 @@ def apply(topology: Topology, changes: Sequence[Change]) -> tuple[list[Change], 
 def _put(path: Path, change: Change) -> bool:
     before = None if change.before is None else change.before.encode("utf-8")
     if change.after is not None:
-        return replace_file(path, before, change.after.encode("utf-8"))
+        return replace_as_read(path, before, change.after.encode("utf-8"))
     if path.name != ABSTRACT or path.read_bytes() != before:
         return False
     refuse_read_only(path)

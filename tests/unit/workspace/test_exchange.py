@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist.workspace import exchange
-from archivist.workspace.replacing import replace_file
+from archivist.workspace.replacing import replace_as_read
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_file_is_replaced_when_it_is_as_it_was(path: Path) -> None:
-    assert replace_file(path, b"before", b"after")
+    assert replace_as_read(path, b"before", b"after")
     assert path.read_bytes() == b"after"
-    assert not replace_file(path, b"before", b"again")
+    assert not replace_as_read(path, b"before", b"again")
     assert [each.name for each in path.parent.iterdir() if each.is_file()] == ["lessons.md"]
 
 
@@ -37,7 +37,7 @@ def test_an_edit_between_the_look_and_the_exchange_goes_back(
         return swap(one, other)
 
     monkeypatch.setattr(exchange, "exchange", late)
-    assert not replace_file(path, b"before", b"after")
+    assert not replace_as_read(path, b"before", b"after")
     assert path.read_bytes() == b"by hand"
     assert len(list(path.parent.glob("*lessons*"))) == 1
 
@@ -51,7 +51,7 @@ def test_a_third_edit_stays_beside(path: Path, monkeypatch: pytest.MonkeyPatch) 
         return swap(one, other)
 
     monkeypatch.setattr(exchange, "exchange", late)
-    assert not replace_file(path, b"before", b"after")
+    assert not replace_as_read(path, b"before", b"after")
     assert path.read_bytes() == b"first edit"
     assert path.with_name("lessons.md.displaced").read_bytes() == b"second edit"
 
@@ -60,5 +60,5 @@ def test_where_files_cannot_be_exchanged_they_are_compared_and_replaced(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "exchange", lambda _one, _other: False)
-    assert replace_file(path, b"before", b"after")
+    assert replace_as_read(path, b"before", b"after")
     assert path.read_bytes() == b"after"

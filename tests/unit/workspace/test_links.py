@@ -24,7 +24,7 @@ from archivist.workspace.links import (
     with_section,
     without_section,
 )
-from archivist.workspace.replacing import replace_file
+from archivist.workspace.replacing import replace_as_read
 
 HOT = "agent/rules/common"
 
@@ -372,10 +372,10 @@ def test_a_copy_knows_its_source_and_any_change_to_it(text: str, client: Client)
 def test_a_file_that_came_up_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("theirs")
-    assert not replace_file(path, None, b"ours")
-    assert not replace_file(path, b"before", b"ours")
+    assert not replace_as_read(path, None, b"ours")
+    assert not replace_as_read(path, b"before", b"ours")
     assert path.read_text() == "theirs"
-    assert replace_file(path, b"theirs", b"ours")
+    assert replace_as_read(path, b"theirs", b"ours")
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".a")] == []
 
 

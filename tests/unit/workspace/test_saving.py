@@ -412,7 +412,7 @@ def test_an_editor_that_replaces_the_file_all_the_time_loses_nothing_of_its_own(
         while not stop.is_set() and len(by_hand) < 20:
             title = f"By hand {len(by_hand)}"
             before = path.read_bytes()
-            if replacing.replace_file(
+            if replacing.replace_as_read(
                 path, before, before + entry_text(title, "A person wrote this.").encode()
             ):
                 by_hand.append(title)

@@ -6,7 +6,6 @@ what installing makes of that copy, uninstalling gives the copy's bytes back; el
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from archivist.edges.install.clients import Target
 from archivist.errors import InputError
+from archivist.replacing import replace_file
 
 SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"
@@ -138,23 +138,10 @@ def _backup_of(path: Path) -> Path:
 
 
 def _replace(path: Path, data: bytes, *, like: Path) -> None:
-    # A link to a file that is kept elsewhere stays one.
-    target = path.resolve()
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with fresh.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if like.exists():
-            fresh.chmod(like.stat().st_mode & 0o7777)
-        fresh.replace(target)
+        replace_file(path, data, like=like)
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be written: {error.strerror}", hint=_RIGHTS) from None
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
 
 
 def _remove(path: Path) -> None:

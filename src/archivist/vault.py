@@ -1,0 +1,159 @@
+"""What every desk works on: the store with its transactions, who acts and what they may, the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from archivist.access import Layer, Verb, may, remedy
+from archivist.clock import Clock
+from archivist.config import Config
+from archivist.errors import AccessError, BankError
+from archivist.ids import IdSource
+from archivist.places import project_folder
+from archivist.records.actor import Actor
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from archivist.messages import Bus
+    from archivist.recall.embedders import Embedder
+    from archivist.stores.protocol import Reader, Store, Writer
+
+
+class Vault:
+    """A store in the hands of one actor."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        path: Path,
+        actor: Actor,
+        config: Config,
+        clock: Clock,
+        ids: IdSource,
+        bus: Bus | None = None,
+        embedders: list[Embedder | None] | None = None,
+    ) -> None:
+        self._store = store
+        self.path = path
+        self.actor = actor
+        self.config = config
+        self.now = clock
+        self._ids = ids
+        self._bus = bus
+        self._embedders = embedders if embedders is not None else []
+
+    def acting_as(self, actor: Actor) -> Self:
+        """Return the same bank in another actor's name."""
+        return type(self)(
+            self._store,
+            path=self.path,
+            actor=actor,
+            config=self.config,
+            clock=self.now,
+            ids=self._ids,
+            bus=self.bus,
+            # To open an embedder takes longer than to ask it.
+            embedders=self._embedders,
+        )
+
+    @property
+    def root(self) -> Path:
+        """Return the project's folder; of a bank that lies in none, the folder of its file."""
+        return project_folder(self.path)
+
+    def close(self) -> None:
+        """Let go of the bank."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @property
+    def bus(self) -> Bus:
+        """Return the bus of live messages, to which doors subscribe."""
+        if self._bus is None:
+            from archivist.messages import Bus
+
+            self._bus = Bus()
+        return self._bus
+
+    def new_id(self, moment: datetime) -> str:
+        """Return a fresh id that sorts by time."""
+        return self._ids(moment)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Writer]:
+        """Make everything inside the block one change: all of it is kept, or none."""
+        is_outermost = not self._store.is_writing
+        try:
+            with self._store.writing(self.actor, self.now()) as writer:
+                yield writer
+        except AccessError as error:
+            # What was refused inside is taken back with the rest; that it was refused is not.
+            if is_outermost:
+                self._note_denial(error)
+            raise
+
+    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
+        """Refuse, and note in the ledger, what the actor may not do."""
+        if may(self.actor, layer, verb, owner=owner):
+            return
+        self.refuse(layer, verb, hint=remedy(layer, verb), what=owner or "")
+
+    def refuse(self, layer: Layer, verb: Verb, *, hint: str, what: str = "") -> NoReturn:
+        """Raise AccessError, and note in the ledger that the actor was refused."""
+        told = f"{layer.value} of {what!r}" if what else layer.value
+        error = AccessError(str(self.actor), verb.value, told, hint=hint)
+        if not self._store.is_writing and not self._store.is_reading:
+            self._note_denial(error)
+        raise error
+
+    def _note_denial(self, error: AccessError) -> None:
+        try:
+            with self._store.writing(self.actor, self.now()) as writer:
+                writer.enter_denial(error.verb, error.layer)
+        except BankError:
+            # A bank that cannot be written cannot keep it either; the refusal stands.
+            return
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Read within one unchanging view."""
+        is_outermost = not self._store.is_reading and not self._store.is_writing
+        try:
+            with self._store.reading() as reader:
+                yield reader
+        except AccessError as error:
+            if is_outermost:
+                self._note_denial(error)
+            raise
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """Return the configured embedder, opened when it is first needed; None for words alone."""
+        if not self._embedders:
+            from archivist.recall.embedders.choice import open_embedder
+
+            self._embedders.append(open_embedder(self.config.recall, self.path.parent))
+        return self._embedders[0]
+
+    def embedder_named(self, name: str) -> Embedder | None:
+        """Return the embedder that made vectors of this name: the configured one, else the bundled one."""
+        from archivist.recall.embedders.static import StaticEmbedder
+
+        configured = self.embedder
+        if configured is None or configured.name == name:
+            return configured
+        if len(self._embedders) == 1:
+            self._embedders.append(StaticEmbedder())
+        bundled = self._embedders[1]
+        return bundled if bundled is not None and bundled.name == name else None
