@@ -487,9 +487,9 @@ class Bank(Vault):
     @reads(Layer.LESSONS)
     def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "") -> Told:
         """Say what earlier runs did about an error's output: what worked, and in how many of them."""
-        from archivist.desks import briefing
+        from archivist.desks import healing
 
-        return briefing.heal(self, error, tool=tool, command=command, repo=repo)
+        return healing.heal(self, error, tool=tool, command=command, repo=repo)
 
     @writes(Layer.RUNS)
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, assert_never
 
 from archivist.audit.beta import posterior
 from archivist.records.episode import Episode
-from archivist.records.words import Action
+from archivist.records.run_words import Action
 
 _BEGUN = (Action.ATTEMPTED, Action.RETRIED)
 _MILLISECOND = 1000

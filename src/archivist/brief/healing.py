@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.records import Lesson
+if TYPE_CHECKING:
+    from archivist.records import Lesson
 
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(NamedTuple):
     """What is known of one failure: its words, the runs that met it, and the remedies that then worked."""
 
     failure: str
@@ -50,8 +49,14 @@ def recovery(
             if lesson.signature and is_it(lesson.signature) and _names(lesson, subject)
         )
         if met or known:
-            return _summed(met, known, subject)
+            return _summed(met, _best(known), subject)
     return None
+
+
+def _best(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
+    """Return the lessons that are told: those that know a remedy and were met most."""
+    order = sorted(lessons, key=lambda lesson: (not lesson.remedies, -lesson.frequency, lesson.number))
+    return tuple(order[:_SHOWN])
 
 
 def told(found: Recovery) -> str:

@@ -17,7 +17,7 @@ from archivist.desks.desk import Desk
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
 from archivist.records.plain import decoder, from_plain
-from archivist.records.words import ArtifactType
+from archivist.records.tier_words import ArtifactType
 from archivist.stores.filters import Condition, equals
 from archivist.tiers.knowledge import source_of
 from archivist.tiers.secrets import checked_name, checked_path, cleaned

@@ -14,7 +14,7 @@ from archivist.errors import InputError, RecordError
 from archivist.records.episode import Episode, Usage, updated
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.plain import decoder, from_plain
-from archivist.records.words import Action, EpisodeKind, EpisodeStatus
+from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
 from archivist.stores.filters import Condition, at_least, at_most, equals, one_of
 
 __all__ = ["Analytics", "Attempts", "By", "Similar", "Span", "Tried"]

@@ -26,15 +26,7 @@ _HITS = 50
 # and the best of those loaded.
 _WEIGHED = 150
 _LOADED = 40
-_SAID = ("id", "summary", "rule", "tags")
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
-# So many of the latest runs are asked what they did about an error.
-_LATEST_RUNS = 500
-_ERROR_WORDS = 2000
-_LEAST_LIKE = 0.6
-# So many documents are scored by an error's words at most.
-_SCORED = 4_000
-_TELLING_WORDS = 4
 _IN_RESERVE = 4
 
 
@@ -132,91 +124,6 @@ def reasons(bank: Bank, told: Told) -> list[str]:
         lines.append(f"{each.lesson.short_id}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
     lines += [f"{each.lesson.short_id}: withheld by lot, to measure what it does" for each in told.withheld]
     return [*lines, *(f"{name}: stale, {reason}" for name, reason in told.stale)]
-
-
-def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
-    """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
-    from archivist.brief.healing import recovery, told
-    from archivist.desks import projects
-    from archivist.reflect.failures import detect, family
-
-    failure = detect(tool or "bash", command, None, True, error)
-    with bank.reading() as reader:
-        project = projects.named(reader, repo) if repo else projects.only(reader)
-    if failure is not None:
-        key = f"{project}|{family(failure)}"
-        with bank.reading() as reader:
-            lessons = _about_failure(reader, key, failure.subject)
-            digests = _notes_on(reader, key)
-        found = recovery(key, failure.subject, digests, lessons)
-        if found is not None:
-            return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
-    return _like_the_error(bank, failure.line if failure else error, project)
-
-
-def _notes_on(reader: Reader, key: str) -> list[dict[str, Any]]:
-    """Return what the latest runs noted, of those that speak of a failure's kind."""
-    import json
-
-    from archivist.brief.healing import family_of
-    from archivist.records import Episode
-    from archivist.records.episode import NOTES
-
-    spelled = json.dumps(family_of(key), ensure_ascii=False)[1:-1]
-    rows = reader.select_fields(
-        Episode, ("extra",), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
-    )
-    notes = [json.loads(extra).get(NOTES) for (extra,) in rows if spelled in extra]
-    return [note for note in notes if isinstance(note, dict)]
-
-
-def _about_failure(reader: Reader, key: str, subject: str) -> list[Lesson]:
-    """Return the live lessons of a failure's key, else those of the same failure in other repositories."""
-    from archivist.brief.healing import family_of
-
-    live = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
-    rows = reader.select_fields(Lesson, _SAID, equals("signature", key), live)
-    if not rows and reader.count(Lesson, live) > reader.count(
-        Lesson, live, equals("repo", key.split("|")[0])
-    ):
-        signed = reader.select_fields(Lesson, (*_SAID, "signature"), live)
-        rows = [row for row in signed if row[-1] and family_of(str(row[-1])) == family_of(key)]
-    about = [str(row[0]) for row in rows if subject.lower() in " ".join(map(str, row[1:4])).lower()]
-    return list(reader.records("lesson", about).values())
-
-
-def _like_the_error(bank: Bank, error: str, project: str) -> Told:
-    """Return the lessons that hold most of an error's words; of a few common words nothing can be told."""
-    from archivist.recall.lexical import terms
-    from archivist.recall.query import LIVE, Query
-
-    text = error[-_ERROR_WORDS:]
-    if len(terms(text).words) < _TELLING_WORDS or not _is_any_like(bank, text):
-        return Told("", ())
-    asked = Query(text=text, kinds=("lesson",), statuses=LIVE, repo=project, limit=2)
-    names = [hit.id for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
-    chosen = [Chosen(bank.get(name)) for name in names]
-    return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
-
-
-def _is_any_like(bank: Bank, text: str) -> bool:
-    """Say whether the words alone let any lesson hope; recall with its vectors takes far longer."""
-    from archivist.recall import lexical
-    from archivist.recall.fusion import fuse
-
-    counts: dict[str, int] = {}
-    with bank.reading() as reader:
-
-        def holding(word: str, at_most: int) -> int:
-            counts[word] = reader.holding(word, at_most=at_most)
-            return counts[word]
-
-        wanted = lexical.chosen(lexical.terms(text), holding, _SCORED)
-        hits = reader.search(wanted, within=_only("lesson"), limit=_HITS)
-        looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
-        ideal = lexical.coverage(looked_for, reader.document_count())
-    found = fuse({hit.place: hit.score for hit in hits}, ideal, {}, None)
-    return any(each.words >= _LEAST_LIKE for each in found.values())
 
 
 def _live(bank: Bank, offered: list[Chosen]) -> tuple[list[Chosen], tuple[tuple[str, str], ...]]:

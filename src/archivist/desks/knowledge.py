@@ -15,7 +15,7 @@ from archivist.desks.desk import Desk
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.records.layers import Conflict, Fact, checked_fact
 from archivist.records.plain import from_plain
-from archivist.records.words import ConflictStatus
+from archivist.records.tier_words import ConflictStatus
 from archivist.stores.filters import Condition, at_least, equals
 from archivist.tiers.knowledge import (
     Kept,

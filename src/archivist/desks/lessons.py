@@ -15,7 +15,7 @@ from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Sou
 from archivist.records.lesson import SHORT_ID, checked
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
-from archivist.records.words import CoreSection
+from archivist.records.tier_words import CoreSection
 from archivist.stores.filters import Condition, any_of, equals, has, one_of
 from archivist.stores.ledger import Change, undo_target
 from archivist.stores.protocol import Reader

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from archivist.records import Lesson
 from archivist.stores.filters import equals
 from archivist.stores.protocol import Reader
 
 
 def known(reader: Reader) -> set[str]:
     """Return the projects of the bank's runs."""
-    from archivist.records import Episode
-
-    return {str(row[0]) for row in reader.select_fields(Episode, ("project",))} - {""}
+    return {str(row[0]) for row in reader.select_fields("episode", ("project",))} - {""}
 
 
 def only(reader: Reader) -> str:
@@ -22,13 +19,10 @@ def only(reader: Reader) -> str:
 
 def named(reader: Reader, name: str) -> str:
     """Return the project that a name means: itself, or the only one whose last part it is."""
-    # Most often a lesson tells; what a run is made of need not be loaded for that.
-    if reader.select_fields(Lesson, ("id",), equals("repo", name), limit=1):
+    if reader.select_fields("lesson", ("id",), equals("repo", name), limit=1):
         return name
-    from archivist.records import Episode
-
-    if reader.select_fields(Episode, ("id",), equals("project", name), limit=1):
+    if reader.select_fields("episode", ("id",), equals("project", name), limit=1):
         return name
-    every = known(reader) | {str(row[0]) for row in reader.select_fields(Lesson, ("repo",))}
+    every = known(reader) | {str(row[0]) for row in reader.select_fields("lesson", ("repo",))}
     like = [each for each in every if each.rsplit("/", 1)[-1].lower() == name.lower()]
     return like[0] if len(like) == 1 else name

@@ -31,8 +31,8 @@ from archivist.records import (
     Status,
     Verdict,
 )
-from archivist.records.episode import NOTES as NOTES
 from archivist.records.episode import updated
+from archivist.records.run_words import NOTES as NOTES
 from archivist.reflect.extraction import Extraction, Known, sightings
 from archivist.reflect.extraction import extract as extract_findings
 from archivist.stores.filters import any_of, at_most, equals, has, one_of

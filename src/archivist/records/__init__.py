@@ -14,29 +14,18 @@ if TYPE_CHECKING:
     from archivist.records.layers import Artifact, Conflict, Fact
     from archivist.records.lesson import Evidence, Lesson, Tally
     from archivist.records.loop import Brief, Verdict
-    from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
-    from archivist.records.tokens import Token
-    from archivist.records.words import (
-        Action,
-        ActorKind,
+    from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
+    from archivist.records.tier_words import (
         ArtifactType,
-        Category,
         ConflictStatus,
         CoreSection,
         DocumentType,
-        Effect,
         EntryType,
-        EpisodeKind,
-        EpisodeStatus,
-        EventKind,
-        Following,
-        LessonType,
         ProposalStatus,
-        Scope,
-        Severity,
-        Source,
-        Status,
     )
+    from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
+    from archivist.records.tokens import Token
+    from archivist.records.words import ActorKind, Category, LessonType, Scope, Severity, Source, Status
 
 __all__ = [
     "ARCHIVIST",
@@ -83,36 +72,36 @@ __all__ = [
 
 _HOMES = {
     "ARCHIVIST": "actor",
-    "Action": "words",
+    "Action": "run_words",
     "Actor": "actor",
     "ActorKind": "words",
     "Artifact": "layers",
-    "ArtifactType": "words",
+    "ArtifactType": "tier_words",
     "Block": "tiers",
     "Brief": "loop",
     "Category": "words",
     "Conflict": "layers",
-    "ConflictStatus": "words",
-    "CoreSection": "words",
+    "ConflictStatus": "tier_words",
+    "CoreSection": "tier_words",
     "Document": "tiers",
-    "DocumentType": "words",
-    "Effect": "words",
+    "DocumentType": "tier_words",
+    "Effect": "run_words",
     "Entry": "tiers",
-    "EntryType": "words",
+    "EntryType": "tier_words",
     "Episode": "episode",
-    "EpisodeKind": "words",
-    "EpisodeStatus": "words",
+    "EpisodeKind": "run_words",
+    "EpisodeStatus": "run_words",
     "Event": "episode",
-    "EventKind": "words",
+    "EventKind": "run_words",
     "Evidence": "lesson",
     "Fact": "layers",
     "Finding": "episode",
     "Folder": "tiers",
-    "Following": "words",
+    "Following": "run_words",
     "Lesson": "lesson",
     "LessonType": "words",
     "Proposal": "tiers",
-    "ProposalStatus": "words",
+    "ProposalStatus": "tier_words",
     "Scope": "words",
     "Severity": "words",
     "Source": "words",

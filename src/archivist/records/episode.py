@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
-from archivist.records.words import Action, EpisodeKind, EpisodeStatus, EventKind, Severity
-
-# Where an episode keeps what reflection noted of it.
-NOTES = "reflection"
+from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus, EventKind
+from archivist.records.words import Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from archivist.errors import RecordError
-from archivist.records.words import ArtifactType, ConflictStatus
+from archivist.records.tier_words import ArtifactType, ConflictStatus
 
 # Longer than any heading; a value may be as long as a page.
 NAME_CHARACTERS = 200

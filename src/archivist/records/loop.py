@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from archivist.records.words import Effect, Following
+from archivist.records.run_words import Effect, Following
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
-from archivist.records.words import CoreSection, DocumentType, EntryType, ProposalStatus
+from archivist.records.tier_words import CoreSection, DocumentType, EntryType, ProposalStatus
 
 PROPOSAL_ID = re.compile(r"p-(\d{1,12})")
 

@@ -1,4 +1,8 @@
-"""The closed sets of words that records are written in."""
+"""The closed sets of words that lessons and actors are written in.
+
+Those of runs and of tiers are in files of their own: making a class costs a cold process a tenth of a
+millisecond.
+"""
 
 from __future__ import annotations
 
@@ -75,106 +79,6 @@ class Status(StrEnum):
         return self in (Status.CANDIDATE, Status.ACTIVE)
 
 
-class EpisodeKind(StrEnum):
-    """What sort of run an episode records."""
-
-    ORCHESTRATOR_RUN = "orchestrator_run"
-    SUBAGENT_RUN = "subagent_run"
-    HEALER_RUN = "healer_run"
-
-
-class EpisodeStatus(StrEnum):
-    """How a run ended; `running` until it has."""
-
-    RUNNING = "running"
-    SUCCESS = "success"
-    PARTIAL = "partial"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-class EventKind(StrEnum):
-    """What sort of thing happened."""
-
-    START = "start"
-    FINISH = "finish"
-    MESSAGE = "message"
-    TOOL_CALL = "tool_call"
-    EDIT = "edit"
-    TEST = "test"
-    VERDICT = "verdict"
-    FIX = "fix"
-    LOG = "log"
-    OTHER = "other"
-
-
-class Action(StrEnum):
-    """What became of an attempt."""
-
-    ATTEMPTED = "attempted"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    RETRIED = "retried"
-
-
-class ArtifactType(StrEnum):
-    """What sort of thing a run produced."""
-
-    FILE = "file"
-    PATCH = "patch"
-    TEST = "test"
-    DOCUMENT = "document"
-    CONFIG = "config"
-
-
-class ConflictStatus(StrEnum):
-    """Whether somebody has decided what holds."""
-
-    OPEN = "open"
-    UPHELD = "upheld"
-    REVERSED = "reversed"
-
-
-class CoreSection(StrEnum):
-    """The blocks of core memory."""
-
-    PLAYBOOK = "playbook"
-    RULES = "rules"
-    STATUS = "status"
-    THREADS = "threads"
-    ROLE_STATE = "role_state"
-    LESSONS = "lessons"
-
-
-class EntryType(StrEnum):
-    """What sort of thing an agent logged."""
-
-    ACTION = "action"
-    OBSERVATION = "observation"
-    REFLECTION = "reflection"
-    DECISION = "decision"
-
-
-class DocumentType(StrEnum):
-    """What sort of text is archived."""
-
-    CYCLE = "cycle"
-    DECISION = "decision"
-    RESEARCH = "research"
-    SPEC = "spec"
-    LESSON = "lesson"
-
-
-class ProposalStatus(StrEnum):
-    """Where a proposal stands."""
-
-    OPEN = "open"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    EXPIRED = "expired"
-    ROLLED_BACK = "rolled_back"
-
-
 class ActorKind(StrEnum):
     """Who can act."""
 
@@ -182,22 +86,3 @@ class ActorKind(StrEnum):
     ORCHESTRATOR = "orchestrator"
     AGENT = "agent"
     ARCHIVIST = "archivist"
-
-
-class Following(StrEnum):
-    """What a run did with a lesson: told and heeded or not, without occasion to, or not told on purpose."""
-
-    FOLLOWED = "followed"
-    IGNORED = "ignored"
-    NOT_APPLICABLE = "not_applicable"
-    WITHHELD = "withheld"
-    UNKNOWN = "unknown"
-
-
-class Effect(StrEnum):
-    """Whether a briefed lesson did its work."""
-
-    HELPFUL = "helpful"
-    INEFFECTIVE = "ineffective"
-    IGNORED = "ignored"
-    UNKNOWN = "unknown"

@@ -17,6 +17,7 @@ class Test(StrEnum):
     AT_MOST = "<="
     ONE_OF = "in"
     HAS = "has"
+    HOLDS = "holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ def one_of(field: str, values: Iterable[Any]) -> Filter:
 def has(field: str, value: Any) -> Filter:
     """Keep records whose list contains this value."""
     return Filter(field, Test.HAS, value)
+
+
+def holds(field: str, text: str) -> Filter:
+    """Keep records whose text has this one somewhere in it, in capitals or not."""
+    return Filter(field, Test.HOLDS, text)
 
 
 def any_of(*parts: Iterable[Condition]) -> AnyOf:

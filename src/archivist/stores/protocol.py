@@ -34,16 +34,19 @@ class Reader(Protocol):
 
     def select_fields(
         self,
-        record: type[Any],
+        record: type[Any] | str,
         fields: Sequence[str],
         *conditions: Condition,
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return only some fields, raw: for scans that need not build whole records."""
+        """Return only some fields, raw: for scans that need not build whole records.
+
+        The record may be named by its kind, so that a cold process need not make its class.
+        """
         ...
 
-    def count(self, record: type[Any], *conditions: Condition) -> int:
+    def count(self, record: type[Any] | str, *conditions: Condition) -> int:
         """Return how many records there are for which all conditions hold."""
         ...
 

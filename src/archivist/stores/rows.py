@@ -57,6 +57,11 @@ def record_of(kind: str) -> type[Any]:
     return found
 
 
+def table_of(kind: str) -> str:
+    """Return the table of a kind."""
+    return next(table for word, table in TABLES.values() if word == kind)
+
+
 def kind_of(record: type) -> str:
     """Return the ledger's word for a record: `lesson`, `episode`, …"""
     return TABLES[record.__name__][0]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from archivist.records.words import EventKind, Status
+from archivist.records.run_words import EventKind
+from archivist.records.words import Status
 from archivist.stores.tokens import scope_token, split_name
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from archivist.clock import from_text
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.answers import Answered, Waiting, batched
 from archivist.stores.filters import Condition
-from archivist.stores.rows import kinds, mapping
+from archivist.stores.rows import kinds, mapping, table_of
 from archivist.stores.sqlite_search import SqliteSearch
 from archivist.stores.sqlite_sql import bound, order_by, where
 
@@ -64,7 +64,7 @@ class SqliteReader(SqliteSearch):
 
     def select_fields(
         self,
-        record: type[Any],
+        record: type[Any] | str,
         fields: Sequence[str],
         *conditions: Condition,
         order: Sequence[str] = (),
@@ -73,11 +73,11 @@ class SqliteReader(SqliteSearch):
         """Return only some fields, as the table holds them."""
         return list(self._rows(record, fields, conditions, order, limit))
 
-    def count(self, record: type[Any], *conditions: Condition) -> int:
+    def count(self, record: type[Any] | str, *conditions: Condition) -> int:
         """Return how many records there are for which all conditions hold."""
-        how = mapping(record)
-        clause, values = where(how.table, how.columns, conditions)
-        return int(self._value(f"SELECT count(*) FROM {how.table}{clause}", values))
+        table, columns = self._outline(record)
+        clause, values = where(table, columns, conditions)
+        return int(self._value(f"SELECT count(*) FROM {table}{clause}", values))
 
     def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
         """Return what briefs and verdicts say of these lessons."""
@@ -267,18 +267,26 @@ class SqliteReader(SqliteSearch):
 
     def _rows(
         self,
-        record: type[Any],
+        record: type[Any] | str,
         fields: Sequence[str],
         conditions: Sequence[Condition],
         order: Sequence[str],
         limit: int | None,
     ) -> apsw.Cursor:
-        how = mapping(record)
-        clause, values = where(how.table, how.columns, conditions)
-        sql = f"SELECT {', '.join(fields)} FROM {how.table}{clause}{order_by(how.table, how.columns, order)}"
+        table, columns = self._outline(record)
+        clause, values = where(table, columns, conditions)
+        sql = f"SELECT {', '.join(fields)} FROM {table}{clause}{order_by(table, columns, order)}"
         if limit is not None:
             sql, values = f"{sql} LIMIT ?", [*values, limit]
         return self._db.execute(sql, values)
+
+    def _outline(self, record: type[Any] | str) -> tuple[str, Sequence[str]]:
+        """Return a record's table and columns; of a kind given by its word the table itself is asked."""
+        if not isinstance(record, str):
+            how = mapping(record)
+            return how.table, how.columns
+        table = table_of(record)
+        return table, [str(row[1]) for row in self._db.execute(f"PRAGMA table_info({table})")]
 
     def _value(self, sql: str, values: Sequence[Any]) -> Any:
         row = self._db.execute(sql, tuple(values)).fetchone()

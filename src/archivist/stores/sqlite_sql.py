@@ -61,6 +61,14 @@ def _test(name: str, condition: Filter, values: list[Any]) -> str:
         case Test.HAS:
             values.append(bound(condition.value))
             return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
+        case Test.HOLDS:
+            # SQLite knows the capitals of ASCII only; another text must stand as it is written.
+            text = bound(condition.value)
+            if isinstance(text, str) and text.isascii():
+                values.append(text.lower())
+                return f"instr(lower({name}), ?) > 0"
+            values.append(text)
+            return f"instr({name}, ?) > 0"
     assert_never(condition.test)
 
 

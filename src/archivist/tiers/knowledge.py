@@ -11,7 +11,8 @@ from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records.actor import Actor
 from archivist.records.layers import Conflict, Fact
-from archivist.records.words import ActorKind, ConflictStatus
+from archivist.records.tier_words import ConflictStatus
+from archivist.records.words import ActorKind
 
 # Where a conflict keeps what a reversal needs beside the value.
 _PROJECT = "project"

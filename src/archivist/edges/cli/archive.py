@@ -20,7 +20,7 @@ from archivist.edges.cli.output import (
     word_choice,
 )
 from archivist.edges.cli.session import Session
-from archivist.records.words import DocumentType
+from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

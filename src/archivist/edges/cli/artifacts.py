@@ -8,7 +8,7 @@ import click
 
 from archivist.edges.cli.output import count, json_option, note, print_json, print_table, word_choice
 from archivist.edges.cli.session import Session
-from archivist.records.words import ArtifactType
+from archivist.records.tier_words import ArtifactType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

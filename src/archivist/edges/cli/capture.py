@@ -21,7 +21,7 @@ from archivist.edges.cli.output import (
     progress,
 )
 from archivist.edges.cli.session import Session
-from archivist.records.words import EpisodeStatus
+from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -9,7 +9,7 @@ import click
 
 from archivist.edges.cli.output import json_option, note, print_json, print_table, word_choice
 from archivist.edges.cli.session import Session
-from archivist.records.words import Action
+from archivist.records.run_words import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ import click
 from archivist.edges.cli.core import Wordy, words
 from archivist.edges.cli.output import count, json_option, note, print_json, print_table, word_choice
 from archivist.edges.cli.session import Session
-from archivist.records.words import ProposalStatus
+from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
     from archivist.records import Proposal

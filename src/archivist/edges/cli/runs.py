@@ -12,7 +12,7 @@ from archivist.edges.cli.brief import fence_option, format_option, print_told, t
 from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import count, ended_choice, json_option, note, print_json, report_problems
 from archivist.edges.cli.session import Session
-from archivist.records.words import EpisodeStatus
+from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -17,7 +17,7 @@ from archivist.edges.cli.output import (
     word_choice,
 )
 from archivist.edges.cli.session import Session
-from archivist.records.words import EntryType
+from archivist.records.tier_words import EntryType
 from archivist.tiers.stream import MAX_CYCLE
 
 if TYPE_CHECKING:

@@ -1,0 +1,121 @@
+"""Work on errors: say what earlier runs did about one. Kept light: an agent waits beside its error.
+
+What decides whether there is anything to say reads single fields of the tables; records are made only of what
+is told.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from archivist.brief.healing import family_of, recovery, told
+from archivist.brief.selection import Chosen, Told
+from archivist.desks import projects
+from archivist.records.run_words import NOTES
+from archivist.records.words import Status
+from archivist.stores.answers import Within
+from archivist.stores.filters import any_of, equals, holds, one_of
+from archivist.stores.tokens import scope_token
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.records import Lesson
+    from archivist.stores.protocol import Reader
+
+_LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+_SAID = ("summary", "rule", "tags")
+# So many of the latest runs are asked what they did about an error, and so many lessons.
+_LATEST_RUNS = 500
+_MOST_LESSONS = 50
+_ERROR_WORDS = 2000
+_LEAST_LIKE = 0.6
+_HITS = 50
+# So many documents are scored by an error's words at most.
+_SCORED = 4_000
+_TELLING_WORDS = 4
+
+
+def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
+    """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
+    from archivist.reflect.failures import detect, family
+
+    failure = detect(tool or "bash", command, None, True, error)
+    with bank.reading() as reader:
+        project = projects.named(reader, repo) if repo else projects.only(reader)
+        if failure is not None:
+            key = f"{project}|{family(failure)}"
+            lessons = _about_failure(reader, key, failure.subject)
+            found = recovery(key, failure.subject, _notes_on(reader, key), lessons)
+            if found is not None:
+                return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
+    return _like_the_error(bank, failure.line if failure else error, project)
+
+
+def _notes_on(reader: Reader, key: str) -> list[dict[str, Any]]:
+    """Return what the latest runs noted, of those that speak of a failure's kind."""
+    spelled = json.dumps(family_of(key), ensure_ascii=False)[1:-1]
+    rows = reader.select_fields(
+        "episode", ("extra",), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+    )
+    notes = [json.loads(extra).get(NOTES) for (extra,) in rows if spelled in extra]
+    return [note for note in notes if isinstance(note, dict)]
+
+
+def _about_failure(reader: Reader, key: str, subject: str) -> list[Lesson]:
+    """Return the live lessons of a failure's key, else those of the same failure in other repositories.
+
+    Of many the most frequent; those that do not name what the failure is about are about another one.
+    """
+    about = any_of(*((holds(field, subject),) for field in _SAID))
+    order = ("-frequency", "number")
+    rows = reader.select_fields(
+        "lesson", ("id",), equals("signature", key), _LIVE, about, order=order, limit=_MOST_LESSONS
+    )
+    if not rows and _has_others(reader, key.partition("|")[0]):
+        ending = holds("signature", f"|{family_of(key)}")
+        signed = reader.select_fields("lesson", ("id", "signature"), ending, _LIVE, about, order=order)
+        rows = [row for row in signed if family_of(str(row[1])) == family_of(key)][:_MOST_LESSONS]
+    return list(reader.records("lesson", [str(row[0]) for row in rows]).values()) if rows else []
+
+
+def _has_others(reader: Reader, project: str) -> bool:
+    """Say whether any live lesson is of another repository: counting two indexes is quicker than looking."""
+    return reader.count("lesson", _LIVE) > reader.count("lesson", _LIVE, equals("repo", project))
+
+
+def _like_the_error(bank: Bank, error: str, project: str) -> Told:
+    """Return the lessons that hold most of an error's words; of a few common words nothing can be told."""
+    from archivist.recall.lexical import terms
+
+    text = error[-_ERROR_WORDS:]
+    if len(terms(text).words) < _TELLING_WORDS or not _is_any_like(bank, text):
+        return Told("", ())
+    from archivist.brief.forms import BriefFormat
+    from archivist.brief.rendering import render
+    from archivist.recall.query import LIVE, Query
+
+    asked = Query(text=text, kinds=("lesson",), statuses=LIVE, repo=project, limit=2)
+    names = [hit.id for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
+    chosen = [Chosen(bank.get(name)) for name in names]
+    return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
+
+
+def _is_any_like(bank: Bank, text: str) -> bool:
+    """Say whether the words alone let any lesson hope; recall with its vectors takes far longer."""
+    from archivist.recall import lexical
+    from archivist.recall.fusion import fuse
+
+    counts: dict[str, int] = {}
+    with bank.reading() as reader:
+
+        def holding(word: str, at_most: int) -> int:
+            counts[word] = reader.holding(word, at_most=at_most)
+            return counts[word]
+
+        wanted = lexical.chosen(lexical.terms(text), holding, _SCORED)
+        hits = reader.search(wanted, within=Within(groups=((scope_token("kind", "lesson"),),)), limit=_HITS)
+        looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
+        ideal = lexical.coverage(looked_for, reader.document_count())
+    found = fuse({hit.place: hit.score for hit in hits}, ideal, {}, None)
+    return any(each.words >= _LEAST_LIKE for each in found.values())

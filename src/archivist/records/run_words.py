@@ -1,0 +1,69 @@
+"""The closed sets of words that runs, and verdicts on what they were told, are written in."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+# Where an episode keeps what reflection noted of it.
+NOTES = "reflection"
+
+
+class EpisodeKind(StrEnum):
+    """What sort of run an episode records."""
+
+    ORCHESTRATOR_RUN = "orchestrator_run"
+    SUBAGENT_RUN = "subagent_run"
+    HEALER_RUN = "healer_run"
+
+
+class EpisodeStatus(StrEnum):
+    """How a run ended; `running` until it has."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+class EventKind(StrEnum):
+    """What sort of thing happened."""
+
+    START = "start"
+    FINISH = "finish"
+    MESSAGE = "message"
+    TOOL_CALL = "tool_call"
+    EDIT = "edit"
+    TEST = "test"
+    VERDICT = "verdict"
+    FIX = "fix"
+    LOG = "log"
+    OTHER = "other"
+
+
+class Action(StrEnum):
+    """What became of an attempt."""
+
+    ATTEMPTED = "attempted"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    RETRIED = "retried"
+
+
+class Following(StrEnum):
+    """What a run did with a lesson: told and heeded or not, without occasion to, or not told on purpose."""
+
+    FOLLOWED = "followed"
+    IGNORED = "ignored"
+    NOT_APPLICABLE = "not_applicable"
+    WITHHELD = "withheld"
+    UNKNOWN = "unknown"
+
+
+class Effect(StrEnum):
+    """Whether a briefed lesson did its work."""
+
+    HELPFUL = "helpful"
+    INEFFECTIVE = "ineffective"
+    IGNORED = "ignored"
+    UNKNOWN = "unknown"

@@ -1,0 +1,63 @@
+"""The closed sets of words that layers and tiers are written in."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ArtifactType(StrEnum):
+    """What sort of thing a run produced."""
+
+    FILE = "file"
+    PATCH = "patch"
+    TEST = "test"
+    DOCUMENT = "document"
+    CONFIG = "config"
+
+
+class ConflictStatus(StrEnum):
+    """Whether somebody has decided what holds."""
+
+    OPEN = "open"
+    UPHELD = "upheld"
+    REVERSED = "reversed"
+
+
+class CoreSection(StrEnum):
+    """The blocks of core memory."""
+
+    PLAYBOOK = "playbook"
+    RULES = "rules"
+    STATUS = "status"
+    THREADS = "threads"
+    ROLE_STATE = "role_state"
+    LESSONS = "lessons"
+
+
+class EntryType(StrEnum):
+    """What sort of thing an agent logged."""
+
+    ACTION = "action"
+    OBSERVATION = "observation"
+    REFLECTION = "reflection"
+    DECISION = "decision"
+
+
+class DocumentType(StrEnum):
+    """What sort of text is archived."""
+
+    CYCLE = "cycle"
+    DECISION = "decision"
+    RESEARCH = "research"
+    SPEC = "spec"
+    LESSON = "lesson"
+
+
+class ProposalStatus(StrEnum):
+    """Where a proposal stands."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    ROLLED_BACK = "rolled_back"
