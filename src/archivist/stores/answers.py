@@ -3,8 +3,7 @@
 Named tuples, because a cold process waits several times longer for a dataclass to be made.
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated here: as texts, each field of a named tuple is compiled at every start.
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
