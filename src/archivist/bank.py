@@ -92,10 +92,13 @@ class Bank(Vault):
         /,
         summary: str,
         *,
-        type: LessonType | str = LessonType.PREFERENCE,  # noqa: A002
+        type: LessonType | str | None = None,  # noqa: A002
         **fields: Any,
     ) -> Lesson:
-        """Add a lesson by hand: active at once, and counted as said once."""
+        """Add a lesson by hand: a preference unless the type is another; active at once, said once.
+
+        What an agent adds is a candidate: a pattern unless the type is another, and never a preference.
+        """
         from archivist.desks import lessons
 
         return lessons.add(self, summary, type, fields)
@@ -109,11 +112,14 @@ class Bank(Vault):
             return lessons.find(reader, name)
 
     @reads(Layer.LESSONS)
-    def query(self, query: Query) -> list[Lesson]:
-        """Return the lessons that a query asks for: the best text matches first, else the most frequent."""
+    def query(self, query: Query, *, after: Sequence[object] | None = None) -> list[Lesson]:
+        """Return the lessons that a query asks for: the best text matches first, else the most frequent.
+
+        Without a text, `after` is a place in that order, behind which they stand.
+        """
         from archivist.desks import lessons
 
-        return lessons.query(self, query)
+        return lessons.query(self, query, after)
 
     @reads(Layer.LESSONS)
     def recall(self, query: Query) -> Recalled:
@@ -307,11 +313,18 @@ class Bank(Vault):
             return runs.find(reader, run)
 
     @reads(Layer.RUNS)
-    def episodes(self, *, project: str = "", task: str = "", limit: int | None = None) -> list[Episode]:
-        """Return the runs, the latest first, of one project or task."""
+    def episodes(
+        self,
+        *,
+        project: str = "",
+        task: str = "",
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
+    ) -> list[Episode]:
+        """Return the runs, the latest first, of one project or task; behind a place in that order."""
         from archivist.desks import runs
 
-        return runs.listed(self, project, task, limit)
+        return runs.listed(self, project, task, limit, after)
 
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
@@ -485,11 +498,11 @@ class Bank(Vault):
         return briefing.reasons(self, told)
 
     @reads(Layer.LESSONS)
-    def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "") -> Told:
-        """Say what earlier runs did about an error's output: what worked, and in how many of them."""
+    def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "", run: str = "") -> Told:
+        """Say what runs before this one did about an error's output: what worked, in how many of them."""
         from archivist.desks import healing
 
-        return healing.heal(self, error, tool=tool, command=command, repo=repo)
+        return healing.heal(self, error, tool=tool, command=command, repo=repo, run=run)
 
     @writes(Layer.RUNS)
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:

@@ -13,12 +13,11 @@ _SHOWN = 3
 
 
 class Recovery(NamedTuple):
-    """What is known of one failure: its words, the runs that met it, and the remedies that then worked."""
+    """What is known of one failure: its words, the runs that met it, and what then worked in how many."""
 
     failure: str
     runs: int
     worked: tuple[tuple[str, int], ...]
-    unresolved: int
     lessons: tuple[Lesson, ...] = ()
 
 
@@ -33,7 +32,8 @@ def recovery(
     """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
 
     What the same repository met counts; only when it never met it, what others did. A failure that is about
-    something (a module, a flag, a file) is the same only when it is about that.
+    something (a module, a flag, a file) is the same only when it is about that. Having been met once, with
+    nothing that helped, is nothing to tell.
     """
     every = list(digests)
     for is_it in (lambda other: other == key, lambda other: family_of(other) == family_of(key)):
@@ -48,7 +48,7 @@ def recovery(
             for lesson in lessons
             if lesson.signature and is_it(lesson.signature) and _names(lesson, subject)
         )
-        if met or known:
+        if known or len(met) > 1 or any(each.get("remedies") for each in met):
             return _summed(met, _best(known), subject)
     return None
 
@@ -65,18 +65,25 @@ def told(found: Recovery) -> str:
     if found.failure:
         times = "once" if found.runs == 1 else f"in {found.runs} runs"
         lines.append(f"Met {times}: {found.failure}")
-    worked = dict(found.worked)
-    for lesson in found.lessons:
-        for remedy in lesson.remedies:
-            worked.setdefault(remedy, lesson.frequency)
-    for remedy, count in sorted(worked.items(), key=lambda item: -item[1])[:_SHOWN]:
-        lines.append(f"- worked in {count} {'run' if count == 1 else 'runs'}: {_as_code(remedy)}")
-    if found.unresolved:
-        was = "run" if found.unresolved == 1 else "runs"
-        lines.append(f"- {found.unresolved} {was} found no remedy")
-    if not worked:
-        lines += [f"- {' '.join(lesson.summary.split())}" for lesson in found.lessons[:_SHOWN]]
+    worked = [f"- worked in {_runs(count)}: {_as_code(remedy)}" for remedy, count in found.worked[:_SHOWN]]
+    lines += worked or _advised(found.lessons) or ["- what helped is not known"]
     return "\n".join(lines) + "\n"
+
+
+def _advised(lessons: Sequence[Lesson]) -> list[str]:
+    """Return what lessons advise: their remedies, else their words where they say what to do."""
+    remedies = {remedy: lesson for lesson in reversed(lessons) for remedy in reversed(lesson.remedies)}
+    advised = [
+        f"- advised by {lesson.short_id}, met in {_runs(lesson.frequency)}: {_as_code(remedy)}"
+        for remedy, lesson in reversed(remedies.items())
+    ]
+    # A lesson without a rule only says once more that it was met.
+    said = [f"- {' '.join(lesson.summary.split())}" for lesson in lessons if lesson.rule]
+    return (advised or said)[:_SHOWN]
+
+
+def _runs(count: int) -> str:
+    return f"{count} {'run' if count == 1 else 'runs'}"
 
 
 def _is_about(subject: str, subjects: object) -> bool:
@@ -92,15 +99,14 @@ def _names(lesson: Lesson, subject: str) -> bool:
 
 def _summed(met: Sequence[Mapping[str, Any]], lessons: tuple[Lesson, ...], subject: str) -> Recovery:
     worked: Counter[str] = Counter()
-    unresolved = 0
     for each in met:
-        remedies = {str(remedy[1]) for remedy in each.get("remedies") or () if len(remedy) > 1 and remedy[1]}
-        # Of several things that were missing, only what names this one is its remedy.
-        remedies = {remedy for remedy in remedies if subject.lower() in remedy.lower()} or remedies
-        worked.update(remedies)
-        unresolved += not remedies
+        # A remedy: its way, its text, what it was done instead of.
+        remedies = [remedy for remedy in each.get("remedies") or () if len(remedy) > 1 and remedy[1]]
+        # Of several things that were missing or wrong, only what names this one is its remedy.
+        about = [each for each in remedies if subject.lower() in " ".join(map(str, each[1:3])).lower()]
+        worked.update({str(remedy[1]) for remedy in about or remedies})
     line = next((str(each["line"]) for each in met if each.get("line")), "")
-    return Recovery(" ".join(line.split()), len(met), tuple(worked.most_common()), unresolved, lessons)
+    return Recovery(" ".join(line.split()), len(met), tuple(worked.most_common()), lessons)
 
 
 def _failures(digest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

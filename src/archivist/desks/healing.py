@@ -21,6 +21,7 @@ from archivist.stores.tokens import scope_token
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Lesson
+    from archivist.reflect.failures import Failure
     from archivist.stores.protocol import Reader
 
 _LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
@@ -36,8 +37,11 @@ _SCORED = 4_000
 _TELLING_WORDS = 4
 
 
-def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
-    """Say what earlier runs did about an error, known by its signature; else what is most like its words."""
+def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str, run: str) -> Told:
+    """Say what earlier runs did about an error, known by its signature; else what is most like its words.
+
+    The run that asks is no earlier one.
+    """
     from archivist.reflect.failures import detect, family
 
     failure = detect(tool or "bash", command, None, True, error)
@@ -45,20 +49,27 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str) -> Told:
         project = projects.named(reader, repo) if repo else projects.only(reader)
         if failure is not None:
             key = f"{project}|{family(failure)}"
-            lessons = _about_failure(reader, key, failure.subject)
-            found = recovery(key, failure.subject, _notes_on(reader, key), lessons)
+            lessons = [each for each in _about_failure(reader, key, failure.subject) if each.runs != (run,)]
+            found = recovery(key, failure.subject, _notes_on(reader, key, run), lessons)
             if found is not None:
                 return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
-    return _like_the_error(bank, failure.line if failure else error, project)
+    like = _like_the_error(bank, failure.line if failure else error, project)
+    chosen = [Chosen(each) for each in like if _can_be(each, failure) and each.runs != (run,)]
+    if not chosen:
+        return Told("", ())
+    from archivist.brief.forms import BriefFormat
+    from archivist.brief.rendering import render
+
+    return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
 
 
-def _notes_on(reader: Reader, key: str) -> list[dict[str, Any]]:
-    """Return what the latest runs noted, of those that speak of a failure's kind."""
+def _notes_on(reader: Reader, key: str, run: str) -> list[dict[str, Any]]:
+    """Return what the latest runs but this one noted, of those that speak of a failure's kind."""
     spelled = json.dumps(family_of(key), ensure_ascii=False)[1:-1]
     rows = reader.select_fields(
-        "episode", ("extra",), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+        "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
     )
-    notes = [json.loads(extra).get(NOTES) for (extra,) in rows if spelled in extra]
+    notes = [json.loads(extra).get(NOTES) for name, extra in rows if spelled in extra and name != run]
     return [note for note in notes if isinstance(note, dict)]
 
 
@@ -84,21 +95,24 @@ def _has_others(reader: Reader, project: str) -> bool:
     return reader.count("lesson", _LIVE) > reader.count("lesson", _LIVE, equals("repo", project))
 
 
-def _like_the_error(bank: Bank, error: str, project: str) -> Told:
+def _like_the_error(bank: Bank, error: str, project: str) -> list[Lesson]:
     """Return the lessons that hold most of an error's words; of a few common words nothing can be told."""
     from archivist.recall.lexical import terms
 
     text = error[-_ERROR_WORDS:]
     if len(terms(text).words) < _TELLING_WORDS or not _is_any_like(bank, text):
-        return Told("", ())
-    from archivist.brief.forms import BriefFormat
-    from archivist.brief.rendering import render
+        return []
     from archivist.recall.query import LIVE, Query
 
     asked = Query(text=text, kinds=("lesson",), statuses=LIVE, repo=project, limit=2)
-    names = [hit.id for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
-    chosen = [Chosen(bank.get(name)) for name in names]
-    return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
+    return [bank.get(hit.id) for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
+
+
+def _can_be(lesson: Lesson, failure: Failure | None) -> bool:
+    """Say whether a lesson can be about a failure: one about another kind only shares its words."""
+    if failure is None or not failure.subject or not lesson.signature:
+        return True
+    return family_of(lesson.signature).startswith(f"{failure.kind}:")
 
 
 def _is_any_like(bank: Bank, text: str) -> bool:

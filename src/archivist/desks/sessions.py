@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from archivist.stores.protocol import Reader, Writer
 
 _HITS = 30
+# Where the record of a telling beside an error keeps what was told.
+_HEALED = "healed"
 _PROMPT_CHARACTERS = 4_000
 
 
@@ -56,16 +58,30 @@ def prompted(bank: Bank, run: str, repo: str, prompt: str) -> Told | None:
 
 
 def failed(bank: Bank, run: str, repo: str, error: str, *, tool: str = "", command: str = "") -> Told:
-    """Say beside an error what earlier runs did about it."""
-    from archivist.desks.briefing import fenced
+    """Say beside an error what earlier runs did about it, once in a session.
 
-    told = bank.heal(error, tool=tool, command=command, repo=repo)
+    Where the hold-out keeps a lesson about it from the run, nothing is said: the remedy is in the telling.
+    """
+    told = bank.heal(error, tool=tool, command=command, repo=repo, run=run)
     if not told.text:
         return told
+    from zlib import crc32
+
+    from archivist.brief.holdout import is_withheld
+    from archivist.desks.briefing import fenced
+
+    mark = f"{crc32(told.text.encode('utf-8', 'replace')):08x}"
     with bank.reading() as reader:
         known = _told_in(reader, run)
-    news = [each for each in told.chosen if each.lesson.id not in known]
-    return fenced(told._replace(brief_id=_record(bank, news, (), run)))
+        if mark in _healed_in(reader, run):
+            return told._replace(text="", chosen=())
+    share = bank.config.brief.holdout
+    withheld = tuple(each for each in told.chosen if is_withheld(run, each.lesson.id, share))
+    news = [each for each in withheld or told.chosen if each.lesson.id not in known]
+    brief_id = _record(bank, () if withheld else news, news if withheld else (), run, healed=mark)
+    if withheld:
+        return told._replace(text="", chosen=(), brief_id=brief_id, withheld=withheld)
+    return fenced(told._replace(brief_id=brief_id))
 
 
 def delegated(bank: Bank, run: str, repo: str, *, role: str = "", beside: Bank | None = None) -> Told:
@@ -107,6 +123,7 @@ def _record(
     *,
     beside: Bank | None = None,
     opened_for: str | None = None,
+    healed: str = "",
 ) -> str:
     """Record what a run was told, and that it has begun; return the record's id, or nothing.
 
@@ -117,13 +134,14 @@ def _record(
     from archivist.records import Brief
 
     now = bank.now()
-    name = bank.new_id(now) if told or withheld else ""
+    name = bank.new_id(now) if told or withheld or healed else ""
 
     def brief(is_global: bool) -> Brief:
         mine, kept = (
             tuple(each.lesson.id for each in some if each.is_global is is_global) for some in (told, withheld)
         )
-        return Brief(id=name, time=now, run=run, lessons=mine, withheld=kept)
+        extra: dict[str, object] = {_HEALED: healed} if healed else {}
+        return Brief(id=name, time=now, run=run, lessons=mine, withheld=kept, extra=extra)
 
     try:
         with bank.transaction() as writer:
@@ -155,8 +173,19 @@ def _told_in(reader: Reader, run: str) -> set[str]:
         return set()
     import json
 
-    from archivist.records import Brief
     from archivist.stores.filters import equals
 
-    rows = reader.select_fields(Brief, ("lessons", "withheld"), equals("run", run))
+    rows = reader.select_fields("brief", ("lessons", "withheld"), equals("run", run))
     return {str(lesson) for row in rows for field in row for lesson in json.loads(field)}
+
+
+def _healed_in(reader: Reader, run: str) -> set[str]:
+    """Return the marks of what a run was told beside its errors."""
+    if not run:
+        return set()
+    import json
+
+    from archivist.stores.filters import equals
+
+    rows = reader.select_fields("brief", ("extra",), equals("run", run))
+    return {str(json.loads(extra).get(_HEALED, "")) for (extra,) in rows} - {""}

@@ -32,6 +32,8 @@ _GENERIC_FILES = frozenset(
 )  # fmt: skip
 
 
+# Nothing that is done elsewhere makes these calls go well.
+_STEPLESS = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
 # Steps that come before any push and so explain nothing.
 _ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
 
@@ -43,6 +45,7 @@ class Way(StrEnum):
     EDIT = "edit"
     COMMAND = "command"
     PATH = "path"
+    STEP = "step"
     SAID = "said"
 
 
@@ -82,6 +85,12 @@ def cure(acts: Sequence[Act], at: int) -> Cure | None:
     if failure is None:
         return None
     later = acts[at + 1 : at + 1 + HORIZON]
+    found = _in_its_way(failed, failure, later)
+    return found if found or failure.kind in _STEPLESS else _by_step(failed, later[:_NEAR])
+
+
+def _in_its_way(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
+    """Look for what overcomes failures of this kind."""
     match failure.kind:
         case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
             return _by_change(failed, failure, later)
@@ -357,6 +366,36 @@ def _by_sequence(failed: Act, later: Sequence[Act]) -> Cure | None:
                 else None
             )
     return None
+
+
+def _by_step(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for what was done before the very same call went well: something started, made or set.
+
+    Where files of the project were changed meanwhile, the change may be what helped.
+    """
+    wrong = failed.event.text.strip()
+    done: list[Act] = []
+    for act in later if failed.steps else ():
+        if act.is_look or not act.steps:
+            continue
+        if any(change.file and not is_scratch(change.file) for change in act.changes):
+            return None
+        text = act.event.text.strip()
+        if not text.endswith(wrong):
+            done += [] if act.has_failed or act.is_test or act.purpose in _ORDINARY else [act]
+        elif act.has_failed:
+            done = []
+        else:
+            before = text.removesuffix(wrong).rstrip(" ;&\n")
+            return _step(
+                failed, [each.event.text for each in done[-2:]] + [before] * bool(before), (*done, act)
+            )
+    return None
+
+
+def _step(failed: Act, texts: Sequence[str], shown: tuple[Act, ...]) -> Cure | None:
+    text = " && ".join(dict.fromkeys(open_command(each.strip()) for each in texts))
+    return Cure(Remedy(Way.STEP, text, failed.text), shown[-3:]) if is_telling(text) else None
 
 
 def _sequence_text(act: Act) -> str:

@@ -101,6 +101,8 @@ def advice(remedy: Remedy) -> str:
             return remedy.text
         case Way.INSTALL:
             return code(remedy.text)
+        case Way.STEP:
+            return f"first {code(remedy.text)}"
     flags = added_flags(remedy)
     if flags:
         return f"add {listed([code(flag) for flag in flags])}"

@@ -86,7 +86,7 @@ def brief(
         print_told(None, None, as_json or form == "json")
         return
     if error is not None:
-        told = lead.heal(error.read(), tool=audience["tool"], command=command, repo=repo)
+        told = lead.heal(error.read(), tool=audience["tool"], command=command, repo=repo, run=run)
         print_told(lead, told, as_json or form == "json")
         return
     is_about_task = bool(task or repo) or preset == "subagent"

@@ -6,7 +6,7 @@ from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.phrases import open_command
+from archivist.reflect.phrases import is_telling, open_command
 from archivist.reflect.remedies import Remedy, Way
 from archivist.reflect.wording import advice, code, joined, rule, saying
 
@@ -51,6 +51,9 @@ def _is_worth(case: Case) -> bool:
             or len(case.met) >= _OFTEN
             or _is_told(case)
         )
+    # What must be started or made before is missing again next time.
+    if case.best(Way.STEP) and case.kind.is_environment:
+        return True
     # A program that does not know a word will not know it next time either.
     is_lasting = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
     return is_lasting or case.runs >= _OFTEN or case.first.failure.signature.error in _ASKED
@@ -69,6 +72,9 @@ def _lesson(material: Material, case: Case) -> Candidate:
     if len(command) > _LONGEST_PAIR:
         command = code(case.first.act.purpose)
     asked = _ASKED.get(failure.signature.error, "")
+    step = case.best(Way.STEP)
+    if not ways and step:
+        return _step_lesson(material, case, step)
     if not ways and asked:
         return candidate(
             material,
@@ -92,6 +98,21 @@ def _lesson(material: Material, case: Case) -> Candidate:
         summary,
         rule=rule(f"{code(ways[0].instead)} is to be run", advice(ways[0])),
         remedies=tuple(each.text for each in ways),
+        words=(case.first.act.purpose,),
+    )
+
+
+def _step_lesson(material: Material, case: Case, step: Remedy) -> Candidate:
+    """Say what is to be done before a command, which fails by itself."""
+    whole = open_command(case.first.act.event.text.strip())
+    command = code(whole if is_telling(whole) else open_command(case.first.act.text))
+    told = saying(case.line, 80)
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {command} fails ({told}): {advice(step)}",
+        rule=rule(f"{command} fails with “{told}”", advice(step)),
+        remedies=(step.text,),
         words=(case.first.act.purpose,),
     )
 

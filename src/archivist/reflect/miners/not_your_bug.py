@@ -48,6 +48,9 @@ def _is_specific(case: Case) -> bool:
 
 
 def _is_old(case: Case, material: Material) -> bool:
+    # What something started or made first puts right is nobody's bug, and is told as that.
+    if case.best(Way.STEP):
+        return False
     # The same task tried twice shows the same failure, and it may be the one to mend.
     if case.tasks >= _OFTEN:
         return True
