@@ -140,15 +140,19 @@ def _spent(case: Case, turn: int) -> float:
 
 def _fill(place: Path, count: int) -> None:
     """Make a bank of one project with many lessons, met in some of its runs, some of them about failures."""
+    with Bank.open(place) as bank:
+        _write(bank, count)
+        # As a bank is found after any session: with its vectors.
+        list(bank.embed_waiting())
+
+
+def _write(bank: Bank, count: int) -> None:
     draw = random.Random(8)
     start = datetime(2026, 1, 1, tzinfo=UTC)
     words = [f"word{number}" for number in range(3_000)]
     met = detect("Bash", "make test", None, True, MISSING.format("word1"))
     assert met is not None
-    (place / ".archivist").mkdir(parents=True)
-    # What follows a session must not make ten thousand vectors beside the clock.
-    (place / ".archivist" / "config.toml").write_text('[recall]\nembedder = "none"\n')
-    with Bank.open(place) as bank, bank.transaction() as writer:
+    with bank.transaction() as writer:
         for number in range(RUNS):
             ended = start + timedelta(hours=number)
             writer.put(Episode(id=f"run-{number}", project="shop", started=ended, finished=ended), "capture")

@@ -488,7 +488,11 @@ class Bank(Vault):
             )
         else:
             told = briefing.tell(self, audience, run=run, rules=rules, form=form, beside=beside)
-        return briefing.fenced(told) if is_fenced else told
+        if not is_fenced:
+            return told
+        from archivist.desks.fencing import fenced
+
+        return fenced(told)
 
     @reads(Layer.LESSONS)
     def reasons(self, told: Told) -> list[str]:

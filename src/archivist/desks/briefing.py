@@ -28,6 +28,8 @@ _WEIGHED = 150
 _LOADED = 40
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
 _IN_RESERVE = 4
+# The records that decide what a project has met.
+_MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 
 
 class Audience(NamedTuple):
@@ -84,7 +86,7 @@ def tell_for_task(
     with bank.reading() as reader:
         project = projects.named(reader, repo) if repo else _project_of(reader, words)
         lessons, since = reader.remembered(
-            ("met", project, audience), lambda: _met(reader, project, audience)
+            ("met", project, audience), lambda: _met(reader, project, audience), of=_MET_OF
         )
         hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS) if words else []
         placed = reader.placed([hit.place for hit in hits])
@@ -151,16 +153,6 @@ def _told(
     told = tuple(each for each in chosen if each not in withheld)
     brief_id = _record(bank, told, withheld, audience, run, beside) if run else ""
     return Told(render(told, form), told, brief_id, withheld, stale)
-
-
-def fenced(told: Told) -> Told:
-    """Put a brief between marks that name it, so that a transcript which holds it is never learnt from."""
-    if not told.text:
-        return told
-    from archivist.capture.fencing import fence
-
-    names = [each.lesson.short_id for each in told.chosen]
-    return told._replace(text=fence(told.text, told.brief_id or "unrecorded", names))
 
 
 def _project_of(reader: Reader, words: list[str]) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.brief.healing import family_of, recovery, told
 from archivist.brief.selection import Chosen, Told
 from archivist.desks import projects
-from archivist.records.run_words import NOTES
-from archivist.records.words import Status
+from archivist.records.words import NOTES, Status
 from archivist.stores.answers import Within
 from archivist.stores.filters import any_of, equals, holds, one_of
 from archivist.stores.tokens import scope_token

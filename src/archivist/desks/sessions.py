@@ -68,7 +68,7 @@ def failed(bank: Bank, run: str, repo: str, error: str, *, tool: str = "", comma
     from zlib import crc32
 
     from archivist.brief.holdout import is_withheld
-    from archivist.desks.briefing import fenced
+    from archivist.desks.fencing import fenced
 
     mark = f"{crc32(told.text.encode('utf-8', 'replace')):08x}"
     with bank.reading() as reader:
@@ -106,7 +106,7 @@ def _given(
     from archivist.brief.holdout import is_withheld
     from archivist.brief.rendering import render
     from archivist.brief.selection import Told
-    from archivist.desks.briefing import fenced
+    from archivist.desks.fencing import fenced
 
     share = bank.config.brief.holdout
     withheld = tuple(each for each in offered if is_withheld(run, each.lesson.id, share))

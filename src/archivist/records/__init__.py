@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from archivist.records.actor import ARCHIVIST, Actor
+    from archivist.records.brief import Brief
     from archivist.records.episode import Episode, Event, Finding, Usage
     from archivist.records.layers import Artifact, Conflict, Fact
     from archivist.records.lesson import Evidence, Lesson, Tally
-    from archivist.records.loop import Brief, Verdict
     from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
     from archivist.records.tier_words import (
         ArtifactType,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
     from archivist.records.tokens import Token
+    from archivist.records.verdict import Verdict
     from archivist.records.words import ActorKind, Category, LessonType, Scope, Severity, Source, Status
 
 __all__ = [
@@ -78,7 +79,7 @@ _HOMES = {
     "Artifact": "layers",
     "ArtifactType": "tier_words",
     "Block": "tiers",
-    "Brief": "loop",
+    "Brief": "brief",
     "Category": "words",
     "Conflict": "layers",
     "ConflictStatus": "tier_words",
@@ -109,7 +110,7 @@ _HOMES = {
     "Tally": "lesson",
     "Token": "tokens",
     "Usage": "episode",
-    "Verdict": "loop",
+    "Verdict": "verdict",
     "Working": "tiers",
 }
 

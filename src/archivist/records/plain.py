@@ -21,13 +21,17 @@ from archivist.errors import RecordError
 R = TypeVar("R")
 Decoder = Callable[[Any], Any]
 
+# Most values are one of these already, and this is asked for every one of every record.
+_JSON_TYPES = frozenset((str, int, float, bool, NoneType))
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def to_plain(value: Any) -> Any:
     """Return the value in JSON's own types."""
+    kind: Any = type(value)
+    if kind in _JSON_TYPES:
+        return value
     if is_dataclass(value):
-        kind: Any = type(value)
         return {name: to_plain(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, StrEnum):
         return value.value

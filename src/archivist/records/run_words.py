@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-# Where an episode keeps what reflection noted of it.
-NOTES = "reflection"
-
 
 class EpisodeKind(StrEnum):
     """What sort of run an episode records."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+# Where an episode keeps what reflection noted of it.
+NOTES = "reflection"
+
 
 class Scope(StrEnum):
     """What a lesson is about."""

@@ -7,10 +7,10 @@ chain whole, and its absence visible.
 from __future__ import annotations
 
 from datetime import datetime
-from hashlib import sha256
 from typing import NamedTuple
 
 from archivist.clock import to_text
+from archivist.digests import sha256
 from archivist.records.actor import Actor
 from archivist.records.plain import canonical
 

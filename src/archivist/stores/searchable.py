@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from archivist.records.run_words import EventKind
 from archivist.records.words import Status
 from archivist.stores.tokens import scope_token, split_name
 
@@ -49,7 +48,8 @@ _ANY_SPEAKER = frozenset(
         "bot",
     ]
 )
-_SPEECH = (EventKind.MESSAGE, EventKind.LOG, EventKind.VERDICT, EventKind.FIX)
+# The kinds of event in which people and agents speak.
+_SPEECH = frozenset(("message", "log", "verdict", "fix"))
 _NAME = re.compile(r"[^\W_]{3,80}")
 
 
@@ -151,7 +151,7 @@ def _event(event: Event) -> Document | None:
     scoped = {"kind": "event", "role": who, "tool": event.tool, "run": event.run, "event": event.kind.value}
     return Document(
         text=_words(text, event.target if event.target not in event.text else ""),
-        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind in _SPEECH else "",
+        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind.value in _SPEECH else "",
         scope=_tokens(scoped, ()),
         speaker="" if who.casefold() in _ANY_SPEAKER else who.casefold(),
         time=event.time,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2s
 from typing import Any
 
 import apsw
 
+from archivist.digests import blake2s
 from archivist.stores.searchable import Document, document
 from archivist.stores.sqlite_search import block_of
 from archivist.stores.vectors import BLOCK, bit_width

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from archivist.access import DENIAL
 from archivist.clock import to_text
-from archivist.records import Actor, Brief, Effect, Event, Following, Verdict
+from archivist.records.actor import Actor
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.answers import Answered
 from archivist.stores.ledger import GENESIS, seal
@@ -19,9 +19,16 @@ from archivist.stores.sqlite_index import clear, gather, index, put_vectors, uni
 from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, SqliteReader, row_hash
 from archivist.stores.sqlite_search import VectorCache
 
+# A cold process that writes down what it told need not make the classes of events and verdicts.
+if TYPE_CHECKING:
+    from archivist.records import Brief, Event, Verdict
+
 # A run whose reflection failed this often waits for somebody to look at it.
 MAX_ATTEMPTS = 3
-_COUNTED = {Effect.HELPFUL: "helpful", Effect.INEFFECTIVE: "ineffective", Effect.IGNORED: "ignored"}
+# Who is refused the same again and again would else fill the ledger for good.
+MAX_DENIALS = 10
+_DENIALS_WITHIN = timedelta(minutes=1)
+_COUNTED = ("helpful", "ineffective", "ignored")
 
 
 class SqliteWriter(SqliteReader):
@@ -40,12 +47,14 @@ class SqliteWriter(SqliteReader):
         how = mapping(type(record))
         _upsert(self._db, how, how.to_row(record))
         index(self._db, kind_of(type(record)), record)
-        _count(self._db, before, record)
+        _count(self._db, kind_of(type(record)), before, record)
         self._enter(verb, kind_of(type(record)), record.id, to_plain(record))
         return True
 
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
         """Add a run's events under one ledger entry and return how many were new or changed."""
+        from archivist.records import Event
+
         how = mapping(Event)
         find = f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?"
         known = self.event_sum(run)
@@ -115,7 +124,7 @@ class SqliteWriter(SqliteReader):
             return False
         self._db.execute(f"DELETE FROM {mapping(record).table} WHERE id = ?", (record_id,))
         unindex(self._db, kind_of(record), record_id)
-        _count(self._db, before, None)
+        _count(self._db, kind_of(record), before, None)
         self._enter(verb, kind_of(record), record_id, None)
         return True
 
@@ -160,8 +169,28 @@ class SqliteWriter(SqliteReader):
         self._db.execute("DELETE FROM answers WHERE time < ?", (to_text(moment),))
 
     def enter_denial(self, verb: str, layer: str) -> None:
-        """Enter in the ledger that the actor was refused to do something to a layer."""
-        self._enter(f"deny {verb}", DENIAL, layer, {"actor": str(self._actor), "verb": verb, "layer": layer})
+        """Enter in the ledger that the actor was refused to do something to a layer.
+
+        Of one refusal so many are noted within a minute; the last of them says that more may have come.
+        """
+        noted = self._denied_lately(f"deny {verb}", layer)
+        if noted >= MAX_DENIALS:
+            return
+        told: dict[str, object] = {"actor": str(self._actor), "verb": verb, "layer": layer}
+        if noted == MAX_DENIALS - 1:
+            told["and_more"] = True
+        self._enter(f"deny {verb}", DENIAL, layer, told)
+
+    def _denied_lately(self, verb: str, layer: str) -> int:
+        """Return how often this actor was refused this within the last minute, up to what is noted of it."""
+        actor = self._actor
+        rows = self._db.execute(
+            "SELECT time FROM ledger WHERE record = ? AND kind = ? AND verb = ? AND actor_kind = ?"
+            " AND actor_name = ? AND actor_role = ? ORDER BY seq DESC LIMIT ?",
+            (layer, DENIAL, verb, actor.kind.value, actor.name, actor.role, MAX_DENIALS),
+        )
+        since = to_text(self._now - _DENIALS_WITHIN)
+        return sum(str(time) > since for (time,) in rows)
 
     def gather_index(self) -> bool:
         """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
@@ -194,7 +223,7 @@ def refill(db: apsw.Connection) -> None:
         for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
             each = how.to_record(row)
             index(db, kind_of(record), each)
-            _count(db, None, each)
+            _count(db, kind_of(record), None, each)
 
 
 def _upsert(db: apsw.Connection, how: Mapping[Any], row: tuple[Any, ...]) -> None:
@@ -206,29 +235,39 @@ def _upsert(db: apsw.Connection, how: Mapping[Any], row: tuple[Any, ...]) -> Non
     )
 
 
-def _count(db: apsw.Connection, before: object, after: object) -> None:
+def _count(db: apsw.Connection, kind: str, before: Any, after: Any) -> None:
     """Keep the tallies in step with briefs and verdicts."""
     for record, step in ((before, -1), (after, 1)):
-        if isinstance(record, Brief):
-            for lesson in record.lessons:
-                db.execute(
-                    "INSERT INTO tallies (lesson, used, last_used) VALUES (?, ?, ?)"
-                    " ON CONFLICT (lesson) DO UPDATE SET used = used + excluded.used,"
-                    " last_used = max(coalesce(last_used, ''), excluded.last_used)",
-                    (lesson, step, to_text(record.time)),
-                )
-        elif isinstance(record, Verdict):
-            for column in _counted(record):
-                db.execute(
-                    f"INSERT INTO tallies (lesson, {column}) VALUES (?, ?) ON CONFLICT (lesson) DO UPDATE"
-                    f" SET {column} = {column} + excluded.{column}",
-                    (record.lesson, step),
-                )
+        if record is not None and kind == "brief":
+            _count_brief(db, record, step)
+        elif record is not None and kind == "verdict":
+            _count_verdict(db, record, step)
+
+
+def _count_brief(db: apsw.Connection, brief: Brief, step: int) -> None:
+    for lesson in brief.lessons:
+        db.execute(
+            "INSERT INTO tallies (lesson, used, last_used) VALUES (?, ?, ?)"
+            " ON CONFLICT (lesson) DO UPDATE SET used = used + excluded.used,"
+            " last_used = max(coalesce(last_used, ''), excluded.last_used)",
+            (lesson, step, to_text(brief.time)),
+        )
+
+
+def _count_verdict(db: apsw.Connection, verdict: Verdict, step: int) -> None:
+    for column in _counted(verdict):
+        db.execute(
+            f"INSERT INTO tallies (lesson, {column}) VALUES (?, ?) ON CONFLICT (lesson) DO UPDATE"
+            f" SET {column} = {column} + excluded.{column}",
+            (verdict.lesson, step),
+        )
 
 
 def _counted(verdict: Verdict) -> list[str]:
     """Return the columns in which a verdict counts."""
-    columns = [_COUNTED[verdict.effect]] if verdict.effect in _COUNTED else []
+    from archivist.records import Following
+
+    columns: list[str] = [verdict.effect.value] if verdict.effect.value in _COUNTED else []
     if verdict.failed is not None:
         arm = "withheld" if verdict.following is Following.WITHHELD else "told"
         columns += [arm, f"{arm}_failed"] if verdict.failed else [arm]

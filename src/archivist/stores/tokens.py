@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 
-try:
-    # hashlib itself loads OpenSSL: six milliseconds for which every cold start would wait.
-    from _blake2 import blake2s
-except ImportError:
-    from hashlib import blake2s
+from archivist.digests import blake2s
 
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

@@ -1,4 +1,4 @@
-"""What was given to a run, and whether it helped."""
+"""Whether what was given to a run helped."""
 
 from __future__ import annotations
 
@@ -6,23 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from archivist.records.run_words import Effect, Following
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
-    """The record of having put lessons in front of somebody; `run` is empty when it was a plain query.
-
-    `withheld` are the lessons that would have been told and were left out, to see whether they help.
-    """
-
-    id: str
-    time: datetime
-    run: str = ""
-    domain: str = ""
-    role: str = ""
-    lessons: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
-    extra: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
