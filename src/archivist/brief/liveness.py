@@ -12,53 +12,54 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from archivist.patterns import late
 from archivist.records import Lesson
 
 _LONGEST_TEXT = 4000
 _LONGEST_CODE = 200
 _WINDOW = 60
 
-_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`]+)\1(?!`)")
-_QUOTED = re.compile(r"“[^”]{0,300}”|\"[^\"]{0,300}\"|(?<!\w)'[^']{0,300}'(?!\w)")
-_BARE_PATH = re.compile(r"(?<![\w./~@$%{<:\\*?&=#+-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,8}(?![\w/*<{>@(-])")
-_WORD_PATH = re.compile(r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*/?")
-_LOCATION = re.compile(r"(?P<path>[^:]+?)(?:::(?P<symbol>[\w.:]+)(?:\[.*\])?|:\d[\d:-]*)?")
-_EXTENSION = re.compile(
+_CODE = late(r"(?<!`)(`{1,2})(?!`)([^`]+)\1(?!`)")
+_QUOTED = late(r"“[^”]{0,300}”|\"[^\"]{0,300}\"|(?<!\w)'[^']{0,300}'(?!\w)")
+_BARE_PATH = late(r"(?<![\w./~@$%{<:\\*?&=#+-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,8}(?![\w/*<{>@(-])")
+_WORD_PATH = late(r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*/?")
+_LOCATION = late(r"(?P<path>[^:]+?)(?:::(?P<symbol>[\w.:]+)(?:\[.*\])?|:\d[\d:-]*)?")
+_EXTENSION = late(
     r"\w\.(?:py|pyi|js|mjs|cjs|ts|tsx|jsx|rs|go|rb|java|kt|c|h|cc|cpp|hpp|cs|php|sh|bash|ps1|toml|ya?ml|json"
     r"|cfg|ini|md|rst|txt|sql|html|css|scss|lock|mk|cmake|gradle|xml|proto|ipynb|lua|pl|swift|vue|svelte)$"
 )
-_SYMBOL = re.compile(r"(?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*(?=(?:\(\))?$)")
-_TELLING = re.compile(r"[.:_]|[a-z][A-Z]")
-_PROGRAM = re.compile(r"[a-z][\w.+-]{1,40}$")
-_TARGET = re.compile(r"[A-Za-z][\w:-]*$")
-_FLAG = re.compile(r"--[a-z][\w-]+")
-_STEPS = re.compile(r"\s*(?:&&|\|\||[;|])\s*")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*$")
+_SYMBOL = late(r"(?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*(?=(?:\(\))?$)")
+_TELLING = late(r"[.:_]|[a-z][A-Z]")
+_PROGRAM = late(r"[a-z][\w.+-]{1,40}$")
+_TARGET = late(r"[A-Za-z][\w:-]*$")
+_FLAG = late(r"--[a-z][\w-]+")
+_STEPS = late(r"\s*(?:&&|\|\||[;|])\s*")
+_ASSIGNMENT = late(r"[A-Za-z_]\w*=\S*$")
 
 # Parts of paths below which nothing is the project's own, and names that stand for any other.
-_FOREIGN = re.compile(
+_FOREIGN = late(
     r"(?:^|/)(?:site-packages|dist-packages|node_modules|\.?venv|\.git|\.tox|__pycache__|dist|build|target|\.\."
     r"|path/to|foo|bar|example|tmp)(?:/|$)|^[\w-]+\.(?:com|org|io|net|dev|in)(?:/|$)|^(?:origin|upstream)/"
 )
-_CLAUSE = re.compile(r"[;:.!?](?=\s|$)|\bbut\b|\bTHEN\b|\n")
+_CLAUSE = late(r"[;:.!?](?=\s|$)|\bbut\b|\bTHEN\b|\n")
 # Said before a name of what is not there, is to go, or is yet to come.
-_NOT_THIS = re.compile(
+_NOT_THIS = late(
     r"(?i)\b(?:not|no|never|without|avoid(?:ing)?|instead of|rather than|don['\u2019]t|leav\w+ out|remov\w+"
     r"|delet\w+|drop\w*|old|former\w*|deprecated|obsolete|replac\w+|creat\w+|add(?:s|ed|ing)?|writ\w+|generat\w+"
     r"|produc\w+|sav\w+|renam\w+|mov\w+|into|new|missing|lacks?|install\w*|download\w*|clon\w+|unless|like"
     r"|such as|example|called|named)(?:\s+\S+){0,3}\s*$|\bto (?:a |the |file )*$"
 )
-_NOT_THERE = re.compile(
+_NOT_THERE = late(
     r"(?i)\b(?:(?:do|does|did)(?: not|n['\u2019]t) exist|no longer|not (?:found|installed|there|exist)|never"
     r"|(?:is|are|was|were|been|be|got|gets?)(?: \w+)? (?:gone|remov\w+|deleted|dropped|missing|absent"
     r"|renamed|moved|replaced|not|looked for|created|generated|written|ignored|deprecated|obsolete|made"
     r"|built)|(?:is|are|was|were)n['\u2019]t|to be (?:run|found|created|made|written|looked)|cannot be"
     r"|can['\u2019]t|used to|lacks?|missing)\b"
 )
-_ADVISED = re.compile(r"(?i)\b(?:use|using|run|running|call|try|then|first|with|via|by)(?:\s+\w+)?\s*$")
-_PLACING = re.compile(r"\s*(?:in|of|inside|within)\s+(?:the\s+)?(?:file\s+)?$")
-_CHANGING = re.compile(r"(?i)\bchang(?:e|ing)\s+$")
-_LISTING = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b)\s*$")
+_ADVISED = late(r"(?i)\b(?:use|using|run|running|call|try|then|first|with|via|by)(?:\s+\w+)?\s*$")
+_PLACING = late(r"\s*(?:in|of|inside|within)\s+(?:the\s+)?(?:file\s+)?$")
+_CHANGING = late(r"(?i)\bchang(?:e|ing)\s+$")
+_LISTING = late(r"\s*(?:,|,?\s*\b(?:and|or)\b)\s*$")
 
 _WRAPPERS = frozenset(("sudo", "env", "time", "exec", "nohup", "command"))
 _RUNNERS = frozenset(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"))
