@@ -338,7 +338,14 @@ def test_other_files_that_cannot_be_edited_are_refused(at: Path) -> None:
     assert "is somebody else's" in str(_run(install, "claude-code").exception)
     (at / ".codex").mkdir()
     (at / ".codex/config.toml").write_text('mcp_servers = { archivist = { command = "x" } }\n')
-    assert "cannot be edited safely" in str(_run(install, "codex").exception)
+    assert "is somebody else's" in str(_run(install, "codex").exception)
+    for text in ('mcp_servers = { db = { command = "x" } }\n', "mcp_servers = 3\n"):
+        (at / ".codex/config.toml").write_text(text)
+        assert "cannot be edited safely" in str(_run(install, "codex").exception)
+    (at / ".codex/config.toml").write_text(
+        'mcp_servers = { archivist = { command = "archivist", args = ["mcp"] } }\n'
+    )
+    assert "cannot be edited safely" in str(_run(uninstall, "codex").exception)
     (at / ".codex/config.toml").write_text("[broken\n")
     assert "config.toml" in str(_run(install, "codex").exception)
     assert not (at / ".codex/hooks.json").exists()
@@ -391,9 +398,14 @@ def test_installing_adds_and_uninstalling_restores(
         assert target.add(added) == added
         found = json.loads(added)
         assert {key: found[key] for key in value} == value
-        left = json.loads(target.take(added))
-        left.pop("version", None)
+        taken = target.take(added, text)
+        assert json.loads(taken) == value
+        assert taken == text
+        blind = target.take(added, None)
+        left = json.loads(blind)
+        is_versioned = left.pop("version", None) is not None
         assert left == value
+        assert is_versioned or blind == text
 
 
 @given(documents, indents, names, trees)

@@ -42,6 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_plugin_folder_serves_claude_code_and_the_portable_format(folder: Path) -> None:
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+        ".archivist-plugin.json",
         ".claude-plugin/plugin.json",
         ".mcp.json",
         "agents/archivist.md",
@@ -111,7 +112,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
         assert "holds something else" in ran.exception.message
     dry = _run(install, "plugin", str(tmp_path / "new"), "--dry-run")
     assert (dry.exit_code, (tmp_path / "new").exists()) == (0, False)
-    assert dry.stdout.count("--- /dev/null") == len(plugin.files())
+    assert dry.stdout.count("--- /dev/null") == len({*plugin.files(), ".archivist-plugin.json"})
 
 
 # The doctor

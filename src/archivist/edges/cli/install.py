@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -14,7 +15,6 @@ from archivist.moments import CLIENTS
 
 if TYPE_CHECKING:
     from archivist.edges.install.changes import Change
-    from archivist.edges.install.clients import Target
 
 _PLUGIN = "plugin"
 # What a client asks its user before it calls us.
@@ -49,26 +49,14 @@ def install(
 
     What else stands in the files stays as it is, comments too; a copy of each is kept beside it.
     """
-    from archivist.edges.install import changes, plugin
-
-    if client == _PLUGIN:
-        place = _plugin_folder(client, folder)
-        found = plugin.to_install(place)
-        _tell(found, place, dry_run, as_json, client)
-        if not dry_run:
-            plugin.write(found, place)
-        return
-    root, targets = _targets(session, client, folder, is_project)
-    found = changes.to_install(targets)
-    copies = [] if dry_run else changes.write(found, targets)
-    _tell(found, root, dry_run, as_json, client, copies)
-    if not any(change.action != "unchanged" for change in found):
+    plan = _plan(session, client, folder, is_project)
+    _carry_out(plan, client, dry_run, as_json)
+    if not plan.changes_anything:
         note(f"{client} is installed already")
-        return
-    if client in _ASKS and not dry_run:
+    elif client in _ASKS and not dry_run:
         note(_ASKS[client])
-    if is_project and session.place() is None:
-        note("hint: there is no bank yet, so that the hooks have nothing to say: archivist init makes one")
+    if client != _PLUGIN:
+        _warn(session, client, is_project)
 
 
 @click.command()
@@ -85,60 +73,77 @@ def uninstall(
 
     A file that nobody has changed since becomes what it was, byte for byte; of others only ours goes.
     """
-    from archivist.edges.install import changes, plugin
-
-    if client == _PLUGIN:
-        root = _plugin_folder(client, folder)
-        found = plugin.to_uninstall(root)
-        if not dry_run:
-            plugin.write(found, root)
-    else:
-        root, targets = _targets(session, client, folder, is_project)
-        found = changes.to_uninstall(targets)
-        if not dry_run:
-            changes.write(found, targets)
-    _tell(found, root, dry_run, as_json, client)
-    if not any(change.action != "unchanged" for change in found):
+    plan = _plan(session, client, folder, is_project, is_removal=True)
+    _carry_out(plan, client, dry_run, as_json)
+    if not plan.changes_anything:
         note(f"{client} is not installed here")
 
 
-def _targets(
-    session: Session, client: str, folder: Path | None, is_project: bool
-) -> tuple[Path, list[Target]]:
+class _Plan(NamedTuple):
+    """What a command would change, and how to change it; writing returns the copies of what was."""
+
+    root: Path
+    found: Sequence[Change]
+    write: Callable[[], list[Path]]
+    kept: Sequence[Path] = ()
+
+    @property
+    def changes_anything(self) -> bool:
+        return any(change.action != "unchanged" for change in self.found)
+
+
+def _plan(
+    session: Session, client: str, folder: Path | None, is_project: bool, *, is_removal: bool = False
+) -> _Plan:
+    from archivist.edges.install import changes, plugin
     from archivist.edges.install.clients import Place, targets
 
+    if client == _PLUGIN:
+        if folder is None:
+            raise click.UsageError(f"name the folder: archivist install {client} FOLDER")
+        found = plugin.to_uninstall(folder) if is_removal else plugin.to_install(folder)
+        return _Plan(folder, found, lambda: plugin.write(found, folder), plugin.kept(found, folder))
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = (session.place() or Path.cwd()) if is_project else Path.home()
-    root = root.parent if root.is_file() else root
-    return root, targets(client, Place(root.absolute(), is_user=not is_project))
+    root = _project(session) if is_project else Path.home().absolute()
+    wanted = targets(client, Place(root, is_user=not is_project))
+    found = changes.to_uninstall(wanted) if is_removal else changes.to_install(wanted)
+    return _Plan(root, found, lambda: changes.write(found, wanted))
 
 
-def _plugin_folder(client: str, folder: Path | None) -> Path:
-    if folder is None:
-        raise click.UsageError(f"name the folder: archivist install {client} FOLDER")
-    return folder
+def _project(session: Session) -> Path:
+    root = session.place() or Path.cwd()
+    return (root.parent if root.is_file() else root).absolute()
 
 
-def _tell(
-    found: Sequence[Change],
-    root: Path,
-    dry_run: bool,
-    as_json: bool,
-    client: str,
-    copies: Sequence[Path] = (),
-) -> None:
+def _carry_out(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
+    from archivist.edges.install.changes import refuse_closed
+
+    refuse_closed(plan.found)
+    copies = [] if dry_run else plan.write()
+    root = plan.root.absolute()
     if as_json:
         rows = [
-            {"file": str(each.path), "action": each.action, "diff": each.diff(root.absolute())}
-            for each in found
+            {"file": str(each.path), "action": each.action, "diff": each.diff(root)} for each in plan.found
         ]
         kept = [str(copy) for copy in copies]
         print_json({"client": client, "dry_run": dry_run, "changes": rows, "backups": kept})
         return
-    for change in found:
-        click.echo(change.diff(root.absolute()), nl=False)
+    for change in plan.found:
+        click.echo(change.diff(root), nl=False)
     for copy in copies:
         note(f"as it was: {copy}")
-    if dry_run and any(change.action != "unchanged" for change in found):
+    for path in plan.kept:
+        note(f"left as somebody changed it: {path}")
+    if dry_run and plan.changes_anything:
         note("nothing was changed: this was a dry run")
+
+
+def _warn(session: Session, client: str, is_project: bool) -> None:
+    from archivist.edges.install import chain
+
+    with suppress(RuntimeError):
+        for line in chain.doubled(chain.look_around(_project(session), Path.home(), [client])):
+            note(f"hint: {line}")
+    if is_project and session.place() is None:
+        note("hint: there is no bank yet, so that the hooks have nothing to say: archivist init makes one")

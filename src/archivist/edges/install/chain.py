@@ -6,20 +6,23 @@ import json
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from archivist.desks import hook_log
 from archivist.desks.health import Check
-from archivist.edges.install import changes
+from archivist.edges.install import changes, obstacles
+from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.clients import Place, targets
-from archivist.edges.install.entries import PROGRAM
 from archivist.errors import ArchivistError
 from archivist.moments import CLIENTS
 
 _PATIENCE_S = 10
 # The client waits for every hook; one that takes longer than this is noticed.
 _SLOW_S = 2.0
+# Claude Code runs a hook once that stands in several of its files.
+_RUN_ONCE = ("claude-code",)
 
 
 class Found(NamedTuple):
@@ -29,6 +32,7 @@ class Found(NamedTuple):
     scope: str
     is_whole: bool
     problem: str = ""
+    hooks: frozenset[Path] = frozenset()
 
     @property
     def remedy(self) -> str:
@@ -38,9 +42,28 @@ class Found(NamedTuple):
 
 def checks(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     """Return every check of the chain for a project's folder and the user's home."""
+    found = look_around(root, home, CLIENTS)
+    off = obstacles.switched_off(root, home) if any(each.client == "claude-code" for each in found) else ""
+    return [_clients(found, off), _command(found), _hook(found, root, log_folder)]
+
+
+def look_around(root: Path, home: Path | None, clients: Sequence[str]) -> list[Found]:
+    """Return what the clients' settings in a project and in a home hold of ours."""
     places = [Place(root), *([Place(home, is_user=True)] if home is not None else [])]
-    found = [each for place in places for client in CLIENTS if (each := look(client, place)) is not None]
-    return [_clients(found), _command(found), _hook(found, root, log_folder)]
+    return [each for place in places for client in clients if (each := look(client, place)) is not None]
+
+
+def doubled(found: Sequence[Found]) -> list[str]:
+    """Say of each client whose hooks stand in both places, and would both fire, how to leave one."""
+    places: dict[str, frozenset[Path]] = {}
+    for each in found:
+        places[each.client] = places.get(each.client, frozenset()) | each.hooks
+    return [
+        f"{client} is installed for this project and for you, so that each hook fires twice:"
+        f" archivist uninstall {client} --user, or --project"
+        for client, files in places.items()
+        if len(files) > 1 and client not in _RUN_ONCE
+    ]
 
 
 def look(client: str, place: Place) -> Found | None:
@@ -49,21 +72,25 @@ def look(client: str, place: Place) -> Found | None:
     wanted = targets(client, place)
     try:
         ours = [target for target in wanted if changes.is_ours(target)]
+        if not ours:
+            return None
         is_whole = all(change.action == "unchanged" for change in changes.to_install(wanted))
     except ArchivistError as error:
         return Found(client, scope, False, f"{error.message}; {error.hint}")
-    return Found(client, scope, is_whole) if ours else None
+    hooks = frozenset(target.path.resolve() for target in ours if "hooks" in target.what)
+    return Found(client, scope, is_whole, hooks=hooks)
 
 
-def _clients(found: list[Found]) -> Check:
+def _clients(found: list[Found], off: str) -> Check:
     broken = [f"{each.problem}: {each.remedy}" for each in found if each.problem]
     partial = [
         f"{each.client} has only a part of ours: {each.remedy}"
         for each in found
         if not each.is_whole and not each.problem
     ]
-    if broken or partial:
-        return Check("clients", False, "; ".join([*broken, *partial]))
+    silent = [f"claude-code runs no hooks: take disableAllHooks out of {off}"] if off else []
+    if wrong := [*broken, *partial, *doubled(found), *silent]:
+        return Check("clients", False, "; ".join(wrong))
     if not found:
         return Check("clients", True, f"none is installed: archivist install {'|'.join(CLIENTS)}")
     return Check("clients", True, ", ".join(f"{each.client} ({each.scope})" for each in found))
@@ -71,6 +98,9 @@ def _clients(found: list[Found]) -> Check:
 
 def _command(found: list[Found]) -> Check:
     place = shutil.which(PROGRAM)
+    if place is not None and found and obstacles.is_another_program(place):
+        other = f"{place} is another program: put the folder of ours before it on PATH"
+        return Check("command", False, other)
     if place is not None:
         return Check("command", True, place)
     if not found:

@@ -1,4 +1,4 @@
-"""Change a client's settings: say what would change, keep a copy of what was, write whole files or none.
+"""Change a client's settings: say what would change, keep a copy of what was, write all files or none.
 
 The copy beside a file, `NAME.archivist-backup`, is the file as it was without us. While a file is exactly
 what installing makes of that copy, uninstalling gives the copy's bytes back; else it takes out only ours.
@@ -6,7 +6,7 @@ what installing makes of that copy, uninstalling gives the copy's bytes back; el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from archivist.edges.install.clients import Target
 from archivist.errors import InputError
 from archivist.replacing import replace_file
+from archivist.workspace.replacing import refuse_read_only
 
 SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"
@@ -51,11 +52,23 @@ class Change(NamedTuple):
         return lines
 
 
+def read(path: Path) -> bytes | None:
+    """Return a file's bytes, or None when there is no file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be read: {error.strerror}", hint="mend or move it, then again"
+        ) from None
+
+
 def to_install(targets: Sequence[Target]) -> list[Change]:
     """Return what installing would change; nothing is written."""
     found = []
     for target in targets:
-        before = _read(target.path)
+        before = read(target.path)
         found.append(Change(target.path, before, _edited(target.path, before, target.add)))
     return found
 
@@ -64,50 +77,130 @@ def to_uninstall(targets: Sequence[Target]) -> list[Change]:
     """Return what uninstalling would change; nothing is written."""
     found = []
     for target in targets:
-        before = _read(target.path)
+        before = read(target.path)
         found.append(Change(target.path, before, None if before is None else _restored(target, before)))
     return found
 
 
 def is_ours(target: Target) -> bool:
     """Say whether a file holds anything of ours."""
-    before = _read(target.path)
-    return before is not None and _edited(target.path, before, target.take) != before
+    before = read(target.path)
+    return before is not None and _taken(target, before, None) != before
 
 
-def write(changes: Sequence[Change], targets: Sequence[Target]) -> list[Path]:
-    """Make the changes, each file whole or not at all; return the copies that were put beside them."""
-    by_path = {target.path: target for target in targets}
-    copies = []
+def refuse_closed(changes: Sequence[Change]) -> None:
+    """Raise InputError where a file that would change is read-only."""
     for change in changes:
-        if change.action == "unchanged":
-            continue
+        if change.action != "unchanged":
+            refuse_read_only(change.path)
+
+
+def write(changes: Sequence[Change], targets: Sequence[Target] = ()) -> list[Path]:
+    """Make all the changes or none; return the copies that were put beside the files of the targets."""
+    refuse_closed(changes)
+    wanted = [change for change in changes if change.action != "unchanged"]
+    strangers = {target.path for target in targets if not is_ours(target)}
+    steps, spent = [], []
+    for change in wanted:
         copy = _backup_of(change.path)
+        known = read(copy)
+        if change.before is not None and change.after is not None and change.path in strangers:
+            steps.append(_Step(copy, known, change.before, like=change.path))
+        elif known is not None and known == change.after:
+            spent.append(_Step(copy, known, None, like=copy))
+    steps += [_Step(change.path, change.before, change.after, like=change.path) for change in wanted]
+    _carry_out([*steps, *spent])
+    for change in wanted:
         if change.after is None:
-            _remove(change.path)
-            continue
-        if change.before is not None and not is_ours(by_path[change.path]):
-            _replace(copy, change.before, like=change.path)
-            copies.append(copy)
-        _replace(change.path, change.after, like=change.path)
-        if copy.is_file() and copy.read_bytes() == change.after:
-            copy.unlink()
-    return copies
+            remove_empty(each for each in list(change.path.parents)[:2] if each.name in _FOLDERS)
+    return [step.path for step in steps if step.like != step.path]
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove the folders with nothing in them, inner ones first as given."""
+    for folder in folders:
+        # A folder with anything in it says so by not going.
+        with suppress(OSError):
+            folder.rmdir()
+
+
+class _Step(NamedTuple):
+    """One file to write or to remove, and the file whose rights it gets."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    like: Path
+
+
+def _carry_out(steps: Sequence[_Step]) -> None:
+    """Take all steps, or take those back that were taken and say so."""
+    done: list[tuple[_Step, list[Path]]] = []
+    for step in steps:
+        folders = [each for each in step.path.resolve().parents if not each.exists()]
+        try:
+            _take(step)
+        except InputError as error:
+            remove_empty(folders)
+            stuck = _take_back(done)
+            end = f"this stays changed: {', '.join(stuck)}" if stuck else "nothing was changed"
+            raise InputError(f"{error.message}; {end}", hint=error.hint) from None
+        done.append((step, folders))
+
+
+def _take_back(done: Sequence[tuple[_Step, list[Path]]]) -> list[str]:
+    """Undo steps and the folders they made, the last first; return the files that could not be put back."""
+    stuck = []
+    for step, folders in reversed(done):
+        try:
+            _take(_Step(step.path, step.after, step.before, step.like))
+        except InputError:
+            stuck.append(repr(str(step.path)))
+        remove_empty(folders)
+    return stuck
+
+
+def _take(step: _Step) -> None:
+    """Write or remove one file; a link stays, and what it points to is written or removed."""
+    if read(step.path) != step.before:
+        raise InputError(f"{str(step.path)!r} was changed meanwhile", hint="look at it, then again")
+    try:
+        if step.after is None:
+            step.path.resolve().unlink()
+        else:
+            replace_file(step.path, step.after, like=step.like)
+    except OSError as error:
+        verb = "removed" if step.after is None else "written"
+        raise InputError(f"{str(step.path)!r} cannot be {verb}: {error.strerror}", hint=_RIGHTS) from None
 
 
 def _restored(target: Target, before: bytes) -> bytes | None:
     """Return the file without us: as it was where nothing else has changed, else with ours cut out."""
-    copy = _backup_of(target.path)
-    if copy.is_file():
-        was = copy.read_bytes()
+    was = read(_backup_of(target.path))
+    if was is None:
+        if _edited(target.path, None, target.add) == before:
+            return None
+    else:
         with suppress(InputError):
             if _edited(target.path, was, target.add) == before:
                 return was
-    elif _edited(target.path, None, target.add) == before:
-        return None
-    after = _edited(target.path, before, target.take)
-    is_hollow = after is not None and after.decode("utf-8", "replace").strip(_BOM).strip() in ("", "{}")
-    return None if is_hollow and after != before and not copy.is_file() else after
+    after = _taken(target, before, was)
+    is_hollow = after.decode("utf-8", "replace").strip(_BOM).strip() in ("", "{}")
+    return None if is_hollow and after != before and was is None else after
+
+
+def _taken(target: Target, data: bytes, was: bytes | None) -> bytes:
+    known = None if was is None else _legible(target, was)
+    return _edited(target.path, data, lambda text: target.take(text, known)) or b""
+
+
+def _legible(target: Target, copy: bytes) -> str | None:
+    """Return a copy's text; None for one that is broken, and tells nothing about what was."""
+    with suppress(InputError, UnicodeDecodeError):
+        text = copy.decode("utf-8").removeprefix(_BOM)
+        target.take(text, None)
+        return text
+    return None
 
 
 def _edited(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes | None:
@@ -122,36 +215,5 @@ def _edited(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes
     return (bom + after).encode("utf-8")
 
 
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(
-            f"{str(path)!r} cannot be read: {error.strerror}", hint="mend or move it, then again"
-        ) from None
-
-
 def _backup_of(path: Path) -> Path:
     return path.with_name(path.name + SUFFIX)
-
-
-def _replace(path: Path, data: bytes, *, like: Path) -> None:
-    try:
-        replace_file(path, data, like=like)
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be written: {error.strerror}", hint=_RIGHTS) from None
-
-
-def _remove(path: Path) -> None:
-    """Remove a file that we made, and the folders that are empty without it."""
-    try:
-        path.unlink()
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be removed: {error.strerror}", hint=_RIGHTS) from None
-    for folder in list(path.parents)[:2]:
-        # A folder with anything in it says so by not going.
-        if folder.name in _FOLDERS:
-            with suppress(OSError):
-                folder.rmdir()

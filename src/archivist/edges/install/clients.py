@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from archivist.edges.install import entries, jsonc, toml_table
-from archivist.edges.install.entries import PROGRAM, Hook
+from archivist.edges.install import entries, jsonc
+from archivist.edges.install.calls import PROGRAM
+from archivist.edges.install.entries import Hook
 from archivist.moments import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 
 _SOURCES = "startup|resume|clear|compact|fork"
@@ -27,11 +27,14 @@ keeps what the next session should know.
 
 
 class Target(NamedTuple):
-    """One file of a client's settings, and how ours goes in and out of its text."""
+    """One file of a client's settings, and how ours goes in and out of its text.
+
+    Taking out is told what the text was without us, or None where nobody knows.
+    """
 
     path: Path
     add: Callable[[str], str]
-    take: Callable[[str], str]
+    take: Callable[[str, str | None], str]
     what: str
 
 
@@ -117,27 +120,34 @@ def _codex(place: Place) -> list[Target]:
         _hooks(place.file(".codex/hooks.json", ".codex/hooks.json"), hooks),
         Target(
             config,
-            lambda text: toml_table.add(text, table, values, where),
-            lambda text: toml_table.take(text, table, where),
+            lambda text: entries.add_table(text, table, values, where),
+            lambda text, _was: entries.take_table(text, table, where),
             "server",
         ),
     ]
 
 
 def _cursor(place: Place) -> list[Target]:
-    path = place.file(".cursor/hooks.json", ".cursor/hooks.json")
+    path, version = place.file(".cursor/hooks.json", ".cursor/hooks.json"), ("version",)
     where = str(path)
     events = {"sessionStart": SESSION_START, "stop": STOP, "sessionEnd": SESSION_END}
     hooks = [Hook(event, {"command": f"{PROGRAM} hook cursor {moment}"}) for event, moment in events.items()]
 
     def add(text: str) -> str:
-        root = jsonc.parse(text, where) if text.strip() else None
-        if root is None or jsonc.find(root, ("version",), where) is None:
-            text = jsonc.put(text, ("version",), 1, where)
+        if jsonc.find(jsonc.parse(text, where), version, where) is None:
+            text = jsonc.put(text, version, 1, where)
         return entries.add_hooks(text, hooks, where)
 
+    def take(text: str, was: str | None) -> str:
+        after = entries.take_hooks(text, was, where)
+        left, theirs = (jsonc.parse(each, where).to_plain() for each in (after, was or ""))
+        # Ours as long as nobody's hooks need it: they did without it, or nothing else is there.
+        is_known = left == {"version": 1} if was is None else "version" not in theirs
+        is_spare = is_known and left.get("hooks") == theirs.get("hooks")
+        return jsonc.cut(after, version, where) if after != text and is_spare else after
+
     found = [
-        Target(path, add, partial(entries.take_hooks, where=where), "hooks"),
+        Target(path, add, take, "hooks"),
         _server(place.file(".cursor/mcp.json", ".cursor/mcp.json"), "mcpServers", server()),
     ]
     if not place.is_user:
@@ -162,8 +172,8 @@ def _gemini(place: Place) -> list[Target]:
     def add(text: str) -> str:
         return entries.add_server(entries.add_hooks(text, hooks, where), servers, entry, where)
 
-    def take(text: str) -> str:
-        return entries.take_server(entries.take_hooks(text, where), servers, where)
+    def take(text: str, was: str | None) -> str:
+        return entries.take_server(entries.take_hooks(text, was, where), was, servers, where)
 
     return [Target(path, add, take, "hooks and server")]
 
@@ -192,7 +202,7 @@ def _hooks(path: Path, hooks: Sequence[Hook]) -> Target:
     return Target(
         path,
         lambda text: entries.add_hooks(text, hooks, where),
-        lambda text: entries.take_hooks(text, where),
+        lambda text, was: entries.take_hooks(text, was, where),
         "hooks",
     )
 
@@ -202,7 +212,7 @@ def _server(path: Path, owner: str, entry: Mapping[str, Any]) -> Target:
     return Target(
         path,
         lambda text: entries.add_server(text, names, entry, where),
-        lambda text: entries.take_server(text, names, where),
+        lambda text, was: entries.take_server(text, was, names, where),
         "server",
     )
 
@@ -212,7 +222,7 @@ def _whole(path: Path, content: str) -> Target:
     return Target(
         path,
         lambda text: text or content,
-        lambda text: "" if text.replace("\r\n", "\n") == content else text,
+        lambda text, _was: "" if text.replace("\r\n", "\n") == content else text,
         "rule",
     )
 

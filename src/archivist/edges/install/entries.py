@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from archivist.edges.install import jsonc
+from archivist.edges.install import jsonc, toml_table
+from archivist.edges.install.calls import Call, calls_in
 from archivist.errors import InputError
 
-PROGRAM = "archivist"
 _HOOKS = "hooks"
+_HOOK, _SERVER = "hook", "mcp"
 
 
 class Hook(NamedTuple):
@@ -21,71 +21,73 @@ class Hook(NamedTuple):
 
 
 def add_hooks(text: str, hooks: Sequence[Hook], where: str) -> str:
-    """Add the hooks that are missing; what is ours and is no longer wanted goes, all else stays."""
-    wanted = {hook.event: words_of(_handlers(hook.entry)[0]) for hook in hooks}
-    text = _take_hooks(text, where, keep=wanted)
-    root = jsonc.parse(text, where) if text.strip() else None
+    """Add the hooks that are missing; what is ours and is no longer wanted goes, all else stays.
+
+    A line in which somebody calls our hook among other things is theirs, and does for its event.
+    """
+    wanted = {hook.event: next(calls_in(_handlers(hook.entry)[0])) for hook in hooks}
+    text = _take_hooks(text, where, wanted, None)
     for hook in hooks:
-        known = jsonc.find(root, (_HOOKS, hook.event), where) if root else None
-        if known is None or not any(_ours(entry) for entry in _listed(known, where)):
+        known = jsonc.find(jsonc.parse(text, where), (_HOOKS, hook.event), where)
+        if known is None or not any(
+            _serves(call, hook.event, wanted)
+            for entry in _listed(known, where)
+            for handler in _handlers(entry)
+            for call in calls_in(handler)
+        ):
             text = jsonc.append(text, (_HOOKS, hook.event), hook.entry, where)
     return text
 
 
-def take_hooks(text: str, where: str) -> str:
-    """Take every hook out that is ours."""
-    return _take_hooks(text, where, keep={})
+def take_hooks(text: str, was: str | None, where: str) -> str:
+    """Take every hook out that is ours, and what is empty then, but for what was there before, if known."""
+    return _take_hooks(text, where, {}, was)
 
 
 def add_server(text: str, path: tuple[str, str], server: Mapping[str, Any], where: str) -> str:
-    """Add our server; one that is ours and says more is left as it is, another's of that name is refused."""
-    known = jsonc.find(jsonc.parse(text, where), path, where) if text.strip() else None
-    if known is None:
-        return jsonc.put(text, path, server, where)
-    value = known.to_plain()
-    if not is_server(value):
-        raise InputError(
-            f"{where}: {'.'.join(path)!r} is somebody else's",
-            hint="give that server another name, then again",
-        )
-    if server.items() <= value.items():
+    """Add our server; ours is left as it stands, another's of that name is refused."""
+    known = jsonc.find(jsonc.parse(text, where), path, where)
+    if known is not None and _is_ours(known.to_plain(), path, where):
         return text
-    return jsonc.put(text, path, {**value, **server}, where)
+    return jsonc.put(text, path, server, where)
 
 
-def take_server(text: str, path: tuple[str, str], where: str) -> str:
+def take_server(text: str, was: str | None, path: tuple[str, str], where: str) -> str:
     """Take our server out, and the object around it when nothing else is in it."""
-    if not text.strip():
-        return text
     known = jsonc.find(jsonc.parse(text, where), path, where)
     if known is None or not is_server(known.to_plain()):
         return text
-    return _cut_empty(jsonc.cut(text, path, where), path[:1], where)
+    return _cut_empty(jsonc.cut(text, path, where), path[:1], where, was)
+
+
+def add_table(text: str, path: tuple[str, str], server: Mapping[str, object], where: str) -> str:
+    """Add our server to a TOML text; ours is left as it stands, another's of that name is refused."""
+    known = toml_table.find(text, path, where)
+    if known is not None and _is_ours(known, path, where):
+        return text
+    return toml_table.add(text, path, server, where)
+
+
+def take_table(text: str, path: tuple[str, str], where: str) -> str:
+    """Take our server out of a TOML text."""
+    return toml_table.take(text, path, where) if is_server(toml_table.find(text, path, where)) else text
 
 
 def is_server(entry: object) -> bool:
     """Say whether an entry starts our server."""
-    words = words_of(entry)
-    return (bool(words) and _is_program(words[0]) and "mcp" in words[1:]) or words[1:4] == (
-        "-m",
-        PROGRAM,
-        "mcp",
-    )
+    return any(call.is_alone and call.words[:1] == (_SERVER,) for call in calls_in(entry))
 
 
-def words_of(handler: object) -> tuple[str, ...]:
-    """Return the command of a handler as words, in whichever form it stands."""
-    if not isinstance(handler, Mapping):
-        return ()
-    command, args = handler.get("command"), handler.get("args")
-    if isinstance(command, list):
-        return tuple(str(word) for word in command)
-    if not isinstance(command, str):
-        return ()
-    return (command, *(str(word) for word in args)) if isinstance(args, list) else tuple(command.split())
+def _is_ours(entry: object, path: tuple[str, str], where: str) -> bool:
+    if not is_server(entry):
+        raise InputError(
+            f"{where}: {'.'.join(path)!r} is somebody else's",
+            hint="give that server another name, then again",
+        )
+    return True
 
 
-def _take_hooks(text: str, where: str, keep: Mapping[str, tuple[str, ...]]) -> str:
+def _take_hooks(text: str, where: str, keep: Mapping[str, Call], was: str | None) -> str:
     """Take our handlers out, one at a time from the end, but those that are to be kept."""
     while (path := _unwanted(text, where, keep)) is not None:
         text = jsonc.cut(text, path, where)
@@ -98,13 +100,11 @@ def _take_hooks(text: str, where: str, keep: Mapping[str, tuple[str, ...]]) -> s
                     path = path[:-1]
                     text = jsonc.cut(text, path, where)
                 continue
-            text = _cut_empty(text, path, where)
+            text = _cut_empty(text, path, where, was)
     return text
 
 
-def _unwanted(text: str, where: str, keep: Mapping[str, tuple[str, ...]]) -> tuple[str | int, ...] | None:
-    if not text.strip():
-        return None
+def _unwanted(text: str, where: str, keep: Mapping[str, Call]) -> tuple[str | int, ...] | None:
     hooks = jsonc.find(jsonc.parse(text, where), (_HOOKS,), where)
     if hooks is None:
         return None
@@ -112,10 +112,19 @@ def _unwanted(text: str, where: str, keep: Mapping[str, tuple[str, ...]]) -> tup
         raise InputError(f"{where}: 'hooks' is no object", hint="mend the file, then again")
     for entry in hooks.entries:
         for path, handler in _placed(entry.node):
-            words = words_of(handler)
-            if _is_hook(words) and keep.get(entry.key) != words:
-                return (_HOOKS, entry.key, *path)
+            for call in calls_in(handler):
+                is_ours = call.is_alone and call.words[:1] == (_HOOK,)
+                if is_ours and not _serves(call, entry.key, keep):
+                    return (_HOOKS, entry.key, *path)
     return None
+
+
+def _serves(call: Call, event: str, wanted: Mapping[str, Call]) -> bool:
+    """Say whether a call is the one wanted for an event, by our name for it, the client's, or none."""
+    if event not in wanted:
+        return False
+    name, client, moment = wanted[event].words
+    return call.words[:2] == (name, client) and call.words[2:3] in ((), (moment,), (event,))
 
 
 def _placed(event: jsonc.Node) -> Iterator[tuple[tuple[str | int, ...], object]]:
@@ -138,10 +147,6 @@ def _listed(node: jsonc.Node, where: str) -> list[Any]:
     return value
 
 
-def _ours(entry: object) -> bool:
-    return any(_is_hook(words_of(handler)) for handler in _handlers(entry))
-
-
 def _handlers(entry: object) -> list[Any]:
     if not isinstance(entry, Mapping):
         return []
@@ -149,17 +154,9 @@ def _handlers(entry: object) -> list[Any]:
     return inner if isinstance(inner, list) else [entry]
 
 
-def _is_hook(words: tuple[str, ...]) -> bool:
-    if len(words) > 1 and _is_program(words[0]):
-        return words[1] == "hook"
-    return words[1:4] == ("-m", PROGRAM, "hook")
-
-
-def _is_program(word: str) -> bool:
-    return PurePosixPath(word.replace("\\", "/")).name.removesuffix(".exe") == PROGRAM
-
-
-def _cut_empty(text: str, path: Sequence[str | int], where: str) -> str:
+def _cut_empty(text: str, path: Sequence[str | int], where: str, was: str | None) -> str:
     node = jsonc.find(jsonc.parse(text, where), path, where)
-    is_empty = node is not None and node.kind in ("object", "list") and not node.entries
-    return jsonc.cut(text, path, where) if is_empty else text
+    if node is None or node.kind not in ("object", "list") or node.entries:
+        return text
+    is_theirs = was is not None and jsonc.find(jsonc.parse(was, where), path, where) is not None
+    return text if is_theirs else jsonc.cut(text, path, where)

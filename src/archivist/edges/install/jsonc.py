@@ -48,10 +48,13 @@ Path = Sequence[str | int]
 
 
 def parse(text: str, where: str = "the file") -> Node:
-    """Read a text, or refuse it with the line at which it cannot be read."""
+    """Read a text, or refuse it with the line at which it cannot be read; no value is an empty object."""
     reader = _Reader(text, where)
+    first = reader.skip(0)
+    if first == len(text):
+        return Node(first, first, "object")
     try:
-        node = reader.value(reader.skip(0))
+        node = reader.value(first)
     except RecursionError:
         raise InputError(f"{where}: nested too deeply", hint="mend or move the file, then again") from None
     rest = reader.skip(node.end)
@@ -85,8 +88,10 @@ def find(node: Node, path: Path, where: str = "the file") -> Node | None:
 
 def put(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
     """Set the value at a path of keys; objects on the way that are missing are made."""
-    text = text if text.strip() else "{}\n"
     root = parse(text, where)
+    if root.start == root.end:
+        text = text + ("" if text.endswith("\n") or not text else _newline(text)) + "{}" + _newline(text)
+        root = parse(text, where)
     known = find(root, path, where)
     if known is not None:
         indent = _indent_at(text, known.start)
@@ -104,7 +109,7 @@ def put(text: str, path: Sequence[str], value: object, where: str = "the file") 
 
 def append(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
     """Add a value at the end of the list at a path; one that is missing is made."""
-    owner = find(parse(text if text.strip() else "{}", where), path, where)
+    owner = find(parse(text, where), path, where)
     if owner is None:
         return put(text, path, [value], where)
     if owner.kind != "list":
@@ -128,13 +133,12 @@ def cut(text: str, path: Path, where: str = "the file") -> str:
     end = entry.comma + 1 if entry.comma >= 0 else entry.node.end
     start, end = _with_line(text, entry.start, end)
     after = text[:start] + text[end:]
-    if entry.comma < 0 and place and (comma := owner.entries[place - 1].comma) >= 0:
-        after = after[:comma] + after[comma + 1 :]
-    if len(owner.entries) == 1:
-        inside = after[owner.start + 1 : owner.end - 1 - (len(text) - len(after))]
-        if not inside.strip():
-            after = after[: owner.start + 1] + after[owner.start + 1 + len(inside) :]
-    return after
+    kept = owner.entries[place - 1] if place else None
+    if kept is not None and entry.comma < 0 <= kept.comma:
+        after = after[: kept.comma] + after[kept.comma + 1 :]
+        kept = kept._replace(comma=-1)
+    is_last = place == len(owner.entries) - 1
+    return _closed_up(after, owner, kept, owner.end - 1 - (len(text) - len(after))) if is_last else after
 
 
 class _Reader:
@@ -209,6 +213,9 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
     written = _render(text, value, indent)
     if key is not None:
         written = f"{json.dumps(key, ensure_ascii=False)}: {written}"
+    if owner.entries and owner.entries[-1].comma >= 0:
+        # A list that ends with a comma has it back when ours is cut with its own.
+        written += ","
     last = owner.end - 1
     at = len(text[:last].rstrip())
     closing = "" if "\n" in text[at:last] else newline + outer
@@ -217,6 +224,20 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
         behind = owner.entries[-1].node.end
         text = text[:behind] + "," + text[behind:]
     return text
+
+
+def _closed_up(text: str, owner: Node, last: Entry | None, closing: int) -> str:
+    """Draw the closing bracket near again: to the opening one, or to a last entry that began beside that.
+
+    Nobody opens on the line of the first entry and closes on one alone: `_insert` did. What stood before the
+    bracket is taken to be what stands behind the opening one.
+    """
+    first = owner.start + 1
+    gap, end = "", first
+    if last is not None:
+        gap, end = text[first : owner.entries[0].start], max(last.comma + 1, last.node.end)
+    is_broken = not text[end:closing].strip() and (last is None or "\n" in text[end:closing])
+    return text[:end] + gap + text[closing:] if is_broken and not gap.strip(" \t") else text
 
 
 def _with_line(text: str, start: int, end: int) -> tuple[int, int]:

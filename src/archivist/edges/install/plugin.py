@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from archivist import __version__
+from archivist.edges.install import changes as changing
+from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.changes import Change
 from archivist.edges.install.clients import claude_hooks, server, vscode_hooks
-from archivist.edges.install.entries import PROGRAM, Hook
+from archivist.edges.install.entries import Hook
 from archivist.errors import InputError
 
 _DESCRIPTION = "A memory that lets coding agents learn from their own runs."
 _SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 _SKILL = "archivist-memory"
+# Which files of a folder are ours, and as we wrote them: a name alone says neither.
+_RECORD = ".archivist-plugin.json"
 
 
 def files() -> dict[str, str]:
@@ -41,48 +46,63 @@ def files() -> dict[str, str]:
 
 
 def to_install(folder: Path) -> list[Change]:
-    """Return what would be written into a folder; one that holds something else is refused."""
-    found = []
-    for name, text in files().items():
-        path = folder / name
-        before = path.read_bytes() if path.is_file() else None
-        found.append(Change(path, before, text.encode("utf-8")))
-    is_ours = any(change.before is not None for change in found)
-    if folder.exists() and not is_ours and (not folder.is_dir() or any(folder.iterdir())):
+    """Return what would be written into a folder; one that holds something else is refused.
+
+    A file that somebody has changed since, or made where ours would be, is theirs and stays.
+    """
+    known = _record(folder)
+    if not known and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{str(folder)!r} holds something else", hint="name a folder that is new or empty")
-    return found
+    wanted = {name: text.encode("utf-8") for name, text in files().items()}
+    found = [_changed(folder / name, known.get(name), data) for name, data in wanted.items()]
+    record = _json({name: _digest(data) for name, data in wanted.items()}).encode("utf-8")
+    return [*found, Change(folder / _RECORD, _read(folder / _RECORD), record)]
 
 
 def to_uninstall(folder: Path) -> list[Change]:
-    """Return what would be removed: our files, as far as nobody has changed them."""
-    found = []
-    for name, text in files().items():
-        path = folder / name
-        before = path.read_bytes() if path.is_file() else None
-        found.append(Change(path, before, None if before == text.encode("utf-8") else before))
-    return found
+    """Return what would be removed: the files that we wrote, as far as nobody has changed them."""
+    known = _record(folder)
+    found = [_changed(folder / name, known[name], None) for name in files() if name in known]
+    return [*found, Change(folder / _RECORD, _read(folder / _RECORD), None)] if known else []
 
 
-def write(changes: Sequence[Change], folder: Path) -> None:
-    """Make the changes, and leave no empty folder behind."""
+def kept(changes: Sequence[Change], folder: Path) -> list[Path]:
+    """Return the files among the changes that stay as somebody else has made them."""
+    ours = {folder / name: text.encode("utf-8") for name, text in files().items()}
+    return [each.path for each in changes if each.path in ours and each.after not in (None, ours[each.path])]
+
+
+def write(changes: Sequence[Change], folder: Path) -> list[Path]:
+    """Make all the changes or none, and leave no empty folder behind; return the copies: none."""
+    copies = changing.write(changes)
     for change in changes:
-        if change.action == "unchanged":
-            continue
-        try:
-            if change.after is None:
-                change.path.unlink()
-                continue
-            change.path.parent.mkdir(parents=True, exist_ok=True)
-            change.path.write_bytes(change.after)
-        except OSError as error:
-            raise InputError(
-                f"{str(change.path)!r} cannot be written: {error.strerror}", hint="name another folder"
-            ) from None
-    if folder.is_dir():
-        inner = [each for each in folder.rglob("*") if each.is_dir()]
-        for each in sorted(inner, key=lambda path: len(path.parts), reverse=True):
-            if not any(each.iterdir()):
-                each.rmdir()
+        if change.after is None:
+            inner = change.path.relative_to(folder).parents
+            changing.remove_empty(folder / each for each in inner if each.name)
+    return copies
+
+
+def _changed(path: Path, digest: str | None, after: bytes | None) -> Change:
+    before = _read(path)
+    is_ours = before is None or _digest(before) == digest
+    return Change(path, before, after if is_ours else before)
+
+
+def _record(folder: Path) -> dict[str, str]:
+    """Return the digests of the files that we wrote into a folder; none for a folder that is not ours."""
+    try:
+        found = json.loads(_read(folder / _RECORD) or b"")
+    except ValueError:
+        return {}
+    return {name: str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+
+
+def _read(path: Path) -> bytes | None:
+    return changing.read(path) if path.is_file() else None
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
 
 
 def _by_event(hooks: Sequence[Hook]) -> dict[str, list[object]]:

@@ -13,25 +13,27 @@ from archivist.settings_file import to_toml
 _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]*?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 
 
+def find(text: str, path: tuple[str, ...], where: str) -> object:
+    """Return what stands at a path, or None."""
+    return _at(parsed(text, where), path)
+
+
 def add(text: str, path: tuple[str, ...], values: Mapping[str, object], where: str) -> str:
-    """Add a table behind all others; one that is there with the same values is left as it is."""
+    """Add a table behind all others; one that is there already is left as it is."""
     before = parsed(text, where)
-    known = _at(before, path)
-    if isinstance(known, dict) and values.items() <= known.items():
+    if _at(before, path) is not None:
         return text
-    base = take(text, path, where) if known is not None else text
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{'.'.join(path)}]", *(f"{key} = {_written(value)}" for key, value in values.items())]
-    if base and not base.endswith("\n"):
-        base += newline
-    gap = newline if base.strip() and not base.endswith((f"{newline}{newline}", "\n\n")) else ""
-    after = base + gap + newline.join(lines) + newline
-    _check(after, _with(parsed(base, where), path, dict(values)), where, path)
+    end = newline if text and not text.endswith("\n") else ""
+    gap = newline if text else ""
+    after = text + end + gap + newline.join(lines) + newline
+    _check(after, _with(before, path, dict(values)), where, path)
     return after
 
 
 def take(text: str, path: tuple[str, ...], where: str) -> str:
-    """Take a table and the tables below it out, with the blank lines before it."""
+    """Take a table and the tables below it out, with the blank line before it."""
     before = parsed(text, where)
     if _at(before, path) is None:
         return text
@@ -42,9 +44,8 @@ def take(text: str, path: tuple[str, ...], where: str) -> str:
         header = _HEADER.fullmatch(line.rstrip("\r\n"))
         if header is not None:
             was_ours, is_ours = is_ours, _is_below(header.group(1), name)
-            if is_ours and not was_ours:
-                while kept and not kept[-1].strip():
-                    kept.pop()
+            if is_ours and not was_ours and kept and not kept[-1].strip():
+                kept.pop()
             if not is_ours:
                 kept += waiting
             waiting = []
@@ -97,8 +98,9 @@ def _at(values: Mapping[str, Any], path: tuple[str, ...]) -> object:
 
 def _with(values: dict[str, Any], path: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
     head, *rest = path
-    inner = values.get(head, {})
-    return {**values, head: _with(inner, tuple(rest), value) if rest else value}
+    inner = values.get(head)
+    inside = inner if isinstance(inner, dict) else {}
+    return {**values, head: _with(inside, tuple(rest), value) if rest else value}
 
 
 def _without(values: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
