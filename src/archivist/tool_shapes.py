@@ -41,7 +41,9 @@ _SHAPES: dict[str, Schema] = {
     "core_memory_append": _object(section=_TEXT, tokens=_COUNT),
     "memory_log": _optional(_object(id=_TEXT, cycle=_COUNT), reflection_due=_TEXT),
     "knowledge_query": _page("knowledge", {**_WRITTEN, "category": _TEXT, "key": _TEXT}),
-    "knowledge_put": _optional(_object(id=_TEXT, category=_TEXT, key=_TEXT), conflict=_TEXT),
+    "knowledge_put": _optional(
+        _object(id=_TEXT, category=_TEXT, key=_TEXT, value=_TEXT, confidence=_NUMBER), conflict=_TEXT
+    ),
     "episode_log": _object(id=_TEXT, task=_TEXT, action=_TEXT),
     "episode_query": _page("episodes", _WRITTEN),
     "what_worked": _page(
@@ -61,6 +63,7 @@ _SHAPES: dict[str, Schema] = {
         _object(
             decisions={"type": "array", "items": _object(content=_TEXT)},
             lessons={"type": "array", "items": _object(content=_TEXT)},
+            total=_COUNT,
         ),
         **_NEXT,
     ),

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -20,29 +19,42 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from archivist.errors import InputError
+from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records.plain import to_plain
-from archivist.tool_answers import Plain, page, text_page
+from archivist.tool_answers import (
+    Plain,
+    chosen,
+    days,
+    entry_view,
+    hint_for_agents,
+    hit_view,
+    page,
+    reason_for_agents,
+    text_page,
+)
 from archivist.tool_shapes import answer_schema
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.desks.recalling import Hit
-    from archivist.records import Entry
 
 _UPPER = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_MOST = 2**53 - 1
+# As deep as a search goes: what comes later answers hardly anything.
+_DEPTH = 200
+_SCOPE = "workspace[/domain[/repository]]"
 
 Words = Annotated[str, Meta(min_length=1, description="What is sought, in plain words.")]
 Role = Annotated[str, Meta(description="Only of this role.")]
-Issue = Annotated[int | None, Meta(description="Only what refers to this issue.")]
+# What every reader of JSON takes for a whole number, and the bank too.
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
+Issue = Annotated[Count | None, Meta(description="Only what refers to this issue.")]
 Weight = Annotated[int, Meta(ge=1, le=10, description="Importance from 1 to 10.")]
-Count = Annotated[int, Meta(ge=0)]
 Limit = Annotated[int, Meta(ge=1, le=50, description="Most results.")]
-Offset = Annotated[int, Meta(ge=0, description="Where to go on: next_offset of the answer before.")]
-Cycles = Annotated[tuple[int, int] | None, Meta(description="First and last cycle.")]
+Offset = Annotated[Count, Meta(description="Where to go on: next_offset of the answer before.")]
+Cycles = Annotated[tuple[Count, Count] | None, Meta(description="First and last cycle.")]
 Dates = Annotated[tuple[str, str] | None, Meta(description="First and last day, YYYY-MM-DD.")]
 Tags = Annotated[list[str], Meta(description="Tags.")]
-Numbers = Annotated[list[int] | None, Meta(description="Numbers that this refers to.")]
+Numbers = Annotated[list[Count] | None, Meta(description="Numbers that this refers to.")]
 Text = Annotated[str, Meta(min_length=1, description="The text to keep.")]
 Item = Annotated[str | dict[str, Any], Meta(description="A text, or an object of the section's fields.")]
 Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
@@ -84,6 +96,9 @@ class Tool:
     run: Callable[..., dict[str, Plain]]
     is_read_only: bool
     is_idempotent: bool
+    is_destructive: bool = False
+    # The argument that makes a tool write which otherwise only reads.
+    recording: str = ""
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of what it takes."""
@@ -92,21 +107,40 @@ class Tool:
     def call(self, bank: Bank, arguments: Mapping[str, Any]) -> dict[str, Plain]:
         """Check what an agent passes, and do it."""
         asked = _arguments(self.name, arguments)
-        return self.run(bank, **asked)
+        try:
+            return self.run(bank, **asked)
+        except (InputError, NotFoundError, AccessError) as error:
+            error.hint = hint_for_agents(error, takes=tuple(asked))
+            raise
+
+    def only_reads(self, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a call with these arguments changes nothing."""
+        return self.is_read_only or bool(self.recording and not arguments.get(self.recording))
 
 
 _TOOLS: dict[str, Tool] = {}
 
 
 def _tool(
-    toolset: Toolset, *, reads: bool = False, repeats: bool = False
+    toolset: Toolset, *, reads: bool = False, repeats: bool = False, replaces: bool = False, records: str = ""
 ) -> Callable[[Callable[..., dict[str, Plain]]], Callable[..., dict[str, Plain]]]:
-    """Offer a function to agents: `reads` changes nothing, `repeats` may be called again to no harm."""
+    """Offer a function to agents.
+
+    `reads` changes nothing, unless with the argument that `records` names; `repeats` may be called again to
+    no harm; `replaces` puts something in the place of what was there.
+    """
 
     def offer(function: Callable[..., dict[str, Plain]]) -> Callable[..., dict[str, Plain]]:
-        description = inspect.getdoc(function) or ""
-        name = function.__name__
-        _TOOLS[name] = Tool(name, toolset, " ".join(description.split()), function, reads, reads or repeats)
+        _TOOLS[function.__name__] = Tool(
+            name=function.__name__,
+            toolset=toolset,
+            description=" ".join((inspect.getdoc(function) or "").split()),
+            run=function,
+            is_read_only=reads and not records,
+            is_idempotent=(reads and not records) or repeats,
+            is_destructive=replaces,
+            recording=records,
+        )
         return function
 
     return offer
@@ -114,8 +148,14 @@ def _tool(
 
 def tools(*toolsets: Toolset | str) -> list[Tool]:
     """Return the tools of these sets, or all of them."""
-    wanted = {Toolset(each) for each in toolsets}
+    wanted = set(toolsets)
+    for word in wanted - set(Toolset):
+        raise _no_set(word)
     return [tool for tool in _TOOLS.values() if not wanted or tool.toolset in wanted]
+
+
+def _no_set(word: str, *more: str) -> InputError:
+    return InputError(f"no set of tools {word!r}", hint=f"one or more of {', '.join([*more, *Toolset])}")
 
 
 def selected(words: str) -> list[Tool]:
@@ -127,8 +167,7 @@ def selected(words: str) -> list[Tool]:
         elif word == "all" or word in set(Toolset):
             chosen |= {tool.name for tool in tools(*(() if word == "all" else (word,)))}
         else:
-            sets = ", ".join(["default", "all", *Toolset])
-            raise InputError(f"no set of tools {word!r}", hint=f"one or more of {sets}, comma-separated")
+            raise _no_set(word, "default", "all")
     ordered = dict.fromkeys([*DEFAULT, *_TOOLS])
     return [_TOOLS[name] for name in ordered if name in chosen]
 
@@ -168,7 +207,7 @@ def for_mcp(chosen: Iterable[Tool]) -> list[dict[str, Any]]:
             "outputSchema": answer_schema(tool.name),
             "annotations": {
                 "readOnlyHint": tool.is_read_only,
-                "destructiveHint": False,
+                "destructiveHint": tool.is_destructive,
                 "idempotentHint": tool.is_idempotent,
                 "openWorldHint": False,
             },
@@ -182,7 +221,7 @@ def _asked(name: str) -> type[msgspec.Struct]:
     """Return the shape of what a tool takes, made from its signature."""
     function = _TOOLS[name].run
     # The bank comes first and is no part of the shape; its class need not be there to be looked up.
-    hints = get_type_hints(function, localns={"Bank": object}, include_extras=True)
+    hints = get_type_hints(function, localns={"Bank": object, "Sequence": Sequence}, include_extras=True)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for each in list(inspect.signature(function).parameters.values())[1:]:
         kind = hints[each.name]
@@ -220,7 +259,10 @@ def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if group not in known and isinstance(flat.get(group), Mapping):
             flat |= flat.pop(group)
     if "scope" in known and isinstance(flat.get("scope"), str):
-        flat["scope"] = dict(zip(Scoped.__struct_fields__, flat["scope"].split("/"), strict=False))
+        parts = flat["scope"].split("/")
+        if len(parts) > len(Scoped.__struct_fields__):
+            raise InputError(f"{name}: the scope {flat['scope']!r} is too deep", hint=_SCOPE)
+        flat["scope"] = dict(zip(Scoped.__struct_fields__, parts, strict=False))
     spelled = {key if key in known else _UPPER.sub(r"_\1", key).lower(): value for key, value in flat.items()}
     try:
         asked = msgspec.convert(spelled, shape, strict=True)
@@ -246,24 +288,29 @@ def recall_search(
 ) -> dict[str, Plain]:
     """Search the recent cycles of the stream; the best by recency, importance and relevance first."""
     found = bank.stream.search(
-        query, role=role, issue=issue, min_importance=min_importance, limit=limit + offset, cycles=cycle_range
+        query,
+        role=role,
+        issue=issue,
+        min_importance=min_importance,
+        limit=min(offset + limit + 1, _DEPTH),
+        cycles=cycle_range,
     )[offset:]
-    shown = [{**_entry(each.entry), "score": round(each.hit.score, 3)} for each in found]
-    return page("entries", shown, offset=offset)
+    shown = [{**entry_view(each.entry), "score": round(each.hit.score, 3)} for each in found]
+    return page("entries", shown, offset=offset, limit=limit)
 
 
 @_tool(Toolset.COGNITIVE, reads=True)
 def recall_by_cycle(
     bank: Bank,
-    start_cycle: Annotated[int, Meta(ge=0, description="The first cycle.")],
-    end_cycle: Annotated[int, Meta(ge=0, description="The last cycle.")],
+    start_cycle: Annotated[Count, Meta(description="The first cycle.")],
+    end_cycle: Annotated[Count, Meta(description="The last cycle.")],
     role: Role = "",
     min_importance: Weight = 1,
     offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Get what was logged in a range of cycles, in order, however long ago."""
     entries = bank.stream.by_cycle(start_cycle, end_cycle, role=role, min_importance=min_importance)
-    return page("entries", [_entry(each) for each in entries[offset:]], offset=offset, total=len(entries))
+    return page("entries", [entry_view(each) for each in entries[offset:]], offset=offset, total=len(entries))
 
 
 @_tool(Toolset.COGNITIVE, reads=True)
@@ -276,8 +323,9 @@ def archival_search(
     offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Search long-term memory: documents, decisions, specs, lessons of reflections, and old cycles."""
-    found = bank.documents.search(query, type=type, dates=_days(date_range), limit=limit + offset)
-    return page("entries", [_hit(each) for each in found[offset:]], offset=offset)
+    reach = min(offset + limit + 1, _DEPTH)
+    found = bank.documents.search(query, type=type, dates=days(date_range), limit=reach)
+    return page("entries", [hit_view(each) for each in found[offset:]], offset=offset, limit=limit)
 
 
 @_tool(Toolset.COGNITIVE, repeats=True)
@@ -296,7 +344,7 @@ def archival_insert(
     return {"source": pieces[0].source, "pieces": len(pieces)}
 
 
-@_tool(Toolset.COGNITIVE, repeats=True)
+@_tool(Toolset.COGNITIVE, repeats=True, replaces=True)
 def core_memory_update(
     bank: Bank,
     section: Annotated[
@@ -310,7 +358,7 @@ def core_memory_update(
     return {"section": section, "tokens": bank.core.view(role).tokens}
 
 
-@_tool(Toolset.COGNITIVE)
+@_tool(Toolset.COGNITIVE, replaces=True)
 def core_memory_append(
     bank: Bank,
     section: Annotated[
@@ -365,12 +413,12 @@ def knowledge_query(
     offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Look up what is known about the project: conventions, architecture, decisions, facts."""
-    facts = bank.knowledge.query(category=category, key=key, text=text, limit=limit + offset)
+    facts = bank.knowledge.query(category=category, key=key, text=text, limit=offset + limit + 1)
     shown = ("id", "category", "key", "value", "source", "confidence", "updated")
-    return page("knowledge", [_chosen(each, shown) for each in facts[offset:]], offset=offset)
+    return page("knowledge", [chosen(each, shown) for each in facts[offset:]], offset=offset, limit=limit)
 
 
-@_tool(Toolset.LAYERS, repeats=True)
+@_tool(Toolset.LAYERS, repeats=True, replaces=True)
 def knowledge_put(
     bank: Bank,
     category: Annotated[str, Meta(min_length=1, max_length=200, description="convention, decision, …")],
@@ -381,7 +429,7 @@ def knowledge_put(
     """Write down what holds for the project. Orchestrators and people may; higher confidence wins."""
     kept = bank.knowledge.put(category, key, value, confidence=confidence)
     conflict = {"conflict": kept.conflict.reason} if kept.conflict else {}
-    return {**_chosen(kept.fact, ("id", "category", "key", "value", "confidence")), **conflict}
+    return {**chosen(kept.fact, ("id", "category", "key", "value", "confidence")), **conflict}
 
 
 @_tool(Toolset.LAYERS)
@@ -420,9 +468,9 @@ def episode_query(
     offset: Offset = 0,
 ) -> dict[str, Plain]:
     """See what was tried for a task, or how an agent fared, the latest first."""
-    found = bank.attempts.query(task=task, agent=agent, action=action, limit=limit + offset)
+    found = bank.attempts.query(task=task, agent=agent, action=action, limit=offset + limit + 1)
     shown = ("id", "task", "agent", "action", "approach", "outcome", "finished")
-    return page("episodes", [_chosen(each, shown) for each in found[offset:]], offset=offset)
+    return page("episodes", [chosen(each, shown) for each in found[offset:]], offset=offset, limit=limit)
 
 
 @_tool(Toolset.LAYERS, reads=True)
@@ -437,9 +485,9 @@ def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -
             "outcome": each.tried.last.outcome,
             "score": round(each.score, 3),
         }
-        for each in bank.attempts.similar(task, limit=limit + offset)[offset:]
+        for each in bank.attempts.similar(task, limit=offset + limit + 1)[offset:]
     ]
-    return page("tried", found, offset=offset)
+    return page("tried", found, offset=offset, limit=limit)
 
 
 @_tool(Toolset.LAYERS, repeats=True)
@@ -453,7 +501,7 @@ def artifact_register(
 ) -> dict[str, Plain]:
     """Register a file that was produced, with its checksum as it is now."""
     made = bank.artifacts.register(path, task=task, agent=agent, type=type, description=description)
-    return _chosen(made, ("id", "path", "type", "size_bytes", "checksum", "previous"))
+    return chosen(made, ("id", "path", "type", "size_bytes", "checksum", "previous"))
 
 
 @_tool(Toolset.LAYERS, reads=True)
@@ -466,24 +514,25 @@ def artifact_query(
     offset: Offset = 0,
 ) -> dict[str, Plain]:
     """List what was produced, the latest first."""
-    found = bank.artifacts.query(task=task, type=type, path=path, limit=limit + offset)
+    found = bank.artifacts.query(task=task, type=type, path=path, limit=offset + limit + 1)
     shown = ("id", "path", "type", "task", "agent", "description", "size_bytes", "checksum", "created")
-    return page("artifacts", [_chosen(each, shown) for each in found[offset:]], offset=offset)
+    return page("artifacts", [chosen(each, shown) for each in found[offset:]], offset=offset, limit=limit)
 
 
 # Lessons, briefs, and reading on
 
 
-@_tool(Toolset.ARCHIVIST, reads=True)
+@_tool(Toolset.ARCHIVIST, reads=True, records="run")
 def brief(
     bank: Bank,
     task: Annotated[str, Meta(description="What is about to be done.")] = "",
     role: Role = "",
     error: Annotated[str, Meta(description="The output of something that failed, to see what helped.")] = "",
     tool: Annotated[str, Meta(description="The tool that is about to be used, or that failed.")] = "",
+    run: Annotated[str, Meta(description="Your run, to record what it was told and judge it later.")] = "",
 ) -> dict[str, Plain]:
     """Get what earlier runs learnt that matters now: before a task, or beside an error."""
-    told = bank.heal(error, tool=tool) if error else bank.brief(task=task, role=role, tool=tool)
+    told = bank.heal(error, tool=tool) if error else bank.brief(task=task, role=role, tool=tool, run=run)
     return {"text": told.text, "lessons": [each.lesson.short_id for each in told.chosen]}
 
 
@@ -503,12 +552,13 @@ def recall(
     """Find what the memory knows about something: lessons, runs, facts, stream and archive."""
     from archivist.recall.query import Query
 
-    wanted = Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, limit=limit + offset)
+    reach = min(offset + limit + 1, _DEPTH)
+    wanted = Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, limit=reach)
     found = bank.recall(wanted).hits[offset:]
-    return page("hits", [_hit(each) for each in found], offset=offset)
+    return page("hits", [hit_view(each) for each in found], offset=offset, limit=limit)
 
 
-@_tool(Toolset.ARCHIVIST, repeats=True)
+@_tool(Toolset.ARCHIVIST)
 def lesson_add(
     bank: Bank,
     summary: Annotated[str, Meta(min_length=1, max_length=1000, description="One sentence.")],
@@ -543,10 +593,10 @@ def lesson_query(
     """List lessons: the best matches, or the most frequent."""
     from archivist.recall.query import Query
 
-    found = bank.query(Query(text=text, tool=tool, limit=limit + offset))
+    found = bank.query(Query(text=text, tool=tool, limit=offset + limit + 1))
     shown = ("summary", "rule", "category", "tags", "status")
-    rows = [{"id": each.short_id, **_chosen(each, shown)} for each in found[offset:]]
-    return page("lessons", rows, offset=offset)
+    rows = [{"id": each.short_id, **chosen(each, shown)} for each in found[offset:]]
+    return page("lessons", rows, offset=offset, limit=limit)
 
 
 @_tool(Toolset.ARCHIVIST, reads=True)
@@ -556,7 +606,7 @@ def memory_get(
     offset: Offset = 0,
 ) -> dict[str, Plain]:
     """Read one memory whole, a page at a time; of a workspace's document the document_path is its id."""
-    text = bank.workspace.text_at(id)
+    text = bank.workspace.text_at(id) if id.endswith(".md") else None
     if text is not None:
         return {"id": id, "kind": "document", **text_page(text, offset=offset)}
     kind, record = bank.find(id)
@@ -635,7 +685,7 @@ def retrieve_learnings(
     return {**parted, **{key: value for key, value in shown.items() if key != "learnings"}}
 
 
-@_tool(Toolset.WORKSPACE)
+@_tool(Toolset.WORKSPACE, replaces=True)
 def save_memory(
     bank: Bank,
     scope: Scoped,
@@ -662,45 +712,7 @@ def save_memory(
     return {
         "items": [
             {"result": str(each.result), "kind": str(each.kind)}
-            | {name: str(getattr(each, name)) for name in told if getattr(each, name)}
+            | {name: reason_for_agents(str(getattr(each, name))) for name in told if getattr(each, name)}
             for each in outcomes
         ]
     }
-
-
-def _entry(entry: Entry) -> dict[str, Plain]:
-    from archivist.records.stream_lines import to_stream_line
-
-    line: dict[str, Any] = to_stream_line(entry)
-    return line
-
-
-def _hit(hit: Hit) -> dict[str, Plain]:
-    when = hit.time.isoformat(timespec="seconds") if hit.time else None
-    return {
-        "kind": hit.kind,
-        "id": hit.id,
-        "name": hit.name,
-        "text": hit.text,
-        "time": when,
-        "score": round(hit.score, 3),
-        **({"notes": list(hit.notes)} if hit.notes else {}),
-    }
-
-
-def _chosen(record: Any, names: Sequence[str]) -> dict[str, Plain]:
-    """Return some fields of a record, without those that are empty."""
-    plain = to_plain(record)
-    return {name: plain[name] for name in names if plain[name] not in ("", None, [])}
-
-
-def _days(given: tuple[str, str] | None) -> tuple[datetime, datetime] | None:
-    """Return the first moment of the first day and the last of the last."""
-    if given is None:
-        return None
-    try:
-        first, last = (datetime.fromisoformat(day) for day in given)
-    except ValueError as error:
-        raise InputError(f"date_range: {error}", hint="two days, YYYY-MM-DD") from None
-    first, last = (each if each.tzinfo else each.replace(tzinfo=UTC) for each in (first, last))
-    return first, last + timedelta(days=1, microseconds=-1) if last.time() == time() else last

@@ -22,9 +22,14 @@ CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CONTENT_ON = frozenset({"true", "1", "span_only", "span_and_event"})
 SEARCH = "search_memory"
 
-# The verbs that are told, by the operation that the conventions call them.
+# The verbs that are told, by the operation that the conventions call them: whatever finds, reads or changes
+# what is remembered. To read by name is to search, too. Looking after the bank itself is none of them.
 OPERATIONS = {
     "Bank.recall": SEARCH,
+    "Bank.find": SEARCH,
+    "Bank.get": SEARCH,
+    "Bank.episode": SEARCH,
+    "Bank.episodes": SEARCH,
     "Bank.query": SEARCH,
     "Bank.brief": SEARCH,
     "Bank.heal": SEARCH,
@@ -32,6 +37,8 @@ OPERATIONS = {
     "Bank.edit": "update_memory",
     "Bank.forget": "update_memory",
     "Bank.archive": "update_memory",
+    "Bank.undo": "update_memory",
+    "Bank.record_usage": "update_memory",
     "Bank.capture": "upsert_memory",
     "Bank.capture_file": "upsert_memory",
     "Bank.extract": "upsert_memory",
@@ -47,32 +54,68 @@ OPERATIONS = {
     "Bank.prune": "delete_memory",
     "Knowledge.put": "upsert_memory",
     "Knowledge.query": SEARCH,
+    "Knowledge.get": SEARCH,
+    "Knowledge.find": SEARCH,
     "Knowledge.remove": "delete_memory",
     "Attempts.log": "create_memory",
     "Attempts.query": SEARCH,
+    "Attempts.similar": SEARCH,
+    "Attempts.tried": SEARCH,
     "Artifacts.register": "create_memory",
     "Artifacts.query": SEARCH,
+    "Artifacts.get": SEARCH,
+    "Artifacts.remove": "delete_memory",
     "Core.update": "update_memory",
     "Core.append": "update_memory",
+    "Core.close_thread": "update_memory",
+    "Core.take_out": "update_memory",
+    "Core.view": SEARCH,
     "Stream.log": "create_memory",
     "Stream.search": SEARCH,
+    "Stream.by_cycle": SEARCH,
+    "Stream.recent": SEARCH,
+    "Stream.get": SEARCH,
+    "Stream.edit": "update_memory",
+    "Stream.remove": "delete_memory",
     "Stream.reflect": "upsert_memory",
     "Documents.insert": "upsert_memory",
     "Documents.search": SEARCH,
+    "Documents.read": SEARCH,
     "Documents.remove": "delete_memory",
     "WorkingMemory.update": "update_memory",
     "WorkingMemory.note": "update_memory",
+    "WorkingMemory.get": SEARCH,
+    "WorkingMemory.clear": "delete_memory",
+    "WorkspaceDesk.retrieve_plans": SEARCH,
+    "WorkspaceDesk.retrieve_plan": SEARCH,
+    "WorkspaceDesk.retrieve_overview": SEARCH,
+    "WorkspaceDesk.retrieve_learnings": SEARCH,
+    "WorkspaceDesk.text_at": SEARCH,
+    "WorkspaceDesk.save_memory": "upsert_memory",
+    "WorkspaceSearch.search": SEARCH,
     "Proposals.propose": "create_memory",
     "Items.put": "upsert_memory",
+    "Items.drop": "delete_memory",
+    "Items.get": SEARCH,
+    "Items.within": SEARCH,
     "Items.search": SEARCH,
     "MemoryFiles.create": "create_memory",
     "MemoryFiles.change": "update_memory",
+    "MemoryFiles.rename": "update_memory",
     "MemoryFiles.remove": "delete_memory",
+    "MemoryFiles.files": SEARCH,
+    "MemoryFiles.read": SEARCH,
     "Conversations.add": "create_memory",
+    "Conversations.turns": SEARCH,
+    "Conversations.pop": "delete_memory",
+    "Conversations.clear": "delete_memory",
     "Conversations.finish": "upsert_memory",
 }
+# Verbs whose record is the one that their first argument names: a run is opened, and lessons come back.
+_NAMING = frozenset({"start_run"})
 # Where answers keep what was found or made, and what records say.
-_HOLDERS = ("hits", "chosen", "episodes", "met", "created")
+_FOUND = ("hits", "chosen")
+_MADE = ("episodes", "met", "created")
 _INNER = ("lesson", "entry", "fact", "hit", "item")
 _SAID = ("text", "summary", "value", "content", "action", "task")
 _ASKED = ("query", "text", "task", "error")
@@ -115,7 +158,11 @@ def _in_span(
             span.set_attribute("error.type", getattr(error, "code", "") or type(error).__qualname__)
             span.set_status(api.Status(api.StatusCode.ERROR))
             raise
-        span.set_attributes(_answer(result, has_content=has_content))
+        if method.__name__ in _NAMING:
+            span.set_attribute("gen_ai.memory.record.id", str(args[0] if args else kwargs["run"]))
+            return result
+        holders = _FOUND if operation == SEARCH else _MADE
+        span.set_attributes(_answer(_records(result, holders), has_content=has_content))
         return result
 
 
@@ -145,9 +192,8 @@ def _asked(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     return ""
 
 
-def _answer(result: object, *, has_content: bool) -> dict[str, str | int]:
+def _answer(found: list[object] | None, *, has_content: bool) -> dict[str, str | int]:
     """Return what there is to tell of an answer: how many records, or which one."""
-    found = _records(result)
     if found is None:
         return {}
     told: dict[str, str | int] = {"gen_ai.memory.record.count": len(found)}
@@ -160,13 +206,16 @@ def _answer(result: object, *, has_content: bool) -> dict[str, str | int]:
     return told
 
 
-def _records(result: object) -> list[object] | None:
-    for holder in _HOLDERS:
+def _records(result: object, holders: Sequence[str]) -> list[object] | None:
+    for holder in holders:
         held = getattr(result, holder, None)
         if isinstance(held, tuple | list):
             return list(_inner(held))
     if isinstance(result, list):
-        return list(_inner(result))
+        return [each for each in _inner(result) if each is not None]
+    if type(result) is tuple:
+        # A record that comes with its kind.
+        return [each for each in result if _name(each)]
     inner = next(iter(_inner([result])))
     return [inner] if _name(inner) else None
 

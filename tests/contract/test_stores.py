@@ -27,7 +27,7 @@ from archivist.records import (
     Verdict,
 )
 from archivist.stores.answers import Within, Words
-from archivist.stores.filters import any_of, at_least, at_most, differs, equals, has, one_of
+from archivist.stores.filters import any_of, at_least, at_most, begins, differs, equals, has, one_of
 from archivist.stores.protocol import Store
 from archivist.stores.sqlite import SqliteStore
 from archivist.stores.tokens import scope_token
@@ -141,6 +141,8 @@ def test_conditions_choose_and_order_sorts(store: Store) -> None:
     assert _ids(store, at_least("frequency", 2), order=("-frequency",)) == ["c", "b"]
     assert _ids(store, at_most("importance", 0.5), order=("-importance",)) == ["c", "a"]
     assert _ids(store, has("tags", "y")) == ["b"]
+    assert _ids(store, *begins("domain", "cod")) == ["a", "b"]
+    assert _ids(store, *begins("domain", "codd")) == []
     assert _ids(store, has("runs", "r2"), order=("number",)) == ["b", "c"]
     assert _ids(store, one_of("id", ("a", "c")), order=("-number",)) == ["c", "a"]
     assert _ids(store, one_of("id", ())) == []

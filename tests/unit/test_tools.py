@@ -127,8 +127,9 @@ def test_layers_are_reached_and_guarded(bank: Bank) -> None:
     agent = bank.acting_as(Actor.parse("agent:w1:maker"))
     call(orchestrator, "knowledge_put", {"category": "convention", "key": "imports", "value": "absolute"})
     assert call(agent, "knowledge_query", {"category": "convention"})["knowledge"]
-    with pytest.raises(AccessError, match="agent:w1:maker may not write knowledge"):
+    with pytest.raises(AccessError, match="agent:w1:maker may not write knowledge") as refused:
         call(agent, "knowledge_put", {"category": "convention", "key": "imports", "value": "relative"})
+    assert refused.value.hint.startswith("human, orchestrator")
     tried = {"task": "t1", "agent": "w1", "action": "failed", "approach": "regex", "outcome": "too slow"}
     call(orchestrator, "episode_log", tried)
     assert call(agent, "episode_query", {"task": "t1"})["episodes"]
@@ -258,3 +259,191 @@ def test_searches_go_on_where_they_stopped_and_wrapped_calls_are_understood(bank
         assert {row["id"] for row in rows}.isdisjoint(
             row["id"] for row in later["entries" if "entries" in later else "hits"]
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "field"),
+    [
+        ("recall", {"query": "parser"}, "hits"),
+        ("recall_search", {"query": "parser"}, "entries"),
+        ("archival_search", {"query": "parser"}, "entries"),
+        ("knowledge_query", {}, "knowledge"),
+        ("knowledge_query", {"text": "parser"}, "knowledge"),
+        ("episode_query", {}, "episodes"),
+        ("what_worked", {"task": "the parser"}, "tried"),
+        ("artifact_query", {}, "artifacts"),
+        ("lesson_query", {}, "lessons"),
+        ("lesson_query", {"text": "parser"}, "lessons"),
+    ],
+)
+def test_a_page_says_that_there_is_more_until_there_is_none(
+    bank: Bank, name: str, asked: dict[str, Any], field: str
+) -> None:
+    for number in range(5):
+        call(bank, "memory_log", {**LOGGED, "action": f"Review {number} of the parser"})
+        call(bank, "archival_insert", {"content": f"The parser, part {number}", "type": "spec"})
+        call(bank, "knowledge_put", {"category": "c", "key": f"k{number}", "value": f"parser {number}"})
+        tried = {"task": f"the parser {number}", "agent": "a", "action": "failed", "approach": f"w{number}"}
+        call(bank, "episode_log", tried)
+        (bank.root / f"parser{number}.txt").write_text("made")
+        call(bank, "artifact_register", {"path": f"parser{number}.txt", "task": "t"})
+        call(bank, "lesson_add", {"summary": f"The parser wants flag {number} in place {number * 7}"})
+    seen: list[str] = []
+    offset = 0
+    for _ in range(100):
+        answer = call(bank, name, {**asked, "limit": 2, "offset": offset})
+        assert len(answer[field]) <= 2
+        seen += [row["id"] for row in answer[field]]
+        if "next_offset" not in answer:
+            break
+        assert answer["next_offset"] == offset + 2
+        offset = answer["next_offset"]
+    assert len(seen) == len(set(seen))
+    assert len(seen) >= 5
+    assert len(call(bank, name, {**asked, "limit": 50})[field]) == len(seen)
+
+
+def test_a_search_ends_where_it_goes_no_deeper(bank: Bank) -> None:
+    for number in range(3):
+        call(bank, "memory_log", {**LOGGED, "action": f"Review {number} of the parser"})
+    for name, field in (("recall_search", "entries"), ("archival_search", "entries"), ("recall", "hits")):
+        for offset in (196, 200, 5_000):
+            assert call(bank, name, {"query": "parser", "limit": 5, "offset": offset}) == {field: []}
+
+
+HUGE = 10**30
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("recall", {"query": "x", "offset": HUGE}),
+        ("recall", {"query": "x", "offset": 2**63}),
+        ("recall", {"query": "x", "issue": HUGE}),
+        ("retrieve_plans", {"scope": "w", "offset": HUGE}),
+        ("recall_by_cycle", {"start_cycle": 0, "end_cycle": HUGE}),
+        ("recall_search", {"query": "x", "cycle_range": [HUGE, HUGE]}),
+        ("archival_insert", {"content": "x", "type": "spec", "issues": [HUGE]}),
+        ("memory_log", {**LOGGED, "cycle": HUGE}),
+        ("episode_log", {"task": "t", "agent": "a", "action": "failed", "approach": "x", "tokens_in": HUGE}),
+    ],
+)
+def test_numbers_that_nobody_can_keep_are_refused(bank: Bank, name: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"Expected `int`|out of range"):
+        call(bank, name, arguments)
+
+
+@pytest.mark.parametrize(
+    "name", ["x#" + "9" * 30, "x#" + "9" * 5000, "m-" + "9" * 30, "m-" + "9" * 5000, "x#²"]
+)
+def test_a_number_beyond_all_names_nothing(bank: Bank, name: str) -> None:
+    with pytest.raises(NotFoundError):
+        call(bank, "memory_get", {"id": name})
+
+
+def test_every_number_in_a_schema_has_its_bounds() -> None:
+    def numbers(schema: Any) -> list[dict[str, Any]]:
+        if isinstance(schema, list):
+            return [found for each in schema for found in numbers(each)]
+        if not isinstance(schema, dict):
+            return []
+        own = [schema] if schema.get("type") == "integer" else []
+        return own + [found for each in schema.values() for found in numbers(each)]
+
+    found = [each for tool in tools() for each in numbers(tool.schema())]
+    assert found
+    assert all(each["maximum"] < 2**53 and each["minimum"] >= 0 for each in found)
+
+
+def test_hints_say_what_a_tool_does() -> None:
+    said = {each["name"]: each["annotations"] for each in for_mcp(tools())}
+    assert {name for name, hints in said.items() if hints["destructiveHint"]} == {
+        "core_memory_update",
+        "core_memory_append",
+        "knowledge_put",
+        "save_memory",
+    }
+    # A lesson that is told on another day counts once more, and each brief of a run is recorded.
+    assert {
+        name for name, hints in said.items() if hints["idempotentHint"] and not hints["readOnlyHint"]
+    } == {"archival_insert", "core_memory_update", "knowledge_put", "artifact_register"}
+    for hints in said.values():
+        assert hints["openWorldHint"] is False
+        assert not (hints["readOnlyHint"] and hints["destructiveHint"])
+        assert hints["idempotentHint"] or not hints["readOnlyHint"]
+
+
+def test_what_replaces_is_what_says_so(bank: Bank) -> None:
+    call(bank, "core_memory_update", {"section": "status", "content": "first"})
+    call(bank, "core_memory_update", {"section": "status", "content": "second"})
+    assert "first" not in bank.core.render()
+    for words in ("Parse by hand", "Parse by table"):
+        call(bank, "core_memory_append", {"section": "threads", "item": {"id": "t-1", "summary": words}})
+    assert "by hand" not in bank.core.render()
+    for value in ("old", "new"):
+        call(bank, "knowledge_put", {"category": "c", "key": "k", "value": value})
+    assert [each["value"] for each in call(bank, "knowledge_query", {})["knowledge"]] == ["new"]
+
+
+def test_what_only_reads_changes_nothing(bank: Bank) -> None:
+    agent = bank.acting_as(Actor.parse("agent:w1"))
+    call(agent, "lesson_add", {"summary": "The parser wants a flag"})
+    with bank.reading() as reader:
+        before = len(reader.changes())
+    asked = {"query": "x", "task": "x", "scope": "w", "id": "m-001", "start_cycle": 0, "end_cycle": 1}
+    for tool in tools():
+        given = {name: asked[name] for name in tool.schema().get("required", []) if name in asked}
+        if tool.only_reads(given):
+            call(agent, tool.name, given)
+    with bank.reading() as reader:
+        assert len(reader.changes()) == before
+
+
+def test_a_brief_of_a_run_is_recorded(bank: Bank) -> None:
+    agent = bank.acting_as(Actor.parse("agent:w1"))
+    bank.add("Run make db-up before the tests")
+    call(agent, "brief", {"task": "run the tests"})
+    assert bank.status()["briefs"] == 0
+    call(agent, "brief", {"task": "run the tests", "run": "r1"})
+    assert bank.status()["briefs"] == 1
+
+
+def test_a_set_that_is_not_there_is_named() -> None:
+    with pytest.raises(InputError, match="no set of tools 'nothing'") as caught:
+        tools("cognitive", "nothing")
+    assert "cognitive" in caught.value.hint
+
+
+def test_a_scope_that_is_too_deep_is_refused(bank: Bank) -> None:
+    for name in ("retrieve_plans", "retrieve_overview", "retrieve_learnings"):
+        with pytest.raises(InputError, match="too deep") as caught:
+            call(bank, name, {"scope": "a/b/c/d"})
+        assert "workspace" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("memory_get", {"id": "nobody"}),
+        ("recall_search", {"query": " "}),
+        ("archival_search", {"query": " "}),
+        ("core_memory_update", {"section": "roleState", "content": "x"}),
+        ("core_memory_update", {"section": "roleState", "content": "x", "role": "other"}),
+        ("proposal_add", {"section": "rules", "after": "x", "reason": " "}),
+        ("proposal_add", {"section": "rules", "after": "x", "reason": "y", "evidence": ["nobody"]}),
+    ],
+)
+def test_hints_name_no_command(bank: Bank, name: str, arguments: dict[str, Any]) -> None:
+    agent = bank.acting_as(Actor.parse("agent:w1:maker" if arguments.get("role") else "agent:w1"))
+    with pytest.raises((InputError, NotFoundError, AccessError)) as caught:
+        call(agent, name, arguments)
+    assert caught.value.hint
+    assert "archivist " not in caught.value.hint
+    assert "--" not in caught.value.hint
+
+
+def test_reasons_name_no_command(bank: Bank) -> None:
+    item = {"kind": "plan_status", "plan": "nothing", "status": "done", "text": "x"}
+    (saved,) = call(bank, "save_memory", {"scope": "w", "items": [item]})["items"]
+    assert saved["result"] == "refused"
+    assert saved["reason"] == "no plan 'nothing'"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from archivist.access import Layer, reads, writes
 from archivist.capture.calls import Call, arguments_from
@@ -51,6 +51,13 @@ _FAILED_TOOL = "An error occurred while running the tool"
 Turn: TypeAlias = dict[str, object]
 
 
+class Taken(NamedTuple):
+    """An item that was taken away, and the id that it had."""
+
+    id: str
+    turn: Turn
+
+
 class Conversations(Desk):
     """The histories of sessions."""
 
@@ -83,7 +90,7 @@ class Conversations(Desk):
                 writer.put(piece, "add")
 
     @writes(Layer.ARCHIVE)
-    def pop(self, session: str) -> Turn | None:
+    def pop(self, session: str) -> Taken | None:
         """Take the last item of a session away and return it; None when there is none."""
         with self._bank.transaction() as writer:
             found = _latest(writer, session, 1)
@@ -91,16 +98,16 @@ class Conversations(Desk):
                 return None
             record, turn = found[0]
             writer.remove(Document, record, "pop")
-        return turn
+        return Taken(record, turn)
 
     @writes(Layer.ARCHIVE)
-    def clear(self, session: str) -> int:
-        """Take all items of a session away and return how many there were."""
+    def clear(self, session: str) -> list[str]:
+        """Take all items of a session away and return the ids that they had."""
         with self._bank.transaction() as writer:
             found = writer.select_fields(Document, ("id",), _of(session))
             for (record,) in found:
                 writer.remove(Document, record, "clear")
-        return len(found)
+        return [str(record) for (record,) in found]
 
     @writes(Layer.RUNS)
     def finish(
@@ -160,9 +167,9 @@ def hand_in(
 
     lines = [*({"run": each.run, **_plain(each)} for each in events), {"episode": _plain(episode)}]
     with TemporaryDirectory(prefix="archivist-") as folder:
-        # Named after what it holds: the run remembers where it came from.
-        log = Path(folder, f"{episode.agent or 'run'}.jsonl")
-        log.write_text("".join(f"{canonical(line)}\n" for line in lines), "utf-8")
+        # Whoever names the agent names no file. Output may hold bytes that were no text.
+        log = Path(folder, "run.jsonl")
+        log.write_text("".join(f"{canonical(line)}\n" for line in lines), "utf-8", "replace")
         return bank.finish_log(log, known=Known(run=episode.id, project=episode.project, status=status))
 
 
@@ -204,9 +211,9 @@ def _kept(turn: Mapping[str, object]) -> Turn:
 
 def _fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for name, value in turn.items():
-        key = _whole(name)
+        key = whole(name)
         if key in _OPAQUE and isinstance(value, str):
-            yield key, _whole(value)
+            yield key, whole(value)
         elif key == "arguments" and isinstance(value, str):
             yield key, _arguments(value)
         elif isinstance(value, dict):
@@ -234,6 +241,6 @@ def _arguments(text: str) -> str:
     return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
     """Return a text without halves of surrogate pairs, which no store can hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -18,7 +18,7 @@ from archivist.desks.desk import Desk
 from archivist.errors import EmbedderError, InputError
 from archivist.ids import derived_id
 from archivist.records import Document
-from archivist.stores.filters import at_least, at_most, equals, has, one_of
+from archivist.stores.filters import begins, equals, has, one_of
 from archivist.tiers.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -46,6 +46,16 @@ class Name(NamedTuple):
     namespace: Namespace
     key: str
 
+    @property
+    def source(self) -> str:
+        """Return what the item is called in the archive."""
+        return f"{SCHEME}{'.'.join(self.namespace)}..{self.key}"
+
+    @property
+    def id(self) -> str:
+        """Return the id of the item's record, which tells nothing of its name."""
+        return _id(self.source, 0)
+
 
 class Item(NamedTuple):
     """A value that is kept. `score` says how well it answers a question, where one was asked."""
@@ -57,6 +67,11 @@ class Item(NamedTuple):
     score: float | None = None
     ttl_minutes: float | None = None
     expires: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        """Return the id of the item's record."""
+        return self.name.id
 
 
 class Change(NamedTuple):
@@ -75,18 +90,28 @@ class Items(Desk):
     def get(self, names: Sequence[Name]) -> list[Item | None]:
         """Return the items of these names, each or None."""
         with self._bank.reading() as reader:
-            found = _named(reader, [_source(name) for name in names])
+            found = _named(reader, [name.source for name in names])
         now = self._bank.now()
-        items = (found.get(_source(name)) for name in names)
+        items = (found.get(name.source) for name in names)
         return [item if item is not None and _lives(item, now) else None for item in items]
 
     @writes(Layer.ARCHIVE)
-    def put(self, changes: Sequence[Change]) -> None:
-        """Keep or let go these values, all of them or none."""
+    def put(self, changes: Sequence[Change]) -> list[Name]:
+        """Keep or let go these values, all of them or none, and return their names."""
+        self._put(changes)
+        return [change.name for change in changes]
+
+    @writes(Layer.ARCHIVE)
+    def drop(self, names: Sequence[Name]) -> list[Name]:
+        """Let go these values, all of them or none, and return their names."""
+        self._put([Change(name, None) for name in names])
+        return list(names)
+
+    def _put(self, changes: Sequence[Change]) -> None:
         made = [(change, _stored(change)) for change in changes]
         with self._bank.transaction() as writer:
             for change, value in made:
-                known = writer.select(Document, equals("source", _source(change.name)))
+                known = writer.select(Document, equals("source", change.name.source))
                 pieces = _pieces(change, value, known, self._bank.now()) if value is not None else []
                 for piece in pieces:
                     writer.put(piece, "keep")
@@ -145,7 +170,7 @@ class Items(Desk):
         with self._bank.reading() as reader:
             rows = reader.select_fields(Document, ("source",), *_below(()))
             expired = {
-                _source(item.name) for item in self._mortal(reader) if not _lives(item, self._bank.now())
+                item.name.source for item in self._mortal(reader) if not _lives(item, self._bank.now())
             }
         return sorted({_name(source).namespace for (source,) in rows if source not in expired})
 
@@ -158,7 +183,7 @@ class Items(Desk):
             return
         with self._bank.transaction() as writer:
             for item in due:
-                first = writer.get(Document, _id(_source(item.name), 0))
+                first = writer.get(Document, item.id)
                 if first is not None and "expires" in first.extra:
                     first.extra["expires"] = to_text(now + timedelta(minutes=item.ttl_minutes or 0))
                     writer.put(first, "refresh")
@@ -169,7 +194,7 @@ class Items(Desk):
         with self._bank.transaction() as writer:
             gone = [item for item in self._mortal(writer) if not _lives(item, self._bank.now())]
             for item in gone:
-                for piece in writer.select(Document, equals("source", _source(item.name))):
+                for piece in writer.select(Document, equals("source", item.name.source)):
                     writer.remove(Document, piece.id, "expire")
         return len(gone)
 
@@ -211,23 +236,15 @@ class Items(Desk):
             asked = min(_MOST_RANKED, asked * 4)
 
 
-def _source(name: Name) -> str:
-    return f"{SCHEME}{'.'.join(name.namespace)}..{name.key}"
-
-
 def _name(source: str) -> Name:
     labels, _, key = source.removeprefix(SCHEME).partition("..")
     return Name(tuple(labels.split(".")), key)
 
 
 def _below(prefix: Namespace) -> tuple[Condition, ...]:
-    """Return what holds of the first pieces of all items below a namespace.
-
-    Whole labels only: what follows the prefix is a dot, and a slash is the character after that.
-    """
+    """Return what holds of the first pieces of all items below a namespace, by whole labels."""
     start = SCHEME + "".join(f"{label}." for label in prefix)
-    end = f"{start[:-1]}{chr(ord(start[-1]) + 1)}"
-    return at_least("source", start), at_most("source", end), equals("position", 0)
+    return *begins("source", start), equals("position", 0)
 
 
 def _id(source: str, position: int) -> str:
@@ -335,7 +352,7 @@ def _checked(text: str) -> None:
 def _pieces(
     change: Change, value: dict[str, object], known: Sequence[Document], now: datetime
 ) -> list[Document]:
-    source = _source(change.name)
+    source = change.name.source
     namespace = change.name.namespace
     tags = tuple(_tag(namespace[:depth]) for depth in range(len(namespace) + 1))
     first = next((each for each in known if each.position == 0), None)

@@ -7,7 +7,7 @@ beside the bank that links could lead out of; a folder is there as long as a fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -19,7 +19,7 @@ from archivist.desks.documents import MAX_CHARACTERS
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records import Document
-from archivist.stores.filters import at_least, at_most, equals
+from archivist.stores.filters import begins, equals
 
 if TYPE_CHECKING:
     from archivist.stores.filters import Condition
@@ -36,6 +36,11 @@ class MemoryFile(NamedTuple):
     path: str
     size_bytes: int
 
+    @property
+    def id(self) -> str:
+        """Return the id of its first piece's record, which tells nothing of its name."""
+        return _id(self.path, 0)
+
 
 class MemoryFiles(Desk):
     """The files of a memory tool. Paths are relative to `/memories`; the empty one is that folder."""
@@ -45,10 +50,7 @@ class MemoryFiles(Desk):
         """Return the files below a folder by their paths; none when there is no such folder."""
         with self._bank.reading() as reader:
             rows = reader.select_fields(Document, ("source", "text"), *_below(folder), order=("source",))
-        return [
-            MemoryFile(source.removeprefix(SCHEME), sum(len(text.encode("utf-8")) for _, text in pieces))
-            for source, pieces in groupby(rows, key=lambda row: str(row[0]))
-        ]
+        return _summed(rows)
 
     @reads(Layer.ARCHIVE)
     def read(self, path: str) -> str | None:
@@ -57,58 +59,72 @@ class MemoryFiles(Desk):
             return _text(_of(reader, path))
 
     @writes(Layer.ARCHIVE)
-    def create(self, path: str, text: str) -> bool:
-        """Make a file; False when there is something by that name already."""
+    def create(self, path: str, text: str) -> MemoryFile | None:
+        """Make a file; None when there is something by that name already."""
         kept = _cleaned(text)
         with self._bank.transaction() as writer:
             if not path or _is_there(writer, path):
-                return False
+                return None
             _make_way(writer, path)
             _write(writer, path, kept, self._bank.now(), "create")
-        return True
+        return MemoryFile(path, len(kept.encode("utf-8")))
 
     @writes(Layer.ARCHIVE)
-    def change(self, path: str, edit: Callable[[str], str]) -> bool:
-        """Put what `edit` makes of a file's text in its place; False when there is no such file."""
+    def change(self, path: str, edit: Callable[[str], str]) -> MemoryFile | None:
+        """Put what `edit` makes of a file's text in its place; None when there is no such file."""
         with self._bank.transaction() as writer:
             text = _text(_of(writer, path))
             if text is None:
-                return False
-            _write(writer, path, _cleaned(edit(text)), self._bank.now(), "change")
-        return True
+                return None
+            kept = _cleaned(edit(text))
+            _write(writer, path, kept, self._bank.now(), "change")
+        return MemoryFile(path, len(kept.encode("utf-8")))
 
     @writes(Layer.ARCHIVE)
-    def remove(self, path: str) -> int:
-        """Let a file go, or a folder with all that is in it, and return how many files that were."""
+    def remove(self, path: str) -> list[MemoryFile]:
+        """Let a file go, or a folder with all that is in it, and return the files that went."""
         with self._bank.transaction() as writer:
-            found = [*_of(writer, path), *writer.select(Document, *_below(path))]
+            found = [
+                *_of(writer, path),
+                *writer.select(Document, *_below(path), order=("source", "position")),
+            ]
             for piece in found:
                 writer.remove(Document, piece.id, "remove")
-        return len({piece.source for piece in found})
+        return _summed((piece.source, piece.text) for piece in found)
 
     @writes(Layer.ARCHIVE)
-    def rename(self, old: str, new: str) -> int:
-        """Give a file or a folder another name; return how many files moved, none when it is not there."""
+    def rename(self, old: str, new: str) -> list[MemoryFile]:
+        """Give a file or a folder another name; return the files by their new ones, none if none is there."""
         with self._bank.transaction() as writer:
-            moving = [*_of(writer, old), *writer.select(Document, *_below(old))]
+            moving = [*_of(writer, old), *writer.select(Document, *_below(old), order=("source", "position"))]
             if not moving:
-                return 0
+                return []
             if f"{new}/".startswith(f"{old}/") or _is_there(writer, new) or not new:
                 raise InputError(f"{old!r} cannot become {new!r}", hint="name a place that is free")
             _make_way(writer, new)
-            for piece in moving:
-                path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
-                moved = replace(piece, id=_id(path, piece.position), source=f"{SCHEME}{path}", heading=path)
-                writer.remove(Document, piece.id, "rename")
-                writer.put(moved, "rename")
-        return len({piece.source for piece in moving})
+            moved = [_renamed(piece, old, new) for piece in moving]
+            for before, after in zip(moving, moved, strict=True):
+                writer.remove(Document, before.id, "rename")
+                writer.put(after, "rename")
+        return _summed((piece.source, piece.text) for piece in moved)
 
 
 def _below(folder: str) -> tuple[Condition, ...]:
-    """Return what holds of all pieces below a folder: their names go on after a slash, before a zero."""
-    start = f"{SCHEME}{folder}/" if folder else SCHEME
-    end = f"{start[:-1]}{chr(ord(start[-1]) + 1)}"
-    return at_least("source", start), at_most("source", end)
+    """Return what holds of all pieces below a folder: their names go on after a slash."""
+    return begins("source", f"{SCHEME}{folder}/" if folder else SCHEME)
+
+
+def _renamed(piece: Document, old: str, new: str) -> Document:
+    path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
+    return replace(piece, id=_id(path, piece.position), source=f"{SCHEME}{path}", heading=path)
+
+
+def _summed(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
+    """Return the files of pieces, each a name and a text, that come in the order of their names."""
+    return [
+        MemoryFile(source.removeprefix(SCHEME), sum(len(text.encode("utf-8")) for _, text in parts))
+        for source, parts in groupby(pieces, key=lambda piece: piece[0])
+    ]
 
 
 def _of(reader: Reader, path: str) -> list[Document]:

@@ -45,7 +45,10 @@ ADDRESSES = (
     Address(f"{SCHEME}plans", "Plans", "The front matter of every plan of the workspace.", _YAML),
 )
 TEMPLATE = Address(
-    f"{MEMORY}{{id}}", "A memory", "Any record in full by its id, as lessons and hits name it.", _JSON
+    f"{MEMORY}{{id}}",
+    "A memory",
+    "Any record in full by its id, as lessons and hits name it; a workspace's document by its path.",
+    _JSON,
 )
 
 
@@ -65,6 +68,9 @@ def show(bank: Bank, uri: str) -> Shown:
 
 
 def _memory(bank: Bank, name: str) -> Shown:
+    text = bank.workspace.text_at(name) if name.endswith(".md") else None
+    if text is not None:
+        return Shown(text, _MARKDOWN)
     _, record = bank.find(name)
     return Shown(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
 

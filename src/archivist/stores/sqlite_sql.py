@@ -32,6 +32,32 @@ def order_by(table: str, columns: Sequence[str], order: Sequence[str]) -> str:
     return " ORDER BY " + ", ".join(names)
 
 
+def behind(
+    table: str, columns: Sequence[str], order: Sequence[str], place: Sequence[object]
+) -> tuple[str, list[str | int | float | None]]:
+    """Return the condition that a row stands behind a place in an order, and its values.
+
+    A place has the value of each field of the order. As SQLite sorts, nothing at all comes before any value.
+    """
+    options: list[str] = []
+    values: list[str | int | float | None] = []
+    same: list[str] = []
+    for number, (field, value) in enumerate(zip(order, place, strict=True)):
+        # The plus keeps SQLite from gathering each option by an index of its own and sorting all of them:
+        # it follows the order and stops when it has enough.
+        name = f"+{_name(table, columns, field.lstrip('-'))}"
+        if field.startswith("-"):
+            past = "" if value is None else f"({name} < ? OR {name} IS NULL)"
+        else:
+            past = f"{name} IS NOT NULL" if value is None else f"{name} > ?"
+        if past:
+            options.append(" AND ".join([*same, past]))
+            values += [bound(each) for each in place[:number]]
+            values += [] if value is None else [bound(value)]
+        same.append(f"{name} IS ?")
+    return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0", values
+
+
 def _name(table: str, columns: Sequence[str], field: str) -> str:
     if field not in columns and field not in _COMPUTED.get(table, ()):
         raise LookupError(f"{table} has no field {field!r}")
@@ -52,7 +78,7 @@ def _test(name: str, condition: Filter, values: list[Any]) -> str:
     match condition.test:
         case Test.IS if condition.value is None:
             return f"{name} IS NULL"
-        case Test.IS | Test.IS_NOT | Test.AT_LEAST | Test.AT_MOST:
+        case Test.IS | Test.IS_NOT | Test.AT_LEAST | Test.AT_MOST | Test.BELOW:
             values.append(bound(condition.value))
             return f"{name} {condition.test.value} ?"
         case Test.ONE_OF:

@@ -383,3 +383,27 @@ def test_the_sdks_runner_uses_it(bank: Bank) -> None:
         ("File /memories/a.md already exists", True),
         ("Path /memories/../etc/passwd would escape /memories directory", True),
     ]
+
+
+@pytest.mark.parametrize("sibling", ["foo0", "foo.md", "foo-1", "foo!", "fop"])
+def test_a_folder_is_nobody_elses(tool: ArchivistMemoryTool, sibling: str) -> None:
+    ask(tool, "create", path=f"/memories/{sibling}", file_text="mine")
+    assert "does not exist" in ask(tool, "view", path="/memories/foo")
+    assert "successfully" in ask(tool, "create", path="/memories/foo/a.md", file_text="theirs")
+    assert sibling not in ask(tool, "view", path="/memories/foo")
+    assert "Successfully" in ask(tool, "rename", old_path="/memories/foo", new_path="/memories/bar")
+    assert "Successfully" in ask(tool, "delete", path="/memories/bar")
+    assert "mine" in ask(tool, "view", path=f"/memories/{sibling}")
+
+
+def test_a_model_has_no_persons_rights(bank: Bank, tool: ArchivistMemoryTool) -> None:
+    ask(tool, "create", path="/memories/a.md", file_text="by the model")
+    ask(
+        ArchivistMemoryTool(bank, actor=Actor(ActorKind.AGENT, "w1")),
+        "create",
+        path="/memories/b.md",
+        file_text="x",
+    )
+    with bank.reading() as reader:
+        writers = [str(each.entry.actor) for each in reader.changes(kind="document")]
+    assert writers == ["agent:claude", "agent:w1"]

@@ -331,3 +331,10 @@ def test_it_survives_reopening(tmp_path: Path) -> None:
         found = ArchivistStore(opened).get(("a", "b"), "k")
         assert found is not None
         assert found.value == {"n": [1, {"x": None}]}
+
+
+def test_a_graph_has_no_persons_rights(bank: Bank, store: ArchivistStore) -> None:
+    store.put(("a",), "k", {"text": "tea"})
+    with bank.reading() as reader:
+        (change,) = reader.changes(kind="document")
+    assert str(change.entry.actor) == "agent:langgraph"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,3 +211,12 @@ def test_a_cancelled_caller_does_not_leave_half_a_history(bank: Bank) -> None:
         return len(await session.get_items())
 
     assert asyncio.run(work()) in (0, 50)
+
+
+@pytest.mark.parametrize("agent", ["../../escaped", "a/b", "x" * 300, "nul\0", ".."])
+def test_the_name_of_an_agent_is_no_path(bank: Bank, tmp_path: Path, agent: str) -> None:
+    session = ArchivistSession("s", bank)
+    asyncio.run(session.add_items([{"role": "user", "content": "private words"}]))
+    (finished,) = asyncio.run(session.finish(agent=str(tmp_path / "escaped") if agent == ".." else agent))
+    assert finished.run == "s"
+    assert not list(tmp_path.rglob("escaped*"))

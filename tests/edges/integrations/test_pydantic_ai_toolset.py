@@ -13,8 +13,9 @@ from pydantic_ai.models.test import TestModel
 
 from archivist import Bank
 from archivist.edges.integrations.pydantic_ai import ArchivistToolset
+from archivist.errors import InputError
 from archivist.records import Actor, ActorKind
-from archivist.tools import tools
+from archivist.tools import DEFAULT, tools
 
 TestModel.__test__ = False
 
@@ -94,3 +95,45 @@ def test_the_librarys_test_model_can_call_the_reading_tools(bank: Bank) -> None:
     run = asyncio.run(Agent(model, toolsets=[toolset]).run("go"))
     assert len(answers(run.all_messages())) == len(chosen)
     assert toolset.id == "memory"
+
+
+def test_what_goes_wrong_reaches_the_model_and_ends_no_run(
+    bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong: list[tuple[str, dict[str, Any]]] = [("memory_get", {"id": "zz"}), ("recall", {"limit": 3})]
+    model, _ = scripted(*([each] for each in wrong * 4), [("recall", {"query": "x"})])
+    run = asyncio.run(Agent(model, toolsets=[ArchivistToolset(bank)]).run("go"))
+    *failed, right = answers(run.all_messages())
+    assert ["no record 'zz'" in each for each in failed] == [True, False] * 4
+    assert all("it takes query" in each for each in failed[1::2])
+    assert right == {"hits": []}
+    bank.close()
+    model, _ = scripted([("recall", {"query": "x"})])
+    run = asyncio.run(Agent(model, toolsets=[ArchivistToolset(bank)]).run("go"))
+    (broken,) = answers(run.all_messages())
+    assert "recall failed within" in broken
+    assert "the tool recall failed" in caplog.text
+
+
+def test_a_model_has_no_persons_rights_unless_they_are_given(bank: Bank) -> None:
+    assert bank.actor.kind is ActorKind.HUMAN
+    fact = {"category": "convention", "key": "tabs", "value": "four"}
+    turns = [("lesson_add", {"summary": "Push by force"}), ("knowledge_put", fact)]
+    model, _ = scripted(turns)
+    run = asyncio.run(Agent(model, toolsets=[ArchivistToolset(bank, "all")]).run("go"))
+    kept, refused = answers(run.all_messages())
+    assert kept["status"] == "candidate"
+    assert "agent:pydantic-ai may not write knowledge" in refused
+    model, _ = scripted([("knowledge_put", fact)])
+    lead = ArchivistToolset[None](bank, "layers", actor=Actor(ActorKind.ORCHESTRATOR, "lead"))
+    run = asyncio.run(Agent(model, toolsets=[lead]).run("go"))
+    assert answers(run.all_messages())[0]["key"] == "tabs"
+
+
+def test_sets_are_those_of_every_door(bank: Bank) -> None:
+    model, seen = scripted()
+    asyncio.run(Agent(model, toolsets=[ArchivistToolset(bank, "default")]).run("go"))
+    assert sorted(each.name for each in seen[0].function_tools) == sorted(DEFAULT)
+    with pytest.raises(InputError, match="no set of tools 'nothing'") as caught:
+        ArchivistToolset(bank, "nothing")
+    assert "cognitive" in caught.value.hint

@@ -7,8 +7,10 @@ import inspect
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,3 +215,178 @@ def test_it_needs_no_library_and_the_others_say_what_installs_theirs() -> None:
         'anthropic is not installed | pip install "archivist-memory[anthropic]" brings it in',
         'pydantic-ai is not installed | pip install "archivist-memory[pydantic-ai]" brings it in',
     ]
+
+
+def test_output_that_is_no_text_is_kept_and_nothing_of_it_is_logged(
+    bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    @remember(bank=bank)
+    def agent(task: str, *, run: Run) -> str:
+        run.call("bash", "env", output=f"{task} in the environment")
+        run.call("bash", "cat x", output="caf\udce9", exit_code=0)
+        return "done \ud800"
+
+    assert agent("find it \ud800") == "done \ud800"  # type: ignore[call-arg]
+    (episode,) = bank.episodes()
+    assert episode.status is EpisodeStatus.SUCCESS
+    assert "caf?" in [each.output for each in events_of(bank, episode.id)]
+    assert caplog.text == ""
+
+    @remember(bank=bank)
+    def closing(task: str) -> str:
+        bank.close()
+        return task
+
+    closing("a secret task")
+    assert "not remembered" in caplog.text
+    assert "secret" not in caplog.text
+
+
+class Agents:
+    """What can be called, and has not run when it returns."""
+
+    @staticmethod
+    async def coroutine(task: str) -> str:
+        """Fail, once it is awaited."""
+        await asyncio.sleep(0)
+        raise ValueError(task)
+
+    @staticmethod
+    def generator(task: str) -> Iterator[int]:
+        """Fail, once it is drawn from."""
+        yield 1
+        raise ValueError(task)
+
+    @staticmethod
+    async def async_generator(task: str) -> AsyncIterator[int]:
+        """Fail, once it is drawn from."""
+        yield 1
+        raise ValueError(task)
+
+    async def __call__(self, task: str) -> str:
+        return await self.coroutine(task)
+
+
+async def _drawn(result: Any) -> None:
+    if isinstance(result, AsyncIterator):
+        _ = [each async for each in result]
+    elif isinstance(result, Iterator):
+        list(result)
+    else:
+        await result
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        lambda: Agents.coroutine("boom"),
+        lambda: asyncio.ensure_future(Agents.coroutine("boom")),
+        lambda: Agents.generator("boom"),
+        lambda: Agents.async_generator("boom"),
+        partial(Agents.coroutine, "boom"),
+        partial(partial(Agents()), task="boom"),
+    ],
+)
+def test_a_run_is_over_when_its_result_is(bank: Bank, agent: Any) -> None:
+    async def whole() -> None:
+        result = remember(bank=bank)(agent)()
+        assert all(each.status is EpisodeStatus.RUNNING for each in bank.episodes())
+        with pytest.raises(ValueError, match="boom"):
+            await _drawn(result)
+
+    asyncio.run(whole())
+    (episode,) = bank.episodes()
+    assert episode.status is EpisodeStatus.FAILED
+    assert "boom" in events_of(bank, episode.id)[-1].output
+
+
+def test_what_is_returned_to_be_drawn_comes_whole_and_succeeds(bank: Bank) -> None:
+    def generator(word: str) -> Generator[str, str, str]:
+        said = yield word
+        return said
+
+    async def async_generator(word: str) -> AsyncGenerator[str, str]:
+        said = yield word
+        yield said
+
+    drawn = remember(bank=bank)(lambda: generator("first"))()
+    assert next(drawn) == "first"
+    with pytest.raises(StopIteration) as ended:
+        drawn.send("second")
+    assert ended.value.value == "second"
+
+    async def drawing() -> list[str]:
+        asked = remember(bank=bank)(lambda: async_generator("first"))()
+        return [await anext(asked), await asked.asend("second"), *[each async for each in asked]]
+
+    assert asyncio.run(drawing()) == ["first", "second"]
+    abandoned = remember(bank=bank)(lambda: generator("first"))()
+    next(abandoned)
+    abandoned.close()
+    statuses = [each.status for each in bank.episodes()]
+    assert statuses == [EpisodeStatus.ABORTED, EpisodeStatus.SUCCESS, EpisodeStatus.SUCCESS]
+
+
+class Caller:
+    """An agent that is an object."""
+
+    def __call__(self, task: str) -> str:
+        return task
+
+
+def test_what_is_called_like_a_function_is_remembered_by_its_kind(bank: Bank) -> None:
+    assert remember(bank=bank)(Caller())("t") == "t"
+    assert remember(bank=bank)(partial(Caller(), "u"))() == "u"
+    assert [(each.agent, each.status.value) for each in bank.episodes()] == [("Caller", "success")] * 2
+
+
+def test_a_judge_or_a_task_that_fails_costs_no_run(bank: Bank, caplog: pytest.LogCaptureFixture) -> None:
+    @remember(bank=bank, succeeded=lambda result: result["missing"])
+    def judged(run: Run) -> dict[str, str]:
+        run.call("bash", "true", exit_code=0)
+        return {}
+
+    @remember(bank=bank, task=lambda: str(1 / 0))
+    def named() -> str:
+        return "done"
+
+    assert judged() == {}  # type: ignore[call-arg]
+    assert named() == "done"
+    second, first = bank.episodes()
+    assert first.status is EpisodeStatus.PARTIAL
+    assert second.status is EpisodeStatus.SUCCESS
+    assert "not judged: KeyError at test_remember.py" in caplog.text
+    assert "the task is not known: ZeroDivisionError" in caplog.text
+
+
+def test_a_run_that_is_cancelled_at_its_start_was_aborted(tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    Bank.open(place).close()
+
+    @remember(bank=place)
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    async def cancelled() -> None:
+        for delay_ms in (0, 1, 2, 4, 8):
+            task = asyncio.ensure_future(slow())
+            await asyncio.sleep(delay_ms / 1000)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancelled())
+    with Bank.open(place) as bank:
+        assert {each.status for each in bank.episodes()} == {EpisodeStatus.ABORTED}
+
+
+def test_a_run_is_recorded_by_an_orchestrator_and_no_person(bank: Bank) -> None:
+    @remember(bank=bank)
+    def agent() -> str:
+        return "done"
+
+    agent()
+    with bank.reading() as reader:
+        actors = {str(each.entry.actor) for each in reader.changes()}
+    # What it learns from a run the bank writes in its own name.
+    assert actors == {"orchestrator:agent", "archivist"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -16,10 +18,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from archivist import Bank, access, desks, tracing
-from archivist.errors import AccessError
+from archivist.desks.items import Name
+from archivist.desks.memory_files import MemoryFile
+from archivist.edges.integrations.anthropic_memory import ArchivistMemoryTool
+from archivist.edges.integrations.langgraph import ArchivistStore
+from archivist.edges.integrations.openai_agents import ArchivistSession
+from archivist.errors import AccessError, ArchivistError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
-from archivist.tools import call
+from archivist.tools import call, tools
 
 ALLOWED = {
     "create_memory_store",
@@ -143,3 +150,98 @@ def test_a_bank_does_not_import_opentelemetry() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def told(spans: InMemorySpanExporter) -> list[tuple[str, str, object, object]]:
+    """Return the outermost spans in order: operation, verb, record and count; and forget them."""
+    found = [each for each in spans.get_finished_spans() if each.parent is None]
+    spans.clear()
+    names = ("archivist.verb", "gen_ai.memory.record.id", "gen_ai.memory.record.count")
+    return [(each.name, *((each.attributes or {}).get(name) for name in names)) for each in found]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("tool", [each.name for each in tools()])
+def test_every_tool_is_a_span_of_its_own(bank: Bank, spans: InMemorySpanExporter, tool: str) -> None:
+    (bank.root / "out.txt").write_text("made")
+    call(bank, "lesson_add", {"summary": "The checks want a seed"})
+    given: dict[str, Any] = {
+        "query": "seed", "task": "seed", "scope": "w", "id": "m-001", "start_cycle": 0, "end_cycle": 1,
+        "content": "seed", "importance": 3, "tags": [], "key": "k", "value": "v", "category": "c",
+        "agent": "a", "approach": "x", "path": "out.txt", "summary": "Another thing", "after": "Test first",
+        "reason": "why", "items": ["a seed"], "item": "a seed",
+    }  # fmt: skip
+    chosen = {"core_memory_update": {"section": "status"}, "core_memory_append": {"section": "blockers"}}
+    chosen |= {"memory_log": {"action": "seed", "type": "action"}, "archival_insert": {"type": "spec"}}
+    chosen |= {"episode_log": {"action": "failed"}, "proposal_add": {"section": "rules"}}
+    (offered,) = [each for each in tools() if each.name == tool]
+    wanted = {name: given[name] for name in offered.schema().get("required", []) if name in given}
+    spans.clear()
+    with contextlib.suppress(ArchivistError):
+        call(bank, tool, {**wanted, **chosen.get(tool, {})})
+    first = told(spans)[0]
+    assert (first[0] == "search_memory") == offered.only_reads(wanted)
+
+
+def test_a_store_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -> None:
+    store = ArchivistStore(bank)
+    store.put(("a",), "k", {"text": "tea"})
+    item = Name(("a",), "k").id
+    assert bank.find(item)[0] == "document"
+    spans.clear()
+    store.put(("a",), "k", {"text": "tea and milk"})
+    store.get(("a",), "k")
+    store.search(("a",))
+    store.search(("a",), query="tea")
+    store.delete(("a",), "k")
+    store.get(("a",), "k")
+    assert told(spans) == [
+        ("upsert_memory", "items.put", item, 1),
+        ("search_memory", "items.get", item, 1),
+        ("search_memory", "items.within", item, 1),
+        ("search_memory", "items.search", item, 1),
+        ("delete_memory", "items.drop", item, 1),
+        ("search_memory", "items.get", None, 0),
+    ]
+
+
+def test_a_memory_tool_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -> None:
+    tool = ArchivistMemoryTool(bank)
+    tool.call({"command": "create", "path": "/memories/x", "file_text": "tea"})
+    tool.call({"command": "view", "path": "/memories/x"})
+    tool.call({"command": "rename", "old_path": "/memories/x", "new_path": "/memories/y"})
+    tool.call({"command": "delete", "path": "/memories/y"})
+    old, new = MemoryFile("x", 3).id, MemoryFile("y", 3).id
+    spoken = [each for each in told(spans) if each[0] != "search_memory" or each[1] == "memoryfiles.files"]
+    assert ("create_memory", "memoryfiles.create", old, 1) in spoken
+    assert ("update_memory", "memoryfiles.rename", new, 1) in spoken
+    assert ("delete_memory", "memoryfiles.remove", new, 1) in spoken
+
+
+def test_a_session_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -> None:
+    async def talk() -> None:
+        session = ArchivistSession("s", bank)
+        await session.add_items([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}])
+        await session.get_items()
+        await session.pop_item()
+        await session.clear_session()
+
+    asyncio.run(talk())
+    added, got, popped, cleared = told(spans)
+    assert added[:2] == ("create_memory", "conversations.add")
+    assert got == ("search_memory", "conversations.turns", None, 2)
+    assert popped[:2] == ("delete_memory", "conversations.pop")
+    assert popped[2]
+    assert cleared == ("delete_memory", "conversations.clear", None, 1)
+
+
+def test_a_run_that_is_opened_is_the_record(bank: Bank, spans: InMemorySpanExporter) -> None:
+    bank.add("The checks want a seed")
+    spans.clear()
+    bank.start_run("run-1", task="the checks")
+    bank.start_run(run="run-2", task="the checks")
+    assert [each[2] for each in told(spans)] == ["run-1", "run-2"]
+
+
+def test_what_worked_is_one_span_with_its_searches_inside(bank: Bank, spans: InMemorySpanExporter) -> None:
+    call(bank, "what_worked", {"task": "the checks"})
+    assert [each[1] for each in told(spans)] == ["attempts.similar"]

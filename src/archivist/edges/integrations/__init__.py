@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from archivist.errors import InputError
+from archivist.records.actor import Actor
+from archivist.records.words import ActorKind
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
 
 
 def missing(library: str, extra: str) -> InputError:
@@ -10,3 +17,13 @@ def missing(library: str, extra: str) -> InputError:
     return InputError(
         f"{library} is not installed", hint=f'pip install "archivist-memory[{extra}]" brings it in'
     )
+
+
+def acting(bank: Bank, name: str, actor: Actor | None = None, *, kind: ActorKind = ActorKind.AGENT) -> Bank:
+    """Return a bank in the name of the program that is let in: as told, else with no person's rights.
+
+    Who opens a bank in Python is a person unless they say otherwise; a model that they hand it to is none.
+    """
+    if actor is None and bank.actor.kind is not ActorKind.HUMAN:
+        return bank
+    return bank.acting_as(actor or Actor(kind, name))

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
-from archivist.edges.integrations import missing
+from archivist.edges.integrations import acting, missing
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.desks.memory_files import MemoryFile
+    from archivist.records import Actor
 
 ROOT = "/memories"
 _MOST_LINES = 999_999
@@ -60,11 +61,17 @@ T = TypeVar("T")
 
 
 class ArchivistMemoryTool(BetaAbstractMemoryTool):
-    """Claude's memory tool in a bank."""
+    """Claude's memory tool in a bank, as the agent `claude` where that is a person's, or as `actor` says."""
 
-    def __init__(self, bank: Bank, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
+    def __init__(
+        self,
+        bank: Bank,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+        actor: Actor | None = None,
+    ) -> None:
         super().__init__(cache_control=cache_control)
-        self._files = MemoryFiles(bank)
+        self._files = MemoryFiles(acting(bank, "claude", actor))
 
     def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Do what a command asks, once it is whole."""
@@ -163,9 +170,15 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
 class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
     """Claude's memory tool in a bank, for the asynchronous client."""
 
-    def __init__(self, bank: Bank, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
+    def __init__(
+        self,
+        bank: Bank,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+        actor: Actor | None = None,
+    ) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = ArchivistMemoryTool(bank)
+        self._tool = ArchivistMemoryTool(bank, actor=actor)
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Do what a command asks, once it is whole."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from archivist.edges.integrations import missing
+from archivist.edges.integrations import acting, missing
 
 try:
     from langgraph.store.base import (
@@ -40,6 +40,7 @@ from archivist.desks.items import Item as Kept
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.records import Actor
 
 _COMPARISONS = {
     "$gt": lambda left, right: left > right,
@@ -54,18 +55,26 @@ class ArchivistStore(BaseStore):
 
     `fields` are the paths of a value that it is found by, `$` for the whole value; none for no search by
     query. `ttl` is LangGraph's configuration of how long items live; those that have expired are never
-    returned, and are removed by `sweep_ttl` or, at the configured interval, with a later write.
+    returned, and are removed by `sweep_ttl` or, at the configured interval, with a later write. It acts as
+    the agent `langgraph` where the bank is a person's, or as `actor` says.
     """
 
     supports_ttl = True
 
     __slots__ = ("_fields", "_items", "_next_sweep", "bank", "ttl_config")
 
-    def __init__(self, bank: Bank, *, fields: Sequence[str] = ("$",), ttl: TTLConfig | None = None) -> None:
+    def __init__(
+        self,
+        bank: Bank,
+        *,
+        fields: Sequence[str] = ("$",),
+        ttl: TTLConfig | None = None,
+        actor: Actor | None = None,
+    ) -> None:
         super().__init__()
-        self.bank = bank
+        self.bank = acting(bank, "langgraph", actor)
         self.ttl_config = ttl
-        self._items = Items(bank)
+        self._items = Items(self.bank)
         self._fields = tuple(fields)
         self._next_sweep: datetime | None = None
 
@@ -77,7 +86,11 @@ class ArchivistStore(BaseStore):
         answers = [self._read(op) for op in asked]
         puts = {Name(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         if puts:
-            self._items.put([self._change(op) for op in puts.values()])
+            changes = [self._change(op) for op in puts.values()]
+            if all(change.value is None for change in changes):
+                self._items.drop([change.name for change in changes])
+            else:
+                self._items.put(changes)
             self._sweep_when_due()
         return answers
 

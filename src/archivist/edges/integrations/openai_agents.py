@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from archivist.desks.conversations import Conversations
+from archivist.edges.integrations import acting
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -18,20 +19,29 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.desks.conversations import Turn
     from archivist.desks.reflection import FinishedLog
-    from archivist.records import EpisodeStatus
+    from archivist.records import Actor, EpisodeStatus
 
 T = TypeVar("T")
+_AGENT = "openai-agents"
 
 
 class ArchivistSession:
-    """A session of the OpenAI Agents SDK in a bank; many of them can share one bank."""
+    """A session of the OpenAI Agents SDK in a bank; many of them can share one bank.
+
+    It acts as the agent `openai-agents` where the bank is a person's, or as `actor` says.
+    """
 
     def __init__(
-        self, session_id: str, bank: Bank, *, session_settings: SessionSettings | None = None
+        self,
+        session_id: str,
+        bank: Bank,
+        *,
+        session_settings: SessionSettings | None = None,
+        actor: Actor | None = None,
     ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings
-        self._conversations = Conversations(bank)
+        self._conversations = Conversations(acting(bank, _AGENT, actor))
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the history in order, or its latest items."""
@@ -48,15 +58,15 @@ class ArchivistSession:
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the last item away and return it."""
-        found = await _settled(lambda: self._conversations.pop(self.session_id))
-        return cast("TResponseInputItem | None", found)
+        taken = await _settled(lambda: self._conversations.pop(self.session_id))
+        return cast("TResponseInputItem | None", taken.turn if taken else None)
 
     async def clear_session(self) -> None:
         """Take all items away."""
         await _settled(lambda: self._conversations.clear(self.session_id))
 
     async def finish(
-        self, *, status: EpisodeStatus | None = None, project: str = "", agent: str = "openai-agents"
+        self, *, status: EpisodeStatus | None = None, project: str = "", agent: str = _AGENT
     ) -> list[FinishedLog]:
         """Hand the session in as a run of its own name: capture, reflect, age, audit. The history stays.
 

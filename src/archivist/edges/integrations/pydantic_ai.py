@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
-from archivist.edges.integrations import missing
+from archivist.edges.integrations import acting, missing
 
 try:
-    from pydantic_ai import ModelRetry, RunContext, ToolDefinition
+    from pydantic_ai import RunContext, ToolDefinition
     from pydantic_ai.exceptions import ToolFailed
     from pydantic_ai.tools import AgentDepsT
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
@@ -16,18 +17,22 @@ try:
 except ImportError as error:
     raise missing("pydantic-ai", "pydantic-ai") from error
 
-from archivist.errors import ArchivistError, InputError, NotFoundError
-from archivist.tools import Toolset, call, tools
+from archivist.errors import ArchivistError
+from archivist.tools import Toolset, call, selected
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.records import Actor
+
+_log = logging.getLogger("archivist.pydantic_ai")
 
 
 class ArchivistToolset(AbstractToolset[AgentDepsT]):
-    """The tools of a bank: lessons and briefs, or the sets that are named.
+    """The tools of a bank: lessons and briefs, or the sets that are named, `default` and `all` among them.
 
-    What the model got wrong comes back to it as something to try again; what it may not do, or what failed
-    for good, as a failure.
+    The model acts as the agent `pydantic-ai` where the bank is a person's, or as `actor` says. What it got
+    wrong, what it may not do and what failed come back to it as the answer of a failed call, and end no run.
+    `max_retries` is for arguments that are no JSON object, which pydantic-ai itself sends back.
     """
 
     def __init__(
@@ -35,10 +40,11 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         bank: Bank,
         *toolsets: Toolset | str,
         id: str = "archivist",  # noqa: A002
-        max_retries: int = 1,
+        max_retries: int = 3,
+        actor: Actor | None = None,
     ) -> None:
-        self._bank = bank
-        self._tools = tools(*(toolsets or (Toolset.ARCHIVIST,)))
+        self._bank = acting(bank, "pydantic-ai", actor)
+        self._tools = selected(",".join(toolsets or (Toolset.ARCHIVIST,)))
         self._id = id
         self._max_retries = max_retries
 
@@ -78,10 +84,13 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         """Call a tool in the bank without holding up the event loop."""
         try:
             return await asyncio.to_thread(call, self._bank, name, tool_args)
-        except (InputError, NotFoundError) as error:
-            raise ModelRetry(_told(error)) from error
         except ArchivistError as error:
             raise ToolFailed(_told(error)) from error
+        except Exception as error:
+            _log.exception("the tool %s failed", name)
+            raise ToolFailed(
+                f"{name} failed within (the program's log has the reason; try otherwise)"
+            ) from error
 
 
 def _told(error: ArchivistError) -> str:

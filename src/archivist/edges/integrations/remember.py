@@ -7,12 +7,13 @@ import inspect
 import logging
 import os
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
+from archivist.edges.integrations import acting
 from archivist.errors import ArchivistError, InputError
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus, Event, EventKind
 
@@ -109,18 +110,19 @@ def remember(
     It is called with what earlier runs learnt as `brief`, and with a `Run` to note things in as `run`, when
     it takes arguments of these names. The bank is the one given, a path of one, or the nearest upwards. The
     task is the text given, what a function makes of the arguments, or the argument `task` or `prompt`.
-    Whatever raises has failed; `succeeded` can tell it by the result.
+    Whatever raises has failed; `succeeded` can tell it by the result. What returns something to await is
+    over when that is.
     """
     memory = Memory(bank, task, repo, domain, role, succeeded)
 
     def decorate(inner: Callable[P, R]) -> Callable[P, R]:
         if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-            name = getattr(inner, "__qualname__", repr(inner))
             raise InputError(
-                f"{name} yields: it has not run when it returns", hint="decorate what draws from it"
+                f"{_name(inner)} yields: it has not run when it returns", hint="decorate what draws from it"
             )
-        if inspect.iscoroutinefunction(inner):
-            return cast("Callable[P, R]", _remembered_async(inner, memory))
+        # An object may be called as a function is, and its kind says how.
+        if inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__):
+            return cast("Callable[P, R]", _remembered_async(cast("Any", inner), memory))
         return _remembered(inner, memory)
 
     return decorate if function is None else decorate(function)
@@ -129,15 +131,15 @@ def remember(
 def _remembered(function: Callable[P, R], memory: Memory) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        kept = _quietly(lambda: _begin(memory, function, args, kwargs)) or _Kept(Run())
+        kept = _Kept()
         try:
+            _quietly(lambda: _begin(kept, memory, function, args, kwargs))
             result = function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
         except BaseException as error:
             failure = error
             _quietly(lambda: _end(memory, kept, error=failure))
             raise
-        _quietly(lambda: _end(memory, kept, result=result))
-        return result
+        return cast("R", _followed(memory, kept, result))
 
     return run
 
@@ -145,18 +147,76 @@ def _remembered(function: Callable[P, R], memory: Memory) -> Callable[P, R]:
 def _remembered_async(function: Callable[P, Awaitable[T]], memory: Memory) -> Callable[P, Awaitable[T]]:
     @wraps(function)
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        begun = await asyncio.to_thread(_quietly, lambda: _begin(memory, function, args, kwargs))
-        kept = begun or _Kept(Run())
-        try:
-            result = await function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
-        except BaseException as error:
-            failure = error
-            await _settled(lambda: _end(memory, kept, error=failure))
-            raise
-        await _settled(lambda: _end(memory, kept, result=result))
-        return result
+        kept = _Kept()
+
+        async def whole() -> T:
+            await _settled(lambda: _begin(kept, memory, function, args, kwargs))
+            return await function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
+
+        return await _awaited(memory, kept, whole())
 
     return run
+
+
+def _followed(memory: Memory, kept: _Kept, result: object) -> object:
+    """Return a result once the run has ended with it, or what stands for it while it has not."""
+    if isinstance(result, asyncio.Future):
+        result.add_done_callback(lambda done: _ended_later(memory, kept, done))
+    elif inspect.isawaitable(result):
+        return _awaited(memory, kept, result)
+    elif inspect.isgenerator(result):
+        return _drawn(memory, kept, result)
+    elif inspect.isasyncgen(result):
+        return _drawn_async(memory, kept, result)
+    else:
+        _quietly(lambda: _end(memory, kept, result=result))
+    return result
+
+
+async def _awaited(memory: Memory, kept: _Kept, work: Awaitable[T]) -> T:
+    try:
+        result = await work
+    except BaseException as error:
+        failure = error
+        await _settled(lambda: _end(memory, kept, error=failure))
+        raise
+    await _settled(lambda: _end(memory, kept, result=result))
+    return result
+
+
+def _drawn(memory: Memory, kept: _Kept, work: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    try:
+        result = yield from work
+    except BaseException as error:
+        failure = error
+        _quietly(lambda: _end(memory, kept, error=failure))
+        raise
+    _quietly(lambda: _end(memory, kept, result=result))
+    return result
+
+
+async def _drawn_async(memory: Memory, kept: _Kept, work: AsyncGenerator[T, Any]) -> AsyncGenerator[T, Any]:
+    sent: Any = None
+    try:
+        while True:
+            try:
+                each = await work.asend(sent)
+            except StopAsyncIteration:
+                break
+            sent = yield each
+    except BaseException as error:
+        failure = error
+        await work.aclose()
+        await _settled(lambda: _end(memory, kept, error=failure))
+        raise
+    await _settled(lambda: _end(memory, kept))
+
+
+def _ended_later(memory: Memory, kept: _Kept, done: asyncio.Future[Any]) -> None:
+    """End the run of a task that is over, beside the event loop that runs it."""
+    error = asyncio.CancelledError() if done.cancelled() else done.exception()
+    result = None if error is not None else done.result()
+    done.get_loop().run_in_executor(None, _quietly, lambda: _end(memory, kept, result=result, error=error))
 
 
 async def _settled(work: Callable[[], object]) -> None:
@@ -169,11 +229,11 @@ async def _settled(work: Callable[[], object]) -> None:
         raise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Kept:
-    """A run under way, with its bank; none when memory could not begin."""
+    """A run under way, with its bank; none when memory could not begin, or has not yet."""
 
-    run: Run
+    run: Run = field(default_factory=Run)
     bank: Bank | None = None
     is_ours: bool = False
     task: str = ""
@@ -181,18 +241,23 @@ class _Kept:
 
 
 def _begin(
-    memory: Memory, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> _Kept:
+    kept: _Kept,
+    memory: Memory,
+    function: Callable[..., object],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> None:
     from archivist.brief.forms import BriefFormat
+    from archivist.desks.conversations import whole
 
-    name = function.__name__
-    bank, is_ours = _opened(memory, name)
+    kept.agent = _name(function)
+    kept.task = whole(_quietly(lambda: _task(memory, function, args, kwargs), "the task is not known") or "")
+    bank, is_ours = _opened(memory, kept.agent)
     try:
-        run = Run(id=f"{name}-{bank.new_id(bank.now())}")
-        task = _task(memory, function, args, kwargs)
+        kept.run.id = f"{kept.agent}-{bank.new_id(bank.now())}"
         told = bank.start_run(
-            run.id,
-            task=task,
+            kept.run.id,
+            task=kept.task,
             domain=memory.domain,
             role=memory.role,
             repo=memory.repo,
@@ -203,8 +268,8 @@ def _begin(
         if is_ours:
             bank.close()
         raise
-    run.brief = told.text
-    return _Kept(run, bank, is_ours, task, name)
+    kept.run.brief = told.text
+    kept.bank, kept.is_ours = bank, is_ours
 
 
 def _end(memory: Memory, kept: _Kept, *, result: object = None, error: BaseException | None = None) -> None:
@@ -231,9 +296,13 @@ def _end(memory: Memory, kept: _Kept, *, result: object = None, error: BaseExcep
 
 
 def _status(memory: Memory, result: object, error: BaseException | None) -> EpisodeStatus:
+    """Return how a run ended; it did something, when nobody could say by the result how much."""
     if error is not None:
         return EpisodeStatus.FAILED if isinstance(error, Exception) else EpisodeStatus.ABORTED
-    is_good = memory.succeeded is None or memory.succeeded(result)
+    judge = memory.succeeded
+    is_good = True if judge is None else _quietly(lambda: bool(judge(result)), "not judged")
+    if is_good is None:
+        return EpisodeStatus.PARTIAL
     return EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
 
 
@@ -260,7 +329,7 @@ def _opened(memory: Memory, name: str) -> tuple[Bank, bool]:
     from archivist.places import find_project
 
     if isinstance(memory.bank, Bank):
-        return memory.bank, False
+        return acting(memory.bank, name, kind=ActorKind.ORCHESTRATOR), False
     place = memory.bank or os.environ.get("ARCHIVIST_BANK") or find_project(Path.cwd())
     if place is None:
         raise InputError(f"no bank upwards of {str(Path.cwd())!r}", hint="archivist init makes one")
@@ -269,11 +338,18 @@ def _opened(memory: Memory, name: str) -> tuple[Bank, bool]:
     return Bank.open(place, actor=actor), True
 
 
+def _name(function: Callable[..., object]) -> str:
+    """Return what a function is called; what is called like one goes by its kind."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def _task(
     memory: Memory, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> str:
     if callable(memory.task):
-        return memory.task(*args, **kwargs)
+        return str(memory.task(*args, **kwargs))
     if memory.task:
         return memory.task
     given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
@@ -301,12 +377,15 @@ def _given(
     return {**kwargs, **more}
 
 
-def _quietly(work: Callable[[], T]) -> T | None:
+def _quietly(work: Callable[[], T], otherwise: str = "not remembered") -> T | None:
     """Do something for memory's sake; when it fails the log says so, and the run goes on without."""
     try:
         return work()
     except ArchivistError as error:
-        _LOG.warning("not remembered: %s%s", error.message, f" ({error.hint})" if error.hint else "")
+        _LOG.warning("%s: %s%s", otherwise, error.message, f" ({error.hint})" if error.hint else "")
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
-        _LOG.warning("not remembered: %r", error)
+        # The words of an error may be the run's own, secrets and all; its kind and its place are ours.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        _LOG.warning("%s: %s at %s", otherwise, type(error).__name__, where)
     return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
 from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.authentication import AuthenticationError
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.responses import JSONResponse
@@ -17,7 +18,9 @@ from archivist.records.tokens import TokenState
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import HTTPConnection
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from archivist.bank import Bank
     from archivist.edges.mcp.server import MemoryServer
 
 PATH = "/mcp"
@@ -33,34 +36,58 @@ class BankTokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return whose token this is; None when it is nobody's here, has expired or was revoked."""
         try:
-            return await self._memory.in_turn(lambda: self._holder(token))
+            return await self._memory.reading.do(lambda bank: _holder(bank.opened(), token))
         except ArchivistError as error:
             raise AuthenticationError(f"{error.message}; {error.hint}") from error
 
-    def _holder(self, secret: str) -> AccessToken | None:
-        bank = self._memory.bank.opened()
-        held = bank.tokens.holder(secret)
-        if held is None or held.state(bank.now()) is not TokenState.VALID:
-            return None
-        # The key itself goes no further than here.
-        return AccessToken(token=held.id, client_id=held.id, scopes=[], subject=str(held.actor))
+
+class Completed:
+    """See every response to its end: a stream that is cut off when the server closes just stops."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, and end what was begun of an answer."""
+        is_open = False
+
+        async def sent(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
+        await self._app(scope, receive, sent)
+        if is_open and scope["type"] == "http":
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def http_app(memory: MemoryServer) -> Starlette:
-    """Return the application; its lifespan runs the sessions."""
+def http_app(memory: MemoryServer, *, host: str = "127.0.0.1") -> Starlette:
+    """Return the application for an address of this machine; its lifespan runs the sessions."""
     tokens = BankTokens(memory)
+    names = ["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host]
+    places = [f"{name}:*" for name in dict.fromkeys(names)]
     app = memory.offered().streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=_MAX_BODY_BYTES,
-        # A loopback name makes the SDK check Host and Origin against this machine's own.
-        host="127.0.0.1",
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=places, allowed_origins=[f"http://{place}" for place in places]
+        ),
         token_verifier=tokens,
     )
     # The last to be added is the first to see a request.
     app.add_middleware(AuthContextMiddleware)
     app.add_middleware(AuthenticationMiddleware, backend=BearerAuthBackend(tokens), on_error=_unavailable)
+    app.add_middleware(Completed)
     return app
+
+
+def _holder(bank: Bank, secret: str) -> AccessToken | None:
+    held = bank.tokens.holder(secret)
+    if held is None or held.state(bank.now()) is not TokenState.VALID:
+        return None
+    # The key itself goes no further than here.
+    return AccessToken(token=held.id, client_id=held.id, scopes=[], subject=str(held.actor))
 
 
 def _unavailable(_connection: HTTPConnection, error: Exception) -> JSONResponse:

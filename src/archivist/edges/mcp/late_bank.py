@@ -1,10 +1,13 @@
-"""Open the bank when it is first needed, and say in whose name a request acts."""
+"""Open the bank when it is first needed, let calls in one by one, and say in whose name a request acts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.to_thread
 
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
@@ -12,6 +15,7 @@ from archivist.records.words import ActorKind
 if TYPE_CHECKING:
     from archivist.bank import Bank
 
+T = TypeVar("T")
 UNNAMED = "mcp"
 _MAX_NAME = 64
 _ODD = re.compile(r"[^\w.@+-]+")
@@ -47,6 +51,21 @@ class LateBank:
         bank, self._bank = self._bank, None
         if bank is not None:
             bank.close()
+
+
+class Lane:
+    """A way to the bank, with a connection of its own, on which one call goes after another."""
+
+    def __init__(self, open_bank: Callable[[], Bank]) -> None:
+        self.bank = LateBank(open_bank)
+        # The connection takes one call at a time anyhow; here they queue without holding threads.
+        self._one_at_a_time: anyio.CapacityLimiter | None = None
+
+    async def do(self, work: Callable[[LateBank], T]) -> T:
+        """Do work on the bank in a thread, in turn. Once begun it is finished, whoever left."""
+        if self._one_at_a_time is None:
+            self._one_at_a_time = anyio.CapacityLimiter(1)
+        return await anyio.to_thread.run_sync(work, self.bank, limiter=self._one_at_a_time)
 
 
 def agent_named(client: str) -> Actor:

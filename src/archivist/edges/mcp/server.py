@@ -6,10 +6,8 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
@@ -17,9 +15,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from archivist import __version__, prompts
-from archivist.edges.mcp.late_bank import LateBank, agent_named
+from archivist.edges.mcp.late_bank import Lane, LateBank, agent_named
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
+from archivist.tool_answers import hint_for_agents
 from archivist.tools import Tool, for_mcp
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from archivist.desks.resources import Address
 
 Context = ServerRequestContext[Any, Any]
-T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _MAX_ARGUMENTS_BYTES = 1024 * 1024
@@ -59,11 +57,15 @@ class MemoryServer:
     """The memory of one bank for the clients of one process."""
 
     def __init__(self, open_bank: Callable[[], Bank], tools: Sequence[Tool], *, actor: Actor | None) -> None:
-        self.bank = LateBank(open_bank)
+        # Who reads need not wait for whom another process keeps from writing.
+        self.reading, self.writing = Lane(open_bank), Lane(open_bank)
         self._tools = {tool.name: tool for tool in tools}
         self._actor = actor
-        # The bank's connection takes one call at a time anyhow; here they queue without holding threads.
-        self._one_at_a_time: anyio.CapacityLimiter | None = None
+
+    def close(self) -> None:
+        """Let go of the bank; a later call opens it again."""
+        self.reading.bank.close()
+        self.writing.bank.close()
 
     def offered(self) -> Server[Any]:
         """Return the server object of the SDK, which a transport runs."""
@@ -90,12 +92,6 @@ class MemoryServer:
             on_get_prompt=self._get_prompt,
         )
 
-    async def in_turn(self, work: Callable[[], T]) -> T:
-        """Do work on the bank in a thread, one after another. Once begun it is finished, whoever left."""
-        if self._one_at_a_time is None:
-            self._one_at_a_time = anyio.CapacityLimiter(1)
-        return await anyio.to_thread.run_sync(work, limiter=self._one_at_a_time)
-
     # Tools
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -108,10 +104,10 @@ class MemoryServer:
         if params.name not in self._tools:
             offered = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} here; there are {offered}")
+        tool, given = self._tools[params.name], params.arguments or {}
+        lane = self.reading if tool.only_reads(given) else self.writing
         try:
-            answer = await self.in_turn(
-                partial(self._call, params.name, params.arguments or {}, self._acting(ctx))
-            )
+            answer = await lane.do(partial(_called, tool, given, self._acting(ctx)))
         except ArchivistError as error:
             return _failed(error.message, error.hint)
         except Exception:  # noqa: BLE001 a mistake of ours must reach neither the model nor the protocol
@@ -121,10 +117,6 @@ class MemoryServer:
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=answer
         )
-
-    def _call(self, name: str, arguments: Mapping[str, Any], actor: Actor) -> Any:
-        _check_size(name, arguments)
-        return self._tools[name].call(self.bank.acting_as(actor), arguments)
 
     def _acting(self, ctx: Context) -> Actor:
         """Return who acts: as the token says, as the server was started, or by the client's name."""
@@ -163,10 +155,13 @@ class MemoryServer:
 
         actor = self._acting(ctx)
         try:
-            shown = await self.in_turn(lambda: show(self.bank.acting_as(actor), params.uri))
+            shown = await self.reading.do(lambda bank: show(bank.acting_as(actor), params.uri))
+        except NotFoundError as error:
+            said = _told(error.message, hint_for_agents(error))
+            raise MCPError(types.INVALID_PARAMS, said, {"uri": params.uri}) from None
         except ArchivistError as error:
-            code = types.INVALID_PARAMS if isinstance(error, NotFoundError) else types.INTERNAL_ERROR
-            raise MCPError(code, _told(error.message, error.hint), {"uri": params.uri}) from None
+            said = _told(error.message, error.hint)
+            raise MCPError(types.INTERNAL_ERROR, said, {"uri": params.uri}) from None
         contents = types.TextResourceContents(uri=params.uri, text=shown.text, mime_type=shown.media_type)
         return types.ReadResourceResult(contents=[contents])
 
@@ -193,6 +188,11 @@ class MemoryServer:
         return types.GetPromptResult(
             description=prompt.description, messages=[types.PromptMessage(role="user", content=text)]
         )
+
+
+def _called(tool: Tool, arguments: Mapping[str, Any], actor: Actor, bank: LateBank) -> Any:
+    _check_size(tool.name, arguments)
+    return tool.call(bank.acting_as(actor), arguments)
 
 
 def _described(tool: Mapping[str, Any]) -> types.Tool:

@@ -46,10 +46,13 @@ def serve_stdio(memory: MemoryServer) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
+    from archivist.edges.mcp.lines import AnsweredLines
+
     async def run() -> None:
         server = memory.offered()
         async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+            lines = AnsweredLines(reading, writing)
+            await server.run(lines, writing, server.create_initialization_options())
 
     _prepare()
     # Reading blocks in a thread that no interrupt reaches. What is written is written whole or not at all.
@@ -59,7 +62,7 @@ def serve_stdio(memory: MemoryServer) -> None:
     except* (BrokenPipeError, ConnectionResetError):
         _log.warning("the client has gone")
     finally:
-        memory.bank.close()
+        memory.close()
 
 
 def serve_http(memory: MemoryServer, place: Listening, *, announce: Callable[[str], None]) -> None:
@@ -69,11 +72,11 @@ def serve_http(memory: MemoryServer, place: Listening, *, announce: Callable[[st
     from archivist.edges.mcp.http_app import PATH, http_app
 
     _prepare()
-    memory.bank.opened()
+    memory.reading.bank.opened()
     listening = _listen(place)
     host, port = listening.getsockname()[:2]
     config = uvicorn.Config(
-        http_app(memory),
+        http_app(memory, host=place.host),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -88,7 +91,7 @@ def serve_http(memory: MemoryServer, place: Listening, *, announce: Callable[[st
         return
     finally:
         listening.close()
-        memory.bank.close()
+        memory.close()
 
 
 def _listen(place: Listening) -> socket.socket:
