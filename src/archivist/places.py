@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+from archivist.worktrees import ways_up
 
 FOLDER = ".archivist"
 FILE_NAME = "memory.db"
@@ -12,11 +15,19 @@ CONFIG_NAME = "config.toml"
 
 def bank_file(path: Path) -> Path:
     """Return a bank's file: the path itself when it names a database, else the one inside that folder."""
-    if path.suffix == ".db" or path.is_file():
+    if path.suffix == ".db" or is_file(path):
         return path
     if path.name == FOLDER or path == home_folder():
         return path / FILE_NAME
     return path / FOLDER / FILE_NAME
+
+
+def is_file(path: Path) -> bool:
+    """Say whether a file is there that this user may know of; what may not be looked into holds none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def home_folder() -> Path:
@@ -26,12 +37,48 @@ def home_folder() -> Path:
 
 
 def find_project(start: Path) -> Path | None:
-    """Return the nearest folder upwards that has a bank of its own; the global bank is nobody's project."""
-    for folder in (start, *start.parents):
-        file = folder / FOLDER / FILE_NAME
-        if file.is_file() and file.parent != home_folder():
-            return folder
+    """Return the nearest folder upwards that has a bank of its own; the global bank is nobody's project.
+
+    A linked worktree of a repository has the bank of the main one.
+    """
+    return next(projects_above(start), None)
+
+
+def projects_above(start: Path) -> Iterator[Path]:
+    """Yield the folders upwards that have a bank of their own, the nearest first.
+
+    What may not be looked into is passed over: it may be somebody else's, far above.
+    """
+    for folder in ways_up(start):
+        if is_file(folder / FOLDER / FILE_NAME) and folder / FOLDER != home_folder():
+            yield folder
+
+
+def unreadable_above(start: Path) -> Path | None:
+    """Return the nearest `.archivist` upwards that this user may not look into; None when there is none."""
+    for folder in ways_up(start):
+        try:
+            (folder / FOLDER / FILE_NAME).stat()
+        except PermissionError:
+            return folder / FOLDER
+        except OSError:
+            continue
     return None
+
+
+def is_trusted(project: Path) -> bool:
+    """Say whether a bank that was only come across may speak: its owner is this user, or root.
+
+    It is the rule of git: whoever can write above a folder must not thereby speak to those who work in it.
+    Behind `sudo` the user is who called it.
+    """
+    if not hasattr(os, "geteuid"):
+        return True
+    trusted = {0, os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        trusted.add(int(os.environ["SUDO_UID"]))
+    held = project / FOLDER
+    return all(each.stat().st_uid in trusted for each in (held, held / FILE_NAME))
 
 
 def project_folder(bank: Path) -> Path:

@@ -206,6 +206,106 @@ def test_a_session_that_goes_on_is_taken_in_again_and_counted_once(
         assert bank.episode("s-1").number == 1
 
 
+def test_the_summary_tells_of_the_whole_session(shop: Path, fire: Fire, tmp_path: Path) -> None:
+    log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    log.write("user", {"role": "user", "content": "Make the tests pass"})
+    log.call(*CALLS[0])
+    fire("stop", "Stop", "s-1", log.path, stop_hook_active=False)
+    _until(lambda: _has_ended(shop, "s-1"), "the first turn was taken in")
+    assert "1 tool call," in _summary(shop, "s-1")
+    for call in CALLS[1:]:
+        log.call(*call)
+    fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
+    _until(lambda: "3 tool calls," in _summary(shop, "s-1"), "the summary was written anew")
+
+
+def _summary(shop: Path, run: str) -> str:
+    with Bank.open(shop, create=False) as bank:
+        return bank.episode(run).summary
+
+
+def test_a_log_that_comes_late_is_still_taken_in(shop: Path, fire: Fire, tmp_path: Path) -> None:
+    log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
+    time.sleep(1.5)
+    log.write("user", {"role": "user", "content": "Make the tests pass"})
+    for call in CALLS:
+        log.call(*call)
+    _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the late log was learnt from")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "x" * 300_000])
+def test_a_log_that_cannot_be_named_is_noted(shop: Path, fire: Fire, path: str) -> None:
+    fire("session-start", "SessionStart", "s-1", shop, source="startup")
+    fire("session-end", "SessionEnd", "s-1", shop, transcript_path=path)
+    _until(lambda: bool(hook_log.lines(shop / ".archivist")), "it was noted")
+    assert "claude-code after end: " in hook_log.lines(shop / ".archivist")[-1]
+    _until(lambda: _status(shop, "s-1") == "partial", "the session was closed")
+
+
+def _status(shop: Path, run: str) -> str:
+    with Bank.open(shop, create=False) as bank:
+        return bank.episode(run).status.value
+
+
+def _hurry(name: str, *words: str) -> None:
+    """Do what was handed over, with less patience."""
+    code = (
+        f"import sys; from archivist.edges.hooks import afterwards as a; a.{name} = 0.3; a.main(sys.argv[1:])"
+    )
+    subprocess.run([sys.executable, "-c", code, *words], check=True)
+
+
+def test_a_turn_without_a_log_is_noted(shop: Path, tmp_path: Path) -> None:
+    missing = str(tmp_path / "never.jsonl")
+    _hurry("_LONGEST_WAIT_S", "end", "claude-code", "s-1", missing, str(shop), str(shop))
+    assert hook_log.lines(shop / ".archivist") == []
+    _hurry("_LONGEST_WAIT_S", "stop", "claude-code", "s-1", missing, str(shop), str(shop))
+    assert "claude-code after stop: no log at " in hook_log.lines(shop / ".archivist")[-1]
+
+
+def test_a_broken_global_bank_does_not_stop_the_learning(
+    shop: Path, fire: Fire, tmp_path: Path, home: Path
+) -> None:
+    (home / ".archivist").mkdir(parents=True)
+    (home / ".archivist" / "memory.db").write_bytes(os.urandom(4096))
+    log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
+    log.write("user", {"role": "user", "content": "Make the tests pass"})
+    for call in CALLS:
+        log.call(*call)
+    fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
+    _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the session was learnt from")
+    assert "claude-code after end, the global bank: " in hook_log.lines(shop / ".archivist")[-1]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe not a log"])
+@pytest.mark.parametrize("client", ["cursor", "gemini", "vscode", "codex"])
+def test_a_session_that_has_ended_does_not_run_for_ever(
+    shop: Path, client: str, content: bytes | None, tmp_path: Path
+) -> None:
+    said = {"session_id": "n-1", "sessionId": "n-1", "conversation_id": "n-1", "cwd": str(shop)}
+    if content is not None:
+        log = tmp_path / "log"
+        log.write_bytes(content)
+        said["transcript_path"] = str(log)
+    program = str(Path(sys.executable).parent / "archivist")
+    for moment in ("session-start", "stop", "session-end"):
+        words = [program, "hook", client, moment]
+        subprocess.run(words, input=json.dumps(said).encode(), cwd=shop, check=True, capture_output=True)
+    _until(lambda: _status(shop, "n-1") == "partial", "the session was closed")
+
+
+def test_work_that_waits_too_long_is_noted(shop: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("no lock there")
+    import fcntl
+
+    with (shop / ".archivist" / hook_log.LOCK_NAME).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _hurry("_LOCK_WAIT_S", "end", "codex", "n-1", "", str(shop), str(shop))
+    assert "codex after end: other work held hooks.lock" in hook_log.lines(shop / ".archivist")[-1]
+
+
 @pytest.mark.parametrize("content", [None, b"", b"{}\n" * 3, b"\xff\xfe not a log"])
 def test_a_log_that_is_missing_or_no_log_harms_nothing(
     shop: Path, fire: Fire, tmp_path: Path, content: bytes | None

@@ -23,11 +23,13 @@ from archivist.desks import hook_log
 from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hooks import said
 from archivist.moments import CLIENTS
+from archivist.records import Brief, Episode
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
 
 ERROR = "Exit code 1\nE   ModuleNotFoundError: No module named 'freezegun'"
 TESTS = "python -m pytest tests -q"
+README = "It ends with exit code 1 and ModuleNotFoundError: No module named 'freezegun' unless it is there."
 
 Hook = Callable[..., Ran]
 
@@ -150,6 +152,9 @@ def test_after_compaction_the_session_is_told_again(hook: Hook) -> None:
         ("codex", {"tool_response": json.dumps({"output": ERROR, "metadata": {"exit_code": 1}})}),
         ("gemini", {"tool_response": {"llmContent": f"{ERROR}\nExit Code: 1", "returnDisplay": "x"}}),
         ("vscode", {"tool_response": f"{ERROR}\nCommand exited with code 1"}),
+        ("codex", {"tool_response": {"isError": True, "content": [{"type": "text", "text": ERROR}]}}),
+        ("codex", {"tool_response": [{"type": "text", "text": ERROR}]}),
+        ("gemini", {"tool_response": [{"type": "text", "text": ERROR, "is_error": True}], "tool_input": {}}),
     ],
 )
 @pytest.mark.req("A12")
@@ -160,8 +165,6 @@ def test_beside_an_error_stands_what_worked(
     text = _context(hook(client, "tool-failure", said))
     assert "worked in 2 runs: `pip install freezegun`" in text
     with Bank.open(learnt) as bank, bank.reading() as reader:
-        from archivist.records import Brief
-
         assert [brief.run for brief in reader.select(Brief)] == ["n-1"]
 
 
@@ -179,6 +182,15 @@ def test_beside_an_error_stands_what_worked(
         ("codex", {"tool_response": None}, ""),
         ("gemini", {"tool_response": {"llmContent": "4 passed"}}, "{}\n"),
         ("vscode", {"tool_response": 7}, "{}\n"),
+        (
+            "codex",
+            {"tool_name": "read_file", "tool_input": {"path": "README.md"}, "tool_response": README},
+            "",
+        ),
+        ("codex", {"tool_input": {"command": "cat README.md"}, "tool_response": README}, ""),
+        ("codex", {"tool_response": f"Exit code: 0\nWall time: 0.1 seconds\nOutput:\n{ERROR}"}, ""),
+        ("codex", {"tool_response": '{"error": "No module named \'freezegun\'"}'}, ""),
+        ("gemini", {"tool_input": {"path": "a"}, "tool_response": {"llmContent": ERROR}}, "{}\n"),
     ],
 )
 def test_what_did_not_fail_is_not_answered(
@@ -215,8 +227,6 @@ def test_a_subagent_is_told_in_the_name_of_its_own_run(hook: Hook, learnt: Path)
     assert "freezegun" in _context(ran)
     assert json.loads(ran.out)["hookSpecificOutput"]["hookEventName"] == "SubagentStart"
     with Bank.open(learnt) as bank, bank.reading() as reader:
-        from archivist.records import Brief
-
         assert [brief.run for brief in reader.select(Brief)] == ["n-1.a7"]
 
 
@@ -343,6 +353,183 @@ def test_the_bank_is_found_from_below_and_by_name(hook: Hook, learnt: Path) -> N
     assert "freezegun" in _context(named)
     beside = hook("claude-code", "session-start", {"cwd": "/nowhere"}, CLAUDE_PROJECT_DIR=str(learnt))
     assert "freezegun" in _context(beside)
+
+
+# Which repository it is
+
+
+def _git(folder: Path, *words: str) -> None:
+    named = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Return a repository whose bank has learnt, and which its folder names."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    _git(folder, "init")
+    _git(folder, "commit", "--allow-empty", "-m", "begin")
+    with Bank.open(folder) as bank:
+        for session in ("s-1", "s-2"):
+            bank.finish_log(
+                agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="shop")
+            )
+        list(bank.embed_waiting())
+    return folder
+
+
+def _begun(hook: Hook, folder: Path, bank: Path, **environment: str) -> str:
+    """Begin a session in a folder; it is told, and filed under the project that is returned."""
+    ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(folder)}, **environment)
+    assert "freezegun" in _context(ran)
+    with Bank.open(bank) as opened:
+        return opened.episode("n-1").project
+
+
+def test_a_copied_or_renamed_project_is_still_the_same(hook: Hook, shop: Path, tmp_path: Path) -> None:
+    renamed = shop.rename(tmp_path / "store-2")
+    assert _begun(hook, renamed, renamed) == "shop"
+
+
+def test_a_linked_folder_is_what_it_links_to(hook: Hook, shop: Path, tmp_path: Path) -> None:
+    (shop / "src").mkdir()
+    for name, target in (("here", shop), ("below", shop / "src")):
+        link = tmp_path / name
+        link.symlink_to(target)
+        assert _begun(hook, link, shop) == "shop"
+
+
+@pytest.mark.parametrize("where", [".claude/worktrees/fix-1", "../fix-1"])
+def test_a_worktree_belongs_to_its_repository(hook: Hook, shop: Path, where: str) -> None:
+    with Bank.open(shop) as bank:
+        bank.capture(Episode(id="other", project="till"), ())
+    _git(shop, "worktree", "add", where)
+    below = shop / where / "src"
+    below.mkdir()
+    assert _begun(hook, below, shop) == "shop"
+
+
+def test_a_worktree_that_the_repository_does_not_know_is_not_believed(
+    hook: Hook, shop: Path, tmp_path: Path
+) -> None:
+    feigned = tmp_path / "feigned"
+    feigned.mkdir()
+    (feigned / ".git").write_text(f"gitdir: {shop}/.git/worktrees/fix-1\n")
+    _git(shop, "worktree", "add", "../fix-1")
+    ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(feigned)})
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_a_repository_in_a_workspace_is_known_by_its_remote(hook: Hook, tmp_path: Path) -> None:
+    workspace = tmp_path / "ground"
+    clone = workspace / "shop-of-ada"
+    clone.mkdir(parents=True)
+    _git(clone, "init")
+    _git(clone, "remote", "add", "origin", "git@example.org:acme/shop.git")
+    with Bank.open(workspace) as bank:
+        for session in ("s-1", "s-2"):
+            log = tmp_path / f"{session}.jsonl"
+            bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project="shop"))
+        bank.capture(Episode(id="other", project="till"), ())
+    assert _begun(hook, clone, workspace) == "shop"
+    ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_the_one_repository_of_a_workspace_is_not_the_workspace(hook: Hook, tmp_path: Path) -> None:
+    workspace = tmp_path / "ground"
+    (workspace / "till").mkdir(parents=True)
+    with Bank.open(workspace) as bank:
+        bank.capture(Episode(id="other", project="till"), ())
+    hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
+    with Bank.open(workspace) as bank:
+        assert bank.episode("n-1").project == "ground"
+
+
+# Whose bank it is
+
+
+def test_a_broken_global_bank_does_not_mute_the_projects(hook: Hook, learnt: Path, home: Path) -> None:
+    (home / ".archivist").mkdir(parents=True)
+    (home / ".archivist" / "memory.db").write_bytes(os.urandom(4096))
+    assert "freezegun" in _context(hook("claude-code", "session-start", START["claude-code"]))
+    assert "claude-code session-start, the global bank: " in _log(learnt)[-1]
+    assert "is not a bank" in _log(learnt)[-1]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder to somebody else")
+def test_the_bank_of_another_user_is_not_asked_unless_it_is_named(
+    hook: Hook, learnt: Path, home: Path
+) -> None:
+    home.mkdir()
+    mine = learnt / "mine"
+    mine.mkdir()
+    os.chown(learnt / ".archivist", 4321, 4321)
+    said = {**START["claude-code"], "cwd": str(mine)}
+    assert hook("claude-code", "session-start", said).out == ""
+    assert "belongs to another user" in hook_log.lines(home / ".archivist")[-1]
+    assert "freezegun" in _context(hook("claude-code", "session-start", said, ARCHIVIST_BANK=str(learnt)))
+    assert "freezegun" in _context(hook("claude-code", "session-start", said, SUDO_UID="4321"))
+
+
+def test_a_named_bank_that_is_not_there_is_noted(hook: Hook, home: Path, archivist: Command) -> None:
+    home.mkdir()
+    ran = hook("claude-code", "session-start", START["claude-code"], ARCHIVIST_BANK="/nonexistent")
+    assert (ran.code, ran.out) == (0, "")
+    assert "no bank at '/nonexistent'" in hook_log.lines(home / ".archivist")[-1]
+    assert "no bank at '/nonexistent'" in archivist("doctor").out
+
+
+def test_a_folder_that_is_none_is_noted(hook: Hook, learnt: Path) -> None:
+    ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": "a\0b"})
+    assert (ran.code, ran.out) == (0, "")
+    assert "null" in _log(learnt)[-1]
+
+
+# What a client hears when nothing can be said
+
+
+@pytest.mark.parametrize("client", ["gemini", "vscode"])
+@pytest.mark.parametrize("raw", [b"", b"{", b"[1]", b"x" * (17 * 1024 * 1024)], ids=range(4))
+@pytest.mark.usefixtures("learnt")
+def test_who_wants_json_gets_it_always(client: str, raw: bytes, hook: Hook) -> None:
+    ran = hook(client, "session-start", raw)
+    assert (ran.code, ran.out, ran.err) == (0, "{}\n", "")
+
+
+@pytest.mark.parametrize("words", ["hook gemini session-start >&-", "hook gemini session-start <&-"])
+@pytest.mark.usefixtures("learnt")
+def test_a_closed_stream_is_no_failure(words: str, project: Path) -> None:
+    program = Path(sys.executable).parent / "archivist"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"'{program}' {words}"], input=b"{}", cwd=project, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_words_that_are_off_are_noted_also_behind_a_named_bank(learnt: Path, archivist: Command) -> None:
+    for words in (["foo", "bar"], [], ["claude-code", "--loud"], ["codex", "stop", "now"]):
+        ran = archivist("--bank", str(learnt), "hook", *words)
+        assert (ran.code, ran.out) == (0, "")
+    assert "no client 'foo'" in _log(learnt)[0]
+
+
+def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path) -> None:
+    (learnt / ".archivist" / "config.toml").write_text("[brief]\nbudget_tokens = 200000\n")
+    with Bank.open(learnt) as bank:
+        for number in range(5):
+            bank.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 400)
+    told = _context(hook("claude-code", "session-start", START["claude-code"]))
+    with Bank.open(learnt) as bank, bank.reading() as reader:
+        (brief,) = reader.select(Brief)
+        assert brief.lessons
+        assert all(bank.get(each).summary in told for each in brief.lessons)
+
+
+def test_a_session_named_by_far_too_much_is_not_handed_over(hook: Hook, learnt: Path) -> None:
+    hook("claude-code", "session-end", {"session_id": "z" * 100_000, "transcript_path": "x"})
+    assert "the session's name has 100000 characters" in _log(learnt)[-1]
 
 
 def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:

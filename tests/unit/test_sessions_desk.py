@@ -47,6 +47,17 @@ def test_what_is_withheld_by_lot_is_recorded_and_not_brought_up(tmp_path: Path, 
             assert sessions.prompted(bank, f"s-{number}", "", "round the invoice half up") is None
 
 
+def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) -> None:
+    for number in range(5):
+        bank.add(f"The invoice of case {number} is rounded half up", detail="x", rule="word " * 700)
+    told = sessions.prompted(bank, "s-1", "", "please look at how the invoice is rounded half up")
+    assert told is not None
+    assert len(told.text) < 8_000
+    (brief,) = _briefs(bank)
+    assert brief.lessons == tuple(each.lesson.id for each in told.chosen)
+    assert all(each.lesson.summary in told.text for each in told.chosen)
+
+
 def test_what_comes_from_the_global_bank_is_recorded_there(bank: Bank, tmp_path: Path) -> None:
     with Bank.open(tmp_path / "global") as beside:
         beside.add("Answer in plain English")

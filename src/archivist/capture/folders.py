@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+_REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
 # Folders that say where code lies, not whose it is.
 _COMMON_FOLDERS = frozenset([
     "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",
@@ -15,3 +18,9 @@ def project_of_folder(folder: str) -> str:
     if len(names) > 2 and names[0].lower() in ("home", "users"):
         names = names[2:]
     return next((name for name in reversed(names) if name.lower() not in _COMMON_FOLDERS), "")
+
+
+def project_of_remote(url: str) -> str:
+    """Return `owner/repo` of a git remote."""
+    match = re.search(_REMOTE, url)
+    return f"{match.group(1)}/{match.group(2)}" if match else ""

@@ -6,6 +6,7 @@ import re
 
 from archivist.capture.clipping import TASK_CHARS, shorten
 from archivist.capture.folders import project_of_folder as project_of_folder
+from archivist.capture.folders import project_of_remote as project_of_remote
 from archivist.capture.own_briefs import strip_briefs
 
 _TASK_TAGS = re.compile(
@@ -27,7 +28,6 @@ _TASK_FRAMES = (
 _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
 _INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
 _FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
-_REMOTE = re.compile(r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z")
 _PROVIDERS = (
     ("claude", "anthropic"),
     ("gpt", "openai"),
@@ -70,12 +70,6 @@ def instance_in(name: str) -> str:
 def project_of_instance(instance: str) -> str:
     """Return `owner/repo` of a benchmark instance."""
     match = _INSTANCE.search(instance)
-    return f"{match.group(1)}/{match.group(2)}" if match else ""
-
-
-def project_of_remote(url: str) -> str:
-    """Return `owner/repo` of a git remote."""
-    match = _REMOTE.search(url)
     return f"{match.group(1)}/{match.group(2)}" if match else ""
 
 

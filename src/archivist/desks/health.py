@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access import DENIAL
@@ -27,18 +29,19 @@ class Check:
 
 
 def checks(bank: Bank) -> list[Check]:
-    """Return every check of a bank."""
-    return [
-        _ledger(bank),
-        _writing(bank),
-        _vectors(bank),
-        _capture(bank),
-        _reflection(bank),
-        _liveness(bank),
-        _growth(bank),
-        _advice(bank),
-        _failures(bank),
-    ]
+    """Return every check of a bank; one that cannot be made says why, and the others are made still."""
+    found = []
+    for name, look in _LOOKS.items():
+        try:
+            found.append(look(bank))
+        except ArchivistError as error:
+            found.append(refused(name, error))
+    return [*found, failures(bank.path.absolute().parent, bank.now())]
+
+
+def refused(name: str, error: ArchivistError) -> Check:
+    """Return the check that an error kept from being made."""
+    return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
 
 
 def _ledger(bank: Bank) -> Check:
@@ -53,7 +56,7 @@ def _writing(bank: Bank) -> Check:
         with bank.transaction():
             pass
     except BankError as error:
-        return Check("writing", False, f"{error.message}: {error.hint}")
+        return refused("writing", error)
     return Check("writing", True, "the bank can be written")
 
 
@@ -133,19 +136,48 @@ def _advice(bank: Bank) -> Check:
     return Check("audit", not told, "; ".join(told) or "no lesson needs other words")
 
 
-def _failures(bank: Bank) -> Check:
-    """Say what last went wrong in a hook; what is older than a week has been lived with."""
+_LOOKS: dict[str, Callable[[Bank], Check]] = {
+    "ledger": _ledger,
+    "writing": _writing,
+    "vectors": _vectors,
+    "capture": _capture,
+    "reflection": _reflection,
+    "liveness": _liveness,
+    "size": _growth,
+    "audit": _advice,
+}
+
+
+def failures(folder: Path | None, now: datetime) -> Check:
+    """Say what last went wrong in a hook, beside a bank or, where there was none, in the user's own folder.
+
+    What is older than a week has been lived with.
+    """
     from archivist.desks import hook_log
 
-    folder = bank.path.absolute().parent
-    when, what = hook_log.last(folder)
-    if when is None:
+    noted = [
+        (when, what, each)
+        for each in (folder, _own_folder())
+        if each is not None and (when := (last := hook_log.last(each))[0]) and (what := last[1])
+    ]
+    if not noted:
         return Check("failures", True, "no hook has failed")
+    when, what, where = max(noted, key=lambda each: each[0])
     told = f"the last hook to fail, {when:%Y-%m-%d %H:%M} UTC, was {what}"
-    if bank.now() - when > _FORGIVEN_AFTER:
+    if now - when > _FORGIVEN_AFTER:
         return Check("failures", True, told)
-    file = hook_log.FILE_NAME
-    return Check("failures", False, f"{told}: .archivist/{file} has all; remove it when that is mended")
+    file = where / hook_log.FILE_NAME if where != folder else f".archivist/{hook_log.FILE_NAME}"
+    return Check("failures", False, f"{told}: {file} has all; remove it when that is mended")
+
+
+def _own_folder() -> Path | None:
+    """Return the user's own folder; None for a user without a home."""
+    from archivist.places import home_folder
+
+    try:
+        return home_folder()
+    except RuntimeError:
+        return None
 
 
 def held(bank: Bank) -> dict[str, int]:

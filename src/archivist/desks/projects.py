@@ -1,9 +1,15 @@
-"""Work on projects: which ones a bank knows, and which one a name means."""
+"""Work on projects: which ones a bank knows, and which one a name or a folder means."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from archivist.stores.filters import equals
-from archivist.stores.protocol import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from archivist.stores.protocol import Reader
 
 
 def known(reader: Reader) -> set[str]:
@@ -18,11 +24,51 @@ def only(reader: Reader) -> str:
 
 
 def named(reader: Reader, name: str) -> str:
-    """Return the project that a name means: itself, or the only one whose last part it is."""
-    if reader.select_fields("lesson", ("id",), equals("repo", name), limit=1):
+    """Return the project that a name means: itself, or the only one that differs by its owner's part."""
+    return name if _is_known(reader, name) else _like(name, _every(reader)) or name
+
+
+def worked_on(reader: Reader, folder: Path, root: Path) -> str:
+    """Return the project that a session in a folder works on, by the name that the bank has for it.
+
+    A repository is known by its folder's name, else by that of its remote. A bank's own folder may have been
+    renamed, copied or linked since: the only project there is is then meant.
+    """
+    from archivist.capture.folders import project_of_folder, project_of_remote
+    from archivist.worktrees import remote_of, repository_of
+
+    repository = repository_of(folder, root)
+    name = project_of_folder(str(repository))
+    if name and _is_known(reader, name):
         return name
-    if reader.select_fields("episode", ("id",), equals("project", name), limit=1):
-        return name
-    every = known(reader) | {str(row[0]) for row in reader.select_fields("lesson", ("repo",))}
-    like = [each for each in every if each.rsplit("/", 1)[-1].lower() == name.lower()]
-    return like[0] if len(like) == 1 else name
+    remote = project_of_remote(remote_of(repository))
+    if remote and _is_known(reader, remote):
+        return remote
+    every = _every(reader)
+    found = [_like(each, every) for each in (name, remote) if each]
+    is_own = repository_of(root, root) == repository
+    former = next(iter(every)) if is_own and len(every) == 1 else ""
+    if former and (repository / former.rpartition("/")[2]).is_dir():
+        # The one project of a workspace is a folder in it.
+        former = ""
+    return next(filter(None, found), "") or former or name
+
+
+def _is_known(reader: Reader, name: str) -> bool:
+    fields = {"lesson": "repo", "episode": "project"}
+    return any(
+        reader.select_fields(kind, ("id",), equals(field, name), limit=1) for kind, field in fields.items()
+    )
+
+
+def _every(reader: Reader) -> set[str]:
+    return known(reader) | ({str(row[0]) for row in reader.select_fields("lesson", ("repo",))} - {""})
+
+
+def _like(name: str, every: set[str]) -> str:
+    """Return the only project of the same last part when one of the two names no owner."""
+    owner, _, last = name.lower().rpartition("/")
+    like = [
+        each for each in every if each.lower().rpartition("/")[2] == last and (not owner or "/" not in each)
+    ]
+    return like[0] if len(like) == 1 else ""

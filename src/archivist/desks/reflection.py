@@ -13,6 +13,7 @@ from archivist import messages
 from archivist.clock import to_text
 from archivist.config import Config
 from archivist.desks import runs as run_desk
+from archivist.desks.announcing import announce
 from archivist.desks.capturing import Known, capture_file
 from archivist.errors import ArchivistError
 from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage, Verdict
@@ -109,7 +110,7 @@ def reflect(
     """Learn from one run. Reflecting on it again changes nothing."""
     seen = context_of(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
-    _tell(bank, messages.REFLECTION_START, run=run, scenario=why.value)
+    announce(bank, messages.REFLECTION_START, run=run, scenario=why.value)
     reading = read(seen.episode, seen.events)
     digest = reading.digest
     past = Past([_past_run(each) for each in seen.related])
@@ -137,7 +138,7 @@ def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
         done = reflect(bank, trigger.run, scenario)
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
         reason = _reason(error)
-        _tell(bank, messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
+        announce(bank, messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
         return Outcome(trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}")
     return Outcome(
         trigger.run,
@@ -273,7 +274,9 @@ def _persist(
         noted = to_plain({**digest, **asdict(story)})
         writer.forget_waiting(episode.id)
         current = run_desk.find(writer, episode.id)
-        summary = current.summary or story.outcome
+        # What an earlier look wrote is told anew by a later one; what others wrote stays.
+        is_ours = current.summary in ("", _digest(current).get("outcome"))
+        summary = story.outcome if is_ours else current.summary
         writer.put(
             replace(current, summary=summary, extra={**current.extra, run_desk.NOTES: noted}), "reflect"
         )
@@ -354,12 +357,12 @@ def _failures(digest: dict[str, Any]) -> int:
 def _announce(bank: Bank, done: Reflection) -> None:
     added = len(done.created)
     if added:
-        _tell(bank, messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
+        announce(bank, messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
     for lesson in (*done.created, *done.updated):
         is_pattern = lesson.frequency == bank.config.reflect.pattern_at_runs
         if lesson.importance >= _HIGHLIGHT_AT or is_pattern:
             scenario = Scenario.PATTERN_DETECTED if is_pattern else done.scenario
-            _tell(
+            announce(
                 bank,
                 messages.MEMORY_HIGHLIGHT,
                 lesson=lesson.short_id,
@@ -367,7 +370,7 @@ def _announce(bank: Bank, done: Reflection) -> None:
                 importance=lesson.importance,
                 scenario=scenario.value,
             )
-    _tell(
+    announce(
         bank,
         messages.REFLECTION_COMPLETE,
         run=done.run,
@@ -377,10 +380,6 @@ def _announce(bank: Bank, done: Reflection) -> None:
     )
     if bank.config.reflect.write_progress:
         _write_progress(bank, [*done.created, *done.updated])
-
-
-def _tell(bank: Bank, kind: str, **data: object) -> None:
-    bank.bus.publish(messages.Message(kind, bank.now(), data))
 
 
 def _progress_file(bank: Bank) -> Path:

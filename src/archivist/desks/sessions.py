@@ -23,6 +23,7 @@ _HITS = 30
 # Where the record of a telling beside an error keeps what was told.
 _HEALED = "healed"
 _PROMPT_CHARACTERS = 4_000
+_MOST_CHARACTERS = 7_500
 
 
 def begin(bank: Bank, run: str, repo: str, *, provider: str = "", beside: Bank | None = None) -> Told:
@@ -111,6 +112,9 @@ def _given(
     share = bank.config.brief.holdout
     withheld = tuple(each for each in offered if is_withheld(run, each.lesson.id, share))
     chosen = tuple(each for each in offered if each not in withheld)
+    # What would not be shown is not told: clients cut longer texts.
+    while len(chosen) > 1 and len(render(chosen, BriefFormat.MARKDOWN)) > _MOST_CHARACTERS:
+        chosen = chosen[:-1]
     brief_id = _record(bank, chosen, withheld, run, beside=beside, opened_for=opened_for)
     return fenced(Told(render(chosen, BriefFormat.MARKDOWN), chosen, brief_id, withheld))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from archivist.edges.cli.output import json_option, print_json, progress
 from archivist.edges.cli.session import Session
+from archivist.errors import ArchivistError, BankError, NoBankError
+from archivist.places import project_folder
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -20,29 +23,59 @@ if TYPE_CHECKING:
 @click.pass_obj
 def doctor(session: Session, reindex: bool, as_json: bool) -> int:
     """Check the bank and the way from your clients to it; --reindex makes index and vectors anew."""
-    with session.bank() as bank:
-        if reindex:
+    if reindex:
+        with session.bank() as bank:
             bank.reindex()
             embed(bank)
-        found = [*bank.health(), *_chain(bank)]
+    found, error = _found(session)
     if as_json:
         print_json({"checks": [{"name": each.name, "ok": each.is_well, "text": each.text} for each in found]})
     else:
         for each in found:
             click.echo(f"{'ok  ' if each.is_well else 'look'}  {each.name:<10}  {each.text}")
+    if error is not None:
+        raise error
     return 0 if all(each.is_well for each in found) else 1
 
 
-def _chain(bank: Bank) -> list[Check]:
-    from pathlib import Path
+def _found(session: Session) -> tuple[list[Check], ArchivistError | None]:
+    """Return every check; without a bank that opens, why it does not, and all that can be looked at still."""
+    from archivist.clock import system_clock
+    from archivist.desks.health import failures, refused
+    from archivist.places import bank_file
 
+    try:
+        with session.bank() as bank:
+            return [*bank.health(), *_chain(bank.root, bank.path.parent)], None
+    except ArchivistError as error:
+        place = session.place()
+        file = bank_file(place) if place is not None else None
+        root = project_folder(file) if file is not None else Path.cwd()
+        reason = _unreadable() if isinstance(error, NoBankError) else None
+        shown = refused("bank", reason or error)
+        folder = file.absolute().parent if file is not None else None
+        return [shown, failures(folder, system_clock()), *_chain(root, folder)], reason or error
+
+
+def _unreadable() -> BankError | None:
+    """Return that a bank's folder may not be looked into, if that is why there seems to be none."""
+    from archivist.places import unreadable_above
+
+    held = unreadable_above(Path.cwd())
+    if held is None:
+        return None
+    return BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
+
+
+def _chain(root: Path, log_folder: Path | None) -> list[Check]:
     from archivist.edges.install import chain
+    from archivist.places import home_folder
 
     try:
         home = Path.home()
     except RuntimeError:
         home = None
-    return chain.checks(bank.root.absolute(), home, bank.path.absolute().parent)
+    return chain.checks(root.absolute(), home, (log_folder or home_folder()).absolute())
 
 
 def embed(bank: Bank) -> None:

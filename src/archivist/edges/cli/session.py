@@ -28,12 +28,12 @@ class Session:
 
     def place(self) -> Path | None:
         """Return where the project's bank is: as named, or the nearest upwards; None without one."""
-        from archivist.places import bank_file, find_project
+        from archivist.places import bank_file, find_project, is_file
 
         if not self.bank_path:
             return find_project(Path.cwd())
         path = Path(self.bank_path)
-        return path if bank_file(path).exists() else None
+        return path if is_file(bank_file(path)) else None
 
     def bank(self, *, is_global: bool = False) -> Bank:
         """Open the project's bank, or the global one, which is made when it is first needed."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from archivist.bank import Bank
 from archivist.capture.adapters import head_of, open_file, recognise
-from archivist.clock import system_clock
-from archivist.desks import hook_log
+from archivist.desks import hook_log, projects
 from archivist.desks.capturing import Known
-from archivist.edges.hooks.dispatch import project_of
-from archivist.errors import ArchivistError, InputError
-from archivist.places import bank_file, home_folder
-from archivist.records import Actor, ActorKind
+from archivist.edges.hooks.whereabouts import note
+from archivist.errors import BankError, InputError
+from archivist.places import bank_file, home_folder, is_file
+from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 
 _REST_S = 0.5
 _LOOK_S = 0.1
@@ -42,59 +42,100 @@ class Task(NamedTuple):
     folder: str
     place: str
 
+    @property
+    def is_end(self) -> bool:
+        """Say whether the session has ended, not only a turn of it."""
+        return self.moment == "end"
+
+    @property
+    def log(self) -> Path:
+        """Return the session's log as the client names it; only of use when it names one."""
+        return Path(self.transcript).expanduser()
+
 
 def main(words: Sequence[str]) -> None:
     """Do what was handed over; what goes wrong is noted for the doctor."""
     task = Task(*words)
-    home = bank_file(Path(task.place)).parent
+    place = Path(task.place)
     try:
-        with _alone(home, is_patient=task.moment == "end") as is_alone:
+        if task.transcript:
+            _settle(task.log)
+        with _alone(bank_file(place).parent, is_patient=task.is_end) as is_alone:
             if is_alone:
-                _work(task)
+                _work(task, place)
+            elif task.is_end:
+                raise InputError(f"other work held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
     except Exception as error:  # noqa: BLE001 nobody is there to see it; the doctor tells
-        reason = error.message if isinstance(error, ArchivistError) else f"{type(error).__name__}: {error}"
-        with suppress(OSError):
-            hook_log.note(home, f"{task.client} after {task.moment}: {reason}", system_clock())
+        note(f"{task.client} after {task.moment}", error, place)
 
 
-def _work(task: Task) -> None:
-    log = Path(task.transcript).expanduser() if task.transcript else None
-    if log is not None:
-        _settle(log)
-    place, home = Path(task.place), home_folder()
+def _work(task: Task, place: Path) -> None:
     with Bank.open(place, create=False, actor=Actor(ActorKind.ORCHESTRATOR, task.client)) as bank:
-        beside = Bank.open(home, create=False, actor=bank.actor) if bank_file(home).is_file() else None
         try:
-            if log is not None and _is_to_be_read(log, task.client):
-                known = Known(run=task.session, project=_project(bank, task.folder))
-                for each in (log, *_of_subagents(log)):
-                    bank.finish_log(each, known=known, beside=beside)
-            failed = [each for each in bank.reflect_waiting() if getattr(each, "error", "")]
-            for _ in bank.embed_waiting():
-                pass
+            _take_in(bank, task)
         finally:
-            if beside is not None:
-                beside.close()
+            if task.is_end:
+                _close(bank, task.session)
+        failed = [each for each in bank.reflect_waiting() if getattr(each, "error", "")]
+        for _ in bank.embed_waiting():
+            pass
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
 
 
+def _take_in(bank: Bank, task: Task) -> None:
+    """Take in what the session and its subagents did, and judge what they were told by either bank."""
+    if not task.transcript or not _is_to_be_read(task):
+        return
+    with bank.reading() as reader:
+        project = projects.worked_on(reader, Path(task.folder or bank.root), bank.root)
+    known = Known(run=task.session, project=project)
+    logs = [task.log, *_of_subagents(task.log)]
+    home, beside = home_folder(), None
+    try:
+        if is_file(bank_file(home)):
+            beside = Bank.open(home, create=False, actor=bank.actor)
+            for each in logs:
+                bank.finish_log(each, known=known, beside=beside)
+            return
+    except BankError as error:
+        # What was taken in already stays; the rest does not wait until the global bank is mended.
+        note(f"{task.client} after {task.moment}, the global bank", error, bank.path)
+    finally:
+        if beside is not None:
+            beside.close()
+    for each in logs:
+        bank.finish_log(each, known=known)
+
+
+def _close(bank: Bank, run: str) -> None:
+    """Close a run that has ended and of which no log told how: nobody knows what it came to."""
+    with bank.reading() as reader:
+        known = reader.get(Episode, run) if run else None
+    if known is not None and known.status is EpisodeStatus.RUNNING:
+        ended = known.finished or bank.now()
+        bank.capture(replace(known, status=EpisodeStatus.PARTIAL, finished=ended), ())
+
+
 def _settle(log: Path) -> None:
-    """Wait until a log has not grown for a moment; not for ever, a session may go on."""
+    """Wait until a log is there and has not grown for a moment; not for ever, a session may go on."""
     deadline = time.monotonic() + _LONGEST_WAIT_S
     size, since = -1, time.monotonic()
-    while time.monotonic() < deadline and time.monotonic() - since < _REST_S:
-        now = log.stat().st_size if log.is_file() else 0
+    while time.monotonic() < deadline and (size < 0 or time.monotonic() - since < _REST_S):
+        now = log.stat().st_size if is_file(log) else -1
         if now != size:
             size, since = now, time.monotonic()
         time.sleep(_LOOK_S)
 
 
-def _is_to_be_read(log: Path, client: str) -> bool:
+def _is_to_be_read(task: Task) -> bool:
     """Say whether a log holds anything, in a form that is known; a session without a prompt has none."""
+    log = task.log
+    if not log.is_file() and not task.is_end and task.client in _READABLE:
+        raise InputError(f"no log at {str(log)!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
     if not log.is_file() or not log.stat().st_size:
         return False
-    if client in _READABLE:
+    if task.client in _READABLE:
         return True
     try:
         with open_file(log) as source:
@@ -107,14 +148,6 @@ def _is_to_be_read(log: Path, client: str) -> bool:
 def _of_subagents(log: Path) -> list[Path]:
     """Return the logs of a session's subagents, which Claude Code keeps in a folder beside its own."""
     return sorted((log.with_suffix("") / "subagents").glob("agent-*.jsonl"))
-
-
-def _project(bank: Bank, folder: str) -> str:
-    from archivist.desks import projects
-
-    name = project_of(folder, bank.root)
-    with bank.reading() as reader:
-        return projects.named(reader, name) if name else ""
 
 
 @contextmanager

@@ -6,14 +6,21 @@ A cold process runs this many times a session, so that everything is imported wh
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from archivist.edges.hooks.said import Dialect, Said, moment_of, text_in, within
+from archivist.edges.hooks.said import (
+    LONGEST_NAME,
+    MOST_CHARACTERS,
+    Dialect,
+    Said,
+    moment_of,
+    text_in,
+    within,
+)
 from archivist.moments import CLIENTS, PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 
 if TYPE_CHECKING:
@@ -24,7 +31,8 @@ if TYPE_CHECKING:
 
 # A tool's output is far below this; more is somebody's mistake.
 _MOST_BYTES = 16 * 1024 * 1024
-_LONGEST_NAME = 200
+# At four characters a token, and with room for the marks around them.
+_MOST_TOKENS = MOST_CHARACTERS * 7 // 8 // 4
 # An agent waits: rather unrecorded than late.
 _PATIENCE_S = 1.0
 
@@ -38,18 +46,20 @@ def answer(words: Sequence[str], bank: str = "") -> None:
     written = ""
     try:
         dialect = _dialect(words)
-        said = _heard(sys.stdin.buffer.read(_MOST_BYTES + 1))
+        written = dialect.write("", "")
+        said = _heard(sys.stdin.buffer.read(_MOST_BYTES + 1) if sys.stdin else b"")
         moment = moment_of(dialect, words[1] if len(words) > 1 else _named(said))
         heard = dialect.read(said)
         folder = heard.folder
         event = dialect.events.get(moment, "")
-        written = dialect.write(event, "")
         if moment and event:
             written = dialect.write(event, within(_told(dialect, moment, heard, bank)))
         elif len(words) > 1 and not moment:
             raise ValueError(f"no event {words[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
-        _note(words, error, folder, bank)
+        from archivist.edges.hooks.whereabouts import note, place_of_notes
+
+        note(" ".join(words[:2]), error, place_of_notes(folder, bank))
     _print(written)
 
 
@@ -67,36 +77,6 @@ def _put_off(name: str) -> None:
 
     stand_in.__dict__["__getattr__"] = load
     sys.modules[name] = stand_in
-
-
-def place_of(folder: str, bank: str = "") -> Path | None:
-    """Return where the bank of a session lies: as named, else the nearest one above where it works."""
-    from pathlib import Path
-
-    from archivist.places import bank_file, find_project
-
-    named = bank or os.environ.get("ARCHIVIST_BANK", "")
-    if named:
-        return Path(named) if bank_file(Path(named)).is_file() else None
-    for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), "."):
-        if start and (found := find_project(Path(start).absolute())) is not None:
-            return found
-    return None
-
-
-def project_of(folder: str, root: Path) -> str:
-    """Return the name of the repository that a session works on: the nearest one up to the bank's root."""
-    from pathlib import Path
-
-    from archivist.capture.folders import project_of_folder
-
-    start = Path(folder) if folder else root
-    for each in (start, *start.parents):
-        if each == root:
-            break
-        if (each / ".git").exists() and root in each.parents:
-            return project_of_folder(str(each))
-    return project_of_folder(str(root))
 
 
 def _dialect(words: Sequence[str]) -> Dialect:
@@ -128,40 +108,67 @@ def _told(dialect: Dialect, moment: str, said: Said, bank: str) -> str:
     """Return what there is to say at a moment; what happens after a session is handed over."""
     if moment == TOOL_FAILURE and not said.error:
         return ""
-    place = place_of(said.folder, bank)
+    from archivist.edges.hooks.whereabouts import note, place_of
+    from archivist.errors import ArchivistError
+
+    place, foreign = place_of(said.folder, bank)
+    if foreign is not None:
+        note(f"{dialect.name} {moment}", foreign, place)
     if moment in (STOP, SESSION_END):
         if place is not None:
             from archivist.edges.hooks.handover import hand_over
 
             hand_over(dialect, said, place, is_end=moment == SESSION_END or dialect.is_ended_by_stop)
         return ""
-    return _recalled(dialect, moment, said, place)
+    home = _global_bank(dialect, moment, place)
+    try:
+        return _recalled(dialect, moment, said, place, home)
+    except ArchivistError as error:
+        if home is None or place is None:
+            raise
+        # Which of the two banks is damaged shows without the global one, and the project's may still speak.
+        told = _recalled(dialect, moment, said, place, None)
+        note(f"{dialect.name} {moment}, the global bank", error, place)
+        return told
+    finally:
+        if home is not None:
+            home.close()
 
 
-def _recalled(dialect: Dialect, moment: str, said: Said, place: Path | None) -> str:
-    from archivist.desks import sessions
-    from archivist.places import bank_file, home_folder
+def _global_bank(dialect: Dialect, moment: str, place: Path | None) -> Bank | None:
+    """Open the user's global bank when there is one; one that cannot be does not mute the project's."""
+    from archivist.edges.hooks.whereabouts import note
+    from archivist.errors import ArchivistError
+    from archivist.places import bank_file, home_folder, is_file
 
     home = home_folder()
-    beside = _open(home, dialect) if bank_file(home).is_file() else None
+    if moment in (PROMPT, TOOL_FAILURE) or not is_file(bank_file(home)):
+        return None
     try:
-        if place is None:
-            if beside is None or moment != SESSION_START:
-                return ""
-            return sessions.begin(beside, "", "").text
-        with _open(place, dialect) as bank:
-            told = _asked(bank, dialect, moment, said, beside)
-            return told.text if told is not None else ""
-    finally:
-        if beside is not None:
-            beside.close()
+        return _open(home, dialect)
+    except ArchivistError as error:
+        note(f"{dialect.name} {moment}, the global bank", error, place)
+        return None
+
+
+def _recalled(dialect: Dialect, moment: str, said: Said, place: Path | None, beside: Bank | None) -> str:
+    from archivist.desks import sessions
+
+    if place is None:
+        return sessions.begin(beside, "", "").text if beside is not None and moment == SESSION_START else ""
+    with _open(place, dialect) as bank:
+        told = _asked(bank, dialect, moment, said, beside)
+        return told.text if told is not None else ""
 
 
 def _asked(bank: Bank, dialect: Dialect, moment: str, said: Said, beside: Bank | None) -> Told | None:
-    from archivist.desks import sessions
+    from pathlib import Path
 
-    run = said.run if len(said.run) <= _LONGEST_NAME else ""
-    repo = project_of(said.folder, bank.root)
+    from archivist.desks import projects, sessions
+
+    run = said.run if len(said.run) <= LONGEST_NAME else ""
+    with bank.reading() as reader:
+        repo = projects.worked_on(reader, Path(said.folder or bank.root), bank.root)
     if moment == PROMPT:
         return sessions.prompted(bank, run, repo, said.prompt)
     if moment == TOOL_FAILURE:
@@ -180,30 +187,19 @@ def _open(place: Path, dialect: Dialect) -> Bank:
 
     config = load_effective(bank_file(place).parent).config
     patience = min(config.store.busy_timeout_s, _PATIENCE_S)
-    hasty = config._replace(store=config.store._replace(busy_timeout_s=patience))
+    # What would be cut off is not chosen in the first place: what is recorded as told has been told.
+    budget = min(config.brief.budget_tokens, _MOST_TOKENS)
+    hasty = config._replace(
+        store=config.store._replace(busy_timeout_s=patience),
+        brief=config.brief._replace(budget_tokens=budget),
+    )
     actor = Actor(ActorKind.ORCHESTRATOR, dialect.name)
     return Bank.open(place, create=False, actor=actor, config=hasty)
 
 
-def _note(words: Sequence[str], error: Exception, folder: str, bank: str) -> None:
-    """Note what went wrong where the doctor looks; a place that cannot be written keeps nothing."""
-    from archivist.clock import system_clock
-    from archivist.desks import hook_log
-    from archivist.errors import ArchivistError
-    from archivist.places import bank_file, home_folder
-
-    reason = error.message if isinstance(error, ArchivistError) else f"{type(error).__name__}: {error}"
-    try:
-        place = place_of(folder, bank)
-        home = bank_file(place).parent if place is not None else home_folder()
-        if home.is_dir():
-            hook_log.note(home, f"{' '.join(words[:2])}: {reason}", system_clock())
-    except (OSError, RuntimeError, ValueError):
-        return
-
-
 def _print(text: str) -> None:
-    if not text:
+    # A client that has closed our output hears nothing; Python then has none.
+    if not text or sys.stdout is None:
         return
     try:
         sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from archivist.edges.hooks.said import Dialect, Said, command_in, failure_in, specific, text_in
+from archivist.edges.hooks.said import Dialect, Said, command_in, failure_of, specific, text_in
 from archivist.moments import PROMPT, SESSION_END, SESSION_START, STOP, TOOL_FAILURE
 
 
@@ -15,7 +15,7 @@ def read(said: Mapping[str, object]) -> Said:
         folder=text_in(said, "cwd"),
         transcript=text_in(said, "transcript_path"),
         prompt=text_in(said, "prompt"),
-        error=failure_in(said.get("tool_response")),
+        error=failure_of(said),
         tool=text_in(said, "tool_name"),
         command=command_in(said),
     )

@@ -6,30 +6,32 @@ import os
 import sys
 from pathlib import Path
 
-from archivist.edges.hooks.said import Dialect, Said
+from archivist.edges.hooks.said import LONGEST_NAME, Dialect, Said
 
 
 def hand_over(dialect: Dialect, said: Said, place: Path, *, is_end: bool) -> None:
     """Start the work that follows a session, in a session of its own and with no file of ours open."""
+    if len(said.session) > LONGEST_NAME:
+        raise ValueError(f"the session's name has {len(said.session)} characters, at most {LONGEST_NAME}")
+    moment = "end" if is_end else "stop"
+    # Nothing of the project's own folder may be imported in our name.
     words = [
-        # Nothing of the project's own folder may be imported in our name.
-        *(sys.executable, "-P", "-m", "archivist.edges.hooks.afterwards"),
-        *(
-            "end" if is_end else "stop",
-            dialect.name,
-            said.session,
-            said.transcript,
-            said.folder,
-            str(place.absolute()),
-        ),
+        sys.executable,
+        "-P",
+        "-m",
+        "archivist.edges.hooks.afterwards",
+        moment,
+        dialect.name,
+        said.session,
     ]
+    where = [said.transcript, said.folder, str(place.absolute())]
     if sys.platform == "win32":
-        _start_on_windows(words)
+        _start_on_windows([*words, *where])
     else:
-        _start(words)
+        _start(words, where, place)
 
 
-def _start(words: list[str]) -> None:
+def _start(words: list[str], where: list[str], place: Path) -> None:
     if os.fork():
         return
     try:
@@ -38,7 +40,14 @@ def _start(words: list[str]) -> None:
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-        os.execv(words[0], words)  # noqa: S606 our own interpreter and module; the rest are data
+        try:
+            os.execv(words[0], [*words, *where])  # noqa: S606 our own interpreter and module; the rest are data
+        except (OSError, ValueError) as error:
+            from archivist.edges.hooks.whereabouts import note
+
+            # A path that is none, or far too long. The session is still to be closed, without its log.
+            note(f"{words[5]} after {words[4]}", error, place)
+            os.execv(words[0], [*words, "", "", where[-1]])  # noqa: S606
     finally:
         os._exit(127)
 

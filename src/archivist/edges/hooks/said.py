@@ -11,9 +11,14 @@ from archivist.moments import MOMENTS
 
 # Clients cut or spill longer texts at 10,000 characters, Codex at 2,500 tokens.
 MOST_CHARACTERS = 8_000
-# An output names its exit code at its beginning or its end.
-_FRAME = 600
-_EXIT_CODE = r"(?i)\b(?:exit(?:ed with)? code:?|returncode>)\s*(-?\d{1,10})\b"
+# No client names its sessions by more.
+LONGEST_NAME = 200
+# An output names its exit code in a line of its own, among the first or the last few.
+_FIRST_LINES = 6
+_LAST_LINES = 12
+_EXIT_LINE = (
+    r"(?im)^[ \t]*(?:error: |process |command )?exit(?:ed)?(?: with)? code:?[ \t]*(-?\d{1,10})\.?[ \t\r]*$"
+)
 _OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")
 
 
@@ -77,32 +82,60 @@ def command_in(said: Mapping[str, object]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def failure_in(response: object) -> str:
+def failure_of(said: Mapping[str, object]) -> str:
     """Return what a tool's answer says when it tells of a failure, else nothing.
 
-    Clients without an event for failures give every answer; that it failed stands in its exit code, its
-    error field, or in the first or last lines of its text.
+    Clients without an event for failures give every answer. The text of a command's is looked at for its exit
+    code; what any other tool returns may speak of errors without being one.
     """
+    return failure_in(said.get("tool_response"), is_command=bool(command_in(said)))
+
+
+def failure_in(response: object, *, is_command: bool = True) -> str:
+    """Return what an answer says when it failed: by its exit code, its error field, or a line of its text."""
     if isinstance(response, str):
-        if response.startswith("{") and response.endswith("}"):
-            try:
-                return failure_in(json.loads(response))
-            except ValueError:
-                pass
-        codes = re.findall(_EXIT_CODE, response[:_FRAME] + "\n" + response[-_FRAME:])
-        return response if any(int(code) for code in codes) else ""
+        return _failure_in_text(response) if is_command else ""
+    if isinstance(response, list):
+        is_bad = any(_is_marked(part) for part in response if isinstance(part, dict))
+        response = {"content": response, "isError": is_bad}
     if not isinstance(response, dict):
         return ""
     told = _told(response)
+    code = _exit_code(response)
+    if code is not None:
+        return told if code else ""
+    if _is_marked(response) or response.get("error"):
+        return told
+    return _failure_in_text(told) if is_command else ""
+
+
+def _failure_in_text(text: str) -> str:
+    if text.startswith("{") and text.endswith("}"):
+        try:
+            inner = json.loads(text)
+        except ValueError:
+            inner = None
+        # A command may print any object; only one with an exit code is about the command.
+        if isinstance(inner, dict) and _exit_code(inner) is not None:
+            return failure_in(inner)
+    lines = text.strip("\n").split("\n")
+    first = re.search(_EXIT_LINE, "\n".join(lines[:_FIRST_LINES]))
+    last = re.findall(_EXIT_LINE, "\n".join(lines[-_LAST_LINES:]))
+    code = first.group(1) if first else last[-1] if last else "0"
+    return text if int(code) else ""
+
+
+def _exit_code(response: Mapping[str, object]) -> int | None:
     inner = response.get("metadata")
     facts = {**response, **inner} if isinstance(inner, dict) else response
     code = next((facts[name] for name in ("exit_code", "exitCode") if name in facts), None)
-    if isinstance(code, int) and not isinstance(code, bool):
-        return told if code else ""
-    is_bad = (
-        response.get("success") is False or response.get("is_error") is True or bool(response.get("error"))
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def _is_marked(response: Mapping[str, object]) -> bool:
+    return response.get("success") is False or any(
+        response.get(name) is True for name in ("isError", "is_error")
     )
-    return told if is_bad else failure_in(told)
 
 
 def specific(event: str, text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from archivist.edges.hooks.said import Dialect, Said, command_in, failure_in, specific, text_in
+from archivist.edges.hooks.said import Dialect, Said, command_in, failure_of, specific, text_in
 from archivist.moments import SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 
 
@@ -14,7 +14,7 @@ def read(said: Mapping[str, object]) -> Said:
         session=text_in(said, "sessionId", "session_id"),
         folder=text_in(said, "cwd"),
         transcript=text_in(said, "transcript_path"),
-        error=failure_in(said.get("tool_response")),
+        error=failure_of(said),
         tool=text_in(said, "tool_name"),
         command=command_in(said),
         agent=text_in(said, "agent_id"),

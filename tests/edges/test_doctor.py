@@ -1,0 +1,113 @@
+"""The doctor where it is needed most: no bank, a broken or a closed one, hooks that cannot run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from archivist import Bank
+from archivist.desks import hook_log
+from archivist.edges.cli.doctor import doctor
+from archivist.edges.cli.session import Session
+from archivist.places import find_project, unreadable_above
+from tests.conftest import Command, TickingClock
+
+CHAIN = ("failures", "clients", "command", "firing")
+
+
+def _lines(out: str) -> dict[str, str]:
+    return {line[6:].split(maxsplit=1)[0]: line for line in out.splitlines()}
+
+
+def test_without_a_bank_the_chain_is_checked_all_the_same(
+    archivist: Command, home: Path, clock: TickingClock
+) -> None:
+    (home / ".archivist").mkdir(parents=True)
+    hook_log.note(home / ".archivist", "codex stop: oops", clock())
+    ran = archivist("doctor")
+    assert (ran.code, tuple(_lines(ran.out))) == (5, ("bank", *CHAIN))
+    assert _lines(ran.out)["bank"].endswith("archivist init makes one")
+    assert "codex stop: oops" in _lines(ran.out)["failures"]
+    assert json.loads(archivist("doctor", "--json").out)["checks"][0]["name"] == "bank"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "code"), [("memory.db", b"no bank" * 99, 5), ("config.toml", b"[breif]\n", 4)]
+)
+def test_a_broken_bank_or_setting_is_one_line_of_many(
+    archivist: Command, project: Path, file: str, content: bytes, code: int, clock: TickingClock
+) -> None:
+    Bank.open(project).close()
+    (project / ".archivist" / file).write_bytes(content)
+    hook_log.note(project / ".archivist", "codex stop: oops", clock())
+    ran = archivist("doctor")
+    assert (ran.code, tuple(_lines(ran.out))) == (code, ("bank", *CHAIN))
+    assert "codex stop: oops" in _lines(ran.out)["failures"]
+    assert "Traceback" not in ran.err
+
+
+@contextmanager
+def _as_nobody() -> Iterator[None]:
+    """Act as a user to whom rights apply."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def closed(project: Path) -> Iterator[Path]:
+    """Return a project's folder whose bank this user may not look into."""
+    Bank.open(project).close()
+    for each in (project, *project.parents[:3]):
+        each.chmod(0o755)
+    (project / "below").mkdir()
+    (project / ".archivist").chmod(0)
+    yield project
+    (project / ".archivist").chmod(0o700)
+
+
+def test_a_bank_that_may_not_be_looked_into_is_told(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (closed, closed / "below"):
+        monkeypatch.chdir(folder)
+        with _as_nobody():
+            assert find_project(folder) is None
+            assert unreadable_above(folder) == closed / ".archivist"
+            ran = CliRunner().invoke(doctor, [], obj=Session("", ""))
+        assert "cannot be read: check the permissions" in _lines(ran.stdout)["bank"]
+        assert not isinstance(ran.exception, PermissionError)
+
+
+def test_hooks_that_are_switched_off_are_told(archivist: Command, project: Path) -> None:
+    archivist("init")
+    archivist("install", "claude-code", "--project")
+    local = project / ".claude" / "settings.local.json"
+    local.write_text('{"disableAllHooks": true}')
+    told = _lines(archivist("doctor").out)["clients"]
+    assert told.startswith("look  clients     claude-code runs no hooks: take disableAllHooks out of ")
+    assert told.endswith("settings.local.json")
+    local.write_text('{"disableAllHooks": false}')
+    (project / ".claude" / "settings.json").chmod(0o644)
+    assert _lines(archivist("doctor").out)["clients"].startswith("ok")
+
+
+def test_another_program_of_our_name_is_told(archivist: Command, project: Path, tmp_path: Path) -> None:
+    archivist("init")
+    archivist("install", "claude-code", "--project")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "archivist").write_text("#!/bin/sh\nexit 0\n")
+    (folder / "archivist").chmod(0o755)
+    ran = archivist("doctor", PATH=f"{folder}:{os.environ['PATH']}")
+    assert "is another program" in _lines(ran.out)["command"]
+    assert project.is_dir()
