@@ -13,9 +13,9 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "archivist"
 ROOMS = {"stores", "capture", "reflect", "recall", "brief", "audit", "age", "tiers", "workspace"}
 FOUNDATION = {
-    "access", "errors", "config", "settings", "settings_file", "clock", "digests", "ids", "jsonl", "messages", "moments",
-    "opening", "patterns", "places", "prompts", "replacing", "tokens",
-    "tracing", "worktrees",
+    "access", "errors", "config", "settings", "settings_file", "clock", "digests", "ids", "jsonl",
+    "messages", "moments", "opening", "patterns", "places", "prompts", "replacing", "tokens", "tracing",
+    "worktrees",
 }  # fmt: skip
 MAX_FILE_LINES = 750
 MAX_FUNCTION_LINES = 60

@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
-from archivist.records.words import ActorKind
+from archivist.records.words import ActorKind, Status
 from archivist.tracing import traced
+
+if TYPE_CHECKING:
+    from archivist.records.lesson import Lesson
 
 P = ParamSpec("P")
 T = TypeVar("T")
 # What a refused call leaves in the ledger.
 DENIAL = "denial"
+# Who is refused the same again and again would else fill the ledger for good.
+MAX_DENIALS = 10
+DENIALS_WITHIN_S = 60
 
 
 class Layer(StrEnum):
@@ -90,6 +96,18 @@ def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> 
     if (layer, verb) in OWN and actor.kind is ActorKind.AGENT and actor.name:
         return owner is None or owner == actor.name
     return actor.kind in RIGHTS[layer][list(Verb).index(verb)]
+
+
+def may_change(actor: Actor, lesson: Lesson) -> bool:
+    """Say whether an actor may reword or retire a lesson: an agent its own until others believe it.
+
+    Whoever decides about lessons may change any. An agent that rewrote what a person said, or what runs have
+    shown, would speak to every later run in their name.
+    """
+    if may(actor, Layer.LESSONS, Verb.DECIDE):
+        return True
+    is_own = actor.kind is lesson.actor.kind and actor.name == lesson.actor.name != ""
+    return is_own and lesson.status is Status.CANDIDATE and not lesson.confirmed
 
 
 def remedy(layer: Layer, verb: Verb) -> str:

@@ -156,10 +156,12 @@ class ServerRules(NamedTuple):
     rate_per_minute: int = 12_000
     max_body_mb: int = 4
     max_upload_mb: int = 256
+    max_unpacked_mb: int = 512
     max_listeners: int = 2_000
     events_kept: int = 1_000
     poll_s: float = 0.25
     heartbeat_s: float = 15.0
+    silence_s: float = 30.0
 
 
 class StoreRules(NamedTuple):

@@ -3,6 +3,7 @@
 ArchivistError
 ├── InputError            bad_input        something given cannot be read
 │   ├── RecordError       bad_record       a record's field has no place in it
+│   ├── DecidedError      decided          somebody has decided it already
 │   └── ConfigError       bad_config       the configuration cannot be used
 ├── NotFoundError         not_found        no record by that name
 ├── NothingToUndoError    nothing_to_undo  the record has no earlier state
@@ -45,6 +46,12 @@ class RecordError(InputError):
     code = "bad_record"
 
 
+class DecidedError(InputError):
+    """What was to be decided has been decided already, or has expired."""
+
+    code = "decided"
+
+
 class ConfigError(InputError):
     """The configuration names an unknown key or an impossible value."""
 
@@ -70,6 +77,7 @@ class NotFoundError(ArchivistError):
     code = "not_found"
 
     def __init__(self, kind: str, name: str, *, hint: str = "") -> None:
+        self.kind = kind
         command = _LISTS.get(kind, f"{kind}s list")
         super().__init__(f"no {kind} {name!r}", hint=hint or f"archivist {command} shows what there is")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
+from typing import NamedTuple
 
 REFLECTION_START = "reflection_start"
 REFLECTION_COMPLETE = "reflection_complete"
@@ -25,6 +26,14 @@ class Message:
     type: str
     time: datetime
     data: dict[str, object] = field(default_factory=dict)
+
+
+class Kept(NamedTuple):
+    """A message that a bank keeps for others: its number, and the ledger's last entry when it was told."""
+
+    number: int
+    seq: int
+    message: Message
 
 
 Listener = Callable[[Message], None]

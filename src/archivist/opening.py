@@ -130,6 +130,21 @@ def open_file(path: Path) -> BinaryIO:
     return _in_utf_8(source)
 
 
+def unpacks_beyond(path: Path, most_bytes: int) -> bool:
+    """Say whether a file holds more than so many bytes once it is unpacked; no more than those are."""
+    if path.stat().st_size > most_bytes:
+        return True
+    with open_file(path) as source:
+        left = most_bytes
+        try:
+            while left >= 0 and (piece := source.read(_BUFFER_BYTES)):
+                left -= len(piece)
+        except OSError:
+            # Damage is told by who reads it.
+            return False
+    return left < 0
+
+
 def head_of(source: BinaryIO) -> bytes:
     """Return the beginning of an opened log without moving in it."""
     peek = getattr(source, "peek", None)

@@ -20,6 +20,8 @@ from archivist.records.words import Severity
 
 # Counts of which none at all makes sense.
 _MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run", "server.port")
+# Who never waits between two looks does nothing else.
+_LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 0.1}
 
 # More than this is surely a slip. SQLite counts its patience in 31 bits of milliseconds.
 _LARGEST = 1_000_000_000
@@ -34,8 +36,10 @@ _MOST = {
     "server.connections": 64,
     "server.max_body_mb": 1_024,
     "server.max_upload_mb": 65_536,
+    "server.max_unpacked_mb": 65_536,
     "server.poll_s": 60,
     "server.heartbeat_s": 600,
+    "server.silence_s": 600,
 }
 
 _PRESETS = ("relevance", "archivist", "generative")
@@ -321,7 +325,7 @@ def _checked(key: str, default: object, value: object, where: str) -> object:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"{shown}: expected a number, not {value!r}")
-    least = 1 if isinstance(default, int) and key not in _MAY_BE_NONE else 0
+    least = _LEAST.get(key, 1 if isinstance(default, int) and key not in _MAY_BE_NONE else 0)
     most = _MOST.get(key, _LARGEST)
     # In this order, so that a value which is not a number at all is refused before it is rounded.
     if not least <= value <= most or (isinstance(default, int) and value != int(value)):

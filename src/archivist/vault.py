@@ -67,6 +67,11 @@ class Vault:
         """Return the project's folder; of a bank that lies in none, the folder of its file."""
         return project_folder(self.path)
 
+    @property
+    def is_there(self) -> bool:
+        """Say whether the bank that was opened is still the one at its path."""
+        return self._store.is_there
+
     def close(self) -> None:
         """Let go of the bank."""
         self._store.close()

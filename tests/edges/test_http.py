@@ -257,7 +257,7 @@ def test_the_workspace_is_saved_to_and_read(human: httpx.Client) -> None:
     assert _ok(human.get("/api/workspace/learnings", params={"scope": "shop"}))["decisions"]
     assert _ok(human.get("/api/workspace/plans"))["plans"] == []
     assert _ok(human.get("/api/workspace/overview"))["overviews"] == []
-    _problem(human.get("/api/workspace/plan", params={"name": "none"}), 400, "bad_input")
+    _problem(human.get("/api/workspace/plan", params={"name": "none"}), 404, "not_found")
 
 
 # Pages
@@ -299,13 +299,13 @@ def test_whatever_grows_in_front_pages_show_each_thing_once(
 ) -> None:
     items = [str(number) for number in numbers]
     seen: list[str] = []
-    paging = Paging(limit, 0, "", "m")
+    paging = Paging(limit, (), "m")
     while True:
-        page = paging.cut(_first_of(items), str)
+        page = paging.ranked(_first_of(items), str)
         seen += page.items
         if page.next is None:
             break
-        paging = Paging(limit, *_read(page.next, "m"), "m")
+        paging = Paging(limit, _read(page.next, "m"), "m")
         items = [f"new-{len(items)}-{place}" for place in range(growth)] + items
     assert seen == [str(number) for number in numbers]
 

@@ -18,9 +18,8 @@ import pytest
 from archivist import Bank
 from archivist.bank import Bank as Opened
 from archivist.config import ServerRules
+from archivist.desks.announcing import announce
 from archivist.edges.http.events import Happenings, Place
-from archivist.messages import Message
-from tests.conftest import START
 from tests.edges.http_server import ADA, Served, serving
 from tests.edges.test_http import _run_that_lacked_a_module
 
@@ -129,6 +128,22 @@ def test_live_messages_come_with_the_changes_before_them(served: Served) -> None
     assert min(lessons) <= int(str(added.data["seq"]))
 
 
+@pytest.mark.req("A11")
+def test_live_messages_of_another_process_are_told_too(served: Served, tmp_path: Path) -> None:
+    log = tmp_path / "run.traj"
+    with Listener(served) as listener, Bank.open(served.folder) as other:
+        for number in range(2):
+            log.write_bytes(_run_that_lacked_a_module(f"elsewhere-{number}"))
+            other.capture_file(log)
+        assert len(list(other.reflect_waiting())) == 2
+        heard = listener.wait(lambda all_: [h.name for h in all_].count("reflection_complete") >= 2)
+    told = [h for h in heard if h.name == "reflection_complete"]
+    assert [h.data["run"] for h in told] == ["elsewhere-0", "elsewhere-1"]
+    assert [h.name for h in heard].count("reflection_start") == 2
+    places = [Place(*map(int, h.id.split("."))) for h in heard]
+    assert places == sorted(set(places))
+
+
 def test_who_comes_back_gets_what_he_missed_once(served: Served) -> None:
     first = _last(served)
     with Bank.open(served.folder) as bank:
@@ -231,8 +246,9 @@ def test_what_is_kept_is_no_more_than_asked_for(tmp_path: Path) -> None:
         await happenings.start()
         watching = asyncio.create_task(happenings.watch())
         begin = happenings.now
-        for number in range(12):
-            happenings.hear(Message("memory_highlight", START, {"number": number}))
+        with Bank.open(bank.path, actor=ADA) as other, other.transaction():
+            for number in range(12):
+                announce(other, "memory_highlight", number=number)
         place = begin
         told: list[str] = []
         while len(told) < 5:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import apsw
 import pytest
@@ -63,7 +64,7 @@ def connect(
     try:
         answer = asyncio.run(run())
     finally:
-        memory.bank.close()
+        memory.close()
     if isinstance(answer, MCPError):
         raise answer
     return answer
@@ -120,7 +121,8 @@ def test_the_default_set_is_small_described_and_in_a_stable_order(
         assert tool.annotations.open_world_hint is False
         assert tool.annotations.destructive_hint is False
     reads = {tool.name for tool in found if tool.annotations.read_only_hint}
-    assert reads == set(DEFAULT) - {"lesson_add", "memory_log"}
+    # With a run, a brief is recorded.
+    assert reads == set(DEFAULT) - {"lesson_add", "memory_log", "brief"}
     assert {tool.name for tool in found if tool.meta} == {"brief", "recall"}
 
 
@@ -310,6 +312,30 @@ def test_a_cancelled_call_leaves_the_server_able(folder: Path, era: str) -> None
     other.close()
 
 
+def test_a_call_that_waits_to_write_keeps_no_other_from_reading(
+    folder: Path, opening: Callable[[], Bank]
+) -> None:
+    other = apsw.Connection(str(folder / ".archivist" / "memory.db"))
+
+    async def talk(client: Client) -> Any:
+        assert not (await client.call_tool("lesson_add", {"summary": "Read before"})).is_error
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(client.call_tool("lesson_add", {"summary": "Written after"}))
+        recalled = await client.call_tool("recall", {"query": "read before"})
+        shown = await client.read_resource("archivist://lessons/recent")
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+        assert not (await waiting).is_error
+        after = await client.call_tool("recall", {"query": "written after"})
+        return text_of(recalled), _text(shown), text_of(after)
+
+    recalled, shown, after = connect(opening, talk)
+    assert "Read before" in recalled
+    assert "Read before" in shown
+    assert "Written after" in after
+    other.close()
+
+
 # Who acts
 
 
@@ -359,7 +385,8 @@ def test_resources_are_listed_and_read(folder: Path, opening: Callable[[], Bank]
     plans = folder / "resources" / "workspaces" / "devtools" / "_plans"
     plans.mkdir(parents=True)
     front = "---\nname: Engine\ndescription: Run task graphs\nstatus: done\ncreated: 2026-02-08\n---\n"
-    (plans / "260208-engine.md").write_text(front)
+    plan = plans / "260208-engine.md"
+    plan.write_text(front)
     with Bank.open(folder, actor=Actor(ActorKind.HUMAN, "ada")) as bank:
         bank.add("Run make db-up before the tests")
         bank.core.update("status", {"sprint": "Ship the parser"})
@@ -370,6 +397,7 @@ def test_resources_are_listed_and_read(folder: Path, opening: Callable[[], Bank]
         (template,) = (await client.list_resource_templates()).resource_templates
         assert template.uri_template == "archivist://memory/{id}"
         addresses += ["archivist://memory/m-001", "archivist://memory/convention%2Fimports"]
+        addresses.append(f"archivist://memory/{quote(str(plan.relative_to(folder)), safe='')}")
         return {uri: _text(await client.read_resource(uri)) for uri in addresses}
 
     shown = connect(opening, talk, era=era)
@@ -378,6 +406,7 @@ def test_resources_are_listed_and_read(folder: Path, opening: Callable[[], Bank]
     assert 'name: "Engine"' in shown["archivist://plans"]
     assert json.loads(shown["archivist://memory/m-001"])["summary"] == "Run make db-up before the tests"
     assert json.loads(shown["archivist://memory/convention%2Fimports"])["value"] == "absolute"
+    assert shown[next(uri for uri in shown if "engine" in uri)] == front
 
 
 def _text(result: Any) -> str:
@@ -398,6 +427,7 @@ def test_an_unknown_resource_is_refused(opening: Callable[[], Bank], era: str, u
     with pytest.raises(MCPError, match="no re") as caught:
         connect(opening, talk, era=era)
     assert caught.value.code == INVALID_PARAMS
+    assert "archivist recall" not in str(caught.value)
 
 
 def test_private_scratch_is_not_read_by_its_address(folder: Path, opening: Callable[[], Bank]) -> None:
@@ -501,7 +531,7 @@ async def main():
         assert not {"apsw", "numpy", "archivist.bank", "archivist.stores.sqlite"} & set(sys.modules)
         assert not (await client.call_tool("brief", {})).is_error
         assert "apsw" in sys.modules
-    memory.bank.close()
+    memory.close()
 
 asyncio.run(main())
 """

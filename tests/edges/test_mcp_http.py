@@ -8,9 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import httpx2
 import pytest
 from mcp import Client
@@ -44,11 +47,11 @@ def bank(tmp_path: Path) -> Iterator[Bank]:
         yield opened
 
 
-@pytest.fixture
-def url(bank: Bank) -> Iterator[str]:
-    """Serve the bank on a port that the system chose."""
+@contextmanager
+def served(bank: Bank, place: str, heard: list[bytes] | None = None) -> Iterator[str]:
+    """Serve the bank at a place; what the server says to the end is heard."""
     process = subprocess.Popen(
-        [COMMAND, "mcp", "--http", "127.0.0.1:0", "--json", "--tools", "all"],
+        [COMMAND, "mcp", "--http", place, "--json", "--tools", "all"],
         cwd=bank.root,
         env=dict(os.environ),
         stdout=subprocess.PIPE,
@@ -62,6 +65,15 @@ def url(bank: Bank) -> Iterator[str]:
         process.terminate()
         _, err = process.communicate(timeout=30)
         assert b"Traceback" not in err, err.decode()
+        if heard is not None:
+            heard.append(err)
+
+
+@pytest.fixture
+def url(bank: Bank) -> Iterator[str]:
+    """Serve the bank on a port that the system chose."""
+    with served(bank, "127.0.0.1:0") as url:
+        yield url
 
 
 def token(bank: Bank, actor: str) -> dict[str, str]:
@@ -194,3 +206,49 @@ def test_a_port_that_is_taken_is_named(bank: Bank, url: str) -> None:
     )
     assert done.returncode == 1
     assert f"cannot listen on {place}" in done.stderr.decode()
+
+
+def test_a_write_that_waits_keeps_nobody_from_reading(bank: Bank, url: str) -> None:
+    held, other = token(bank, "agent:w1"), token(bank, "agent:w2")
+    bank.add("Run make db-up before the tests")
+    writing = apsw.Connection(str(bank.path))
+
+    def asked(name: str, arguments: dict[str, Any], headers: dict[str, str]) -> httpx2.Response:
+        with httpx2.Client(headers={**ACCEPTED, **headers}, timeout=60) as http:
+            opened = http.post(url, json=INITIALIZE).headers["Mcp-Session-Id"]
+            session = {"Mcp-Session-Id": opened, "MCP-Protocol-Version": "2025-06-18"}
+            call = {"name": name, "arguments": arguments}
+            request = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+            return http.post(url, headers=session, json=request)
+
+    with ThreadPoolExecutor(1) as pool:
+        writing.execute("BEGIN IMMEDIATE")
+        waiting = pool.submit(asked, "lesson_add", {"summary": "Waited for"}, held)
+        for name, given in (("recall", {"query": "tests"}), ("brief", {"task": "tests"})):
+            assert "db-up" in asked(name, given, other).text
+        wrong = httpx2.post(url, headers={**ACCEPTED, "Authorization": "Bearer no"}, json=INITIALIZE)
+        assert wrong.status_code == 401
+        assert not waiting.done()
+        writing.execute("ROLLBACK")
+        assert "Waited for" in waiting.result(30).text
+    writing.close()
+
+
+def test_any_of_this_machines_addresses_is_served_by_its_own_name(bank: Bank) -> None:
+    with served(bank, "127.0.0.2:0") as url:
+        assert url.startswith("http://127.0.0.2:")
+        for host, status in (("127.0.0.2:1", 200), ("localhost:1", 200), ("127.0.0.3:1", 421)):
+            headers = {**ACCEPTED, **token(bank, "agent:w1"), "Host": host}
+            assert httpx2.post(url, headers=headers, json=INITIALIZE).status_code == status
+
+
+def test_a_stream_that_is_open_when_the_server_ends_is_ended_quietly(bank: Bank) -> None:
+    said: list[bytes] = []
+    with httpx2.Client(headers=token(bank, "agent:w1")) as http, served(bank, "127.0.0.1:0", said) as url:
+        opened = http.post(url, headers=ACCEPTED, json=INITIALIZE).headers["Mcp-Session-Id"]
+        session = {"Mcp-Session-Id": opened, "MCP-Protocol-Version": "2025-06-18"}
+        request = http.build_request("GET", url, headers={**session, "Accept": "text/event-stream"})
+        stream = http.send(request, stream=True)
+        assert stream.status_code == 200
+    assert b"archivist: MCP at" in said[0]
+    assert b"ASGI" not in said[0]

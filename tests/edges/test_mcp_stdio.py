@@ -63,9 +63,14 @@ class Spoken:
         self.write(
             json.dumps({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}).encode()
         )
+        answer = self.read()
+        assert answer["id"] == self._number
+        return answer
+
+    def read(self) -> dict[str, Any]:
+        """Return the next line that it says."""
         assert self.process.stdout is not None
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        assert answer["id"] == self._number
         return answer
 
     def shake_hands(self) -> dict[str, Any]:
@@ -133,13 +138,32 @@ def test_the_handshake_of_2025_is_answered_in_its_own_words(made: Path) -> None:
         assert spoken.end() == (0, b"", b"")
 
 
-def test_lines_that_are_no_messages_do_not_end_it(made: Path) -> None:
+def test_lines_that_are_no_messages_are_answered_and_do_not_end_it(made: Path) -> None:
+    half = json.dumps({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"query": "\ud800"}})
+    wrong: list[tuple[bytes, int, int | None]] = [
+        (b"garbage", -32700, None),
+        (b"{}", -32600, None),
+        (b"[1, 2]", -32600, None),
+        (b"\xff\xfe", -32700, None),
+        (b"[" * 100_000, -32700, None),
+        (b'"' + b"x" * 300_000, -32700, None),
+        (half.encode(), -32700, 8),
+        (b'{"jsonrpc": "2.0", "id": 7}', -32600, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": 5}', -32600, 7),
+    ]
+
+    def refused(spoken: Spoken) -> None:
+        for line, code, name in wrong:
+            spoken.write(line)
+            answer = spoken.read()
+            assert (answer["error"]["code"], answer["id"]) == (code, name), line[:40]
+
     with speaking(cwd=made) as spoken:
-        for line in (b"garbage", b"{}", b"[1, 2]", b"\xff\xfe", b"[" * 100_000, b'"' + b"x" * 300_000, b""):
-            spoken.write(line)
+        refused(spoken)
+        spoken.write(b"")
         assert spoken.shake_hands()["serverInfo"]["name"] == "archivist"
-        for line in (b'{"jsonrpc": "2.0", "id": 7}', b'{"jsonrpc": "2.0", "method": "nothing/known"}'):
-            spoken.write(line)
+        refused(spoken)
+        spoken.write(b'{"jsonrpc": "2.0", "method": "nothing/known"}')
         assert spoken.ask("no/such/method")["error"]["code"] == -32601
         assert spoken.ask("tools/call", name="nothing")["error"]["code"] == -32602
         assert spoken.ask("tools/call", arguments={})["error"]["code"] == -32602

@@ -65,7 +65,7 @@ def test_one_plan_is_printed_in_full(line: Line) -> None:
     )
     ran = line("plans", "--full", "260301-cahe")
     assert (ran.code, ran.err) == (
-        4,
+        3,
         "archivist: no plan '260301-cahe'\nhint: did you mean '260301-cache'?\n",
     )
 

@@ -101,6 +101,7 @@ def rank(
         )
 
     told: list[Chosen] = []
+    words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens
     candidates_left = rules.max_candidates
     likely = [each for each in offered if merits[each.lesson.id].chance >= LEAST_CHANCE]
@@ -109,7 +110,7 @@ def rank(
             break
         is_candidate = each.lesson.status is Status.CANDIDATE
         cost = cost_in_tokens(each.lesson, tokens)
-        if cost > room or (is_candidate and not candidates_left) or _is_said(each.lesson, told):
+        if cost > room or (is_candidate and not candidates_left) or _is_said(each.lesson, told, words):
             continue
         told.append(each)
         room -= cost
@@ -124,16 +125,22 @@ def cost_in_tokens(lesson: Lesson, tokens: Callable[[str], int] | None = None) -
     return characters / CHARACTERS_PER_TOKEN if tokens is None else tokens(text) + _LINE_CHARACTERS // 4
 
 
-def _is_said(lesson: Lesson, told: Sequence[Chosen]) -> bool:
-    """Say whether enough of what is told already says the same."""
-    return sum(_say_the_same(lesson, each.lesson) for each in told) >= _MOST_ALIKE
+def _is_said(lesson: Lesson, told: Sequence[Chosen], words: dict[str, frozenset[str]]) -> bool:
+    """Say whether enough of what is told already says the same; `words` keeps those of each lesson."""
+    return sum(_say_the_same(lesson, each.lesson, words) for each in told) >= _MOST_ALIKE
 
 
-def _say_the_same(one: Lesson, other: Lesson) -> bool:
+def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) -> bool:
     """Say whether two lessons ask for the same, or are worded alike; mined ones share many words anyway."""
-    from archivist.recall.keywords import keywords
-
     if one.signature and other.signature:
         return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)
-    words, others = keywords(one.summary), keywords(other.summary)
-    return len(words & others) >= _ALIKE * len(words | others)
+    mine, others = _words_of(one, words), _words_of(other, words)
+    return len(mine & others) >= _ALIKE * len(mine | others)
+
+
+def _words_of(lesson: Lesson, words: dict[str, frozenset[str]]) -> frozenset[str]:
+    if lesson.id not in words:
+        from archivist.recall.keywords import keywords
+
+        words[lesson.id] = keywords(lesson.summary)
+    return words[lesson.id]

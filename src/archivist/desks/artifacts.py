@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from archivist.stores.protocol import Reader, Writer
 
 _PIECE_BYTES = 1 << 20
-_NEWEST = ("-created", "-id")
+NEWEST = ("-created", "-id")
 _OUTSIDE = "only files of the project's own folder can be registered"
 
 
@@ -116,15 +116,16 @@ class Artifacts(Desk):
         agent: str = "",
         type: ArtifactType | str | None = None,  # noqa: A002 the field's own name
         path: str = "",
+        after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Artifact]:
-        """Return the artifacts that are asked for, the newest first."""
+        """Return the artifacts that are asked for, the newest first; behind a place in that order."""
         asked: dict[str, object] = {"task": task, "agent": agent}
         asked["type"] = _type(str(type)) if type else ""
         asked["path"] = _as_kept(self.root, path) if path else ""
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         with self._bank.reading() as reader:
-            return reader.select(Artifact, *conditions, order=_NEWEST, limit=limit)
+            return reader.select(Artifact, *conditions, order=NEWEST, after=after, limit=limit)
 
     @reads(Layer.ARTIFACTS)
     def versions(self, path: str) -> list[Artifact]:
@@ -164,7 +165,7 @@ class Artifacts(Desk):
         artifact = reader.get(Artifact, name)
         if artifact is not None:
             return artifact
-        found = reader.select(Artifact, equals("path", _as_kept(self.root, name)), order=_NEWEST, limit=1)
+        found = reader.select(Artifact, equals("path", _as_kept(self.root, name)), order=NEWEST, limit=1)
         if not found:
             raise NotFoundError("artifact", name)
         return found[0]
@@ -187,7 +188,7 @@ def relative_path(root: Path, path: str | Path) -> str:
     above = whole.parent.resolve()
     if above.is_relative_to(root.resolve()):
         return (above / whole.name).relative_to(root.resolve()).as_posix()
-    raise InputError(f"{told!r} lies outside {str(root)!r}", hint=_OUTSIDE)
+    raise InputError(f"{told!r} lies outside the project's folder", hint=_OUTSIDE)
 
 
 @contextmanager
@@ -198,7 +199,7 @@ def opened(root: Path, kept: str) -> Iterator[int]:
         real = path.resolve(strict=True)
         _refuse_unless_file(kept, real.stat().st_mode)
         if not real.is_relative_to(root.resolve()):
-            raise InputError(f"{kept!r} leads outside the project, to {str(real)!r}", hint=_OUTSIDE)
+            raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
         # What was a file a moment ago can be a pipe or a link now.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
@@ -285,7 +286,7 @@ def _made(values: dict[str, object]) -> Artifact:
 
 def _kept(writer: Writer, made: Artifact) -> Artifact:
     """Keep an artifact as the next version of its path, unless it is one that is known."""
-    versions = writer.select(Artifact, equals("path", made.path), order=_NEWEST)
+    versions = writer.select(Artifact, equals("path", made.path), order=NEWEST)
     for known in versions:
         if known.checksum != made.checksum:
             break

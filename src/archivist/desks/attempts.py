@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from archivist.records.plain import decoder, from_plain
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
 from archivist.stores.filters import Condition, at_least, at_most, equals, one_of
 
-__all__ = ["Analytics", "Attempts", "By", "Similar", "Span", "Tried"]
+__all__ = ["Analytics", "Attempts", "By", "Similar", "Span", "Tried", "tokens_said"]
 
 _STATUS = {
     Action.ATTEMPTED: EpisodeStatus.PARTIAL,
@@ -25,10 +26,12 @@ _STATUS = {
     Action.COMPLETED: EpisodeStatus.SUCCESS,
     Action.FAILED: EpisodeStatus.FAILED,
 }
-_NEWEST = ("-finished", "-id")
+NEWEST = ("-finished", "-id")
 # Only a task that is at least half as like the question as the likest one is called similar.
 _LIKE_ENOUGH = 0.5
 _HITS = 40
+# What of a usage nobody said, where the record has a number.
+_UNSAID = "unsaid"
 
 
 class Similar(NamedTuple):
@@ -99,14 +102,16 @@ class Attempts(Desk):
         agent: str = "",
         action: Action | str | None = None,
         provider: str = "",
+        after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return the attempts that are asked for, the newest first."""
+        """Return the attempts that are asked for, the newest first; behind a place in that order."""
         asked = {"task": task, "agent": agent, "provider": provider}
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         chosen = (decoder(Action)(str(action)),) if action else tuple(Action)
         with self._bank.reading() as reader:
-            return reader.select(Episode, *conditions, one_of("action", chosen), order=_NEWEST, limit=limit)
+            conditions.append(one_of("action", chosen))
+            return reader.select(Episode, *conditions, order=NEWEST, after=after, limit=limit)
 
     @reads(Layer.EPISODES)
     def tried(self, task: str) -> list[Tried]:
@@ -193,7 +198,21 @@ def _spent(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
     for name, tokens in (("tokens_in", tokens_in), ("tokens_out", tokens_out)):
         if tokens is not None and decoder(int)(tokens) < 0:
             raise RecordError(f"{name}: {tokens} is below 0")
-    return Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0)
+    unsaid = [name for name, tokens in (("in", tokens_in), ("out", tokens_out)) if tokens is None]
+    extra: dict[str, object] = {_UNSAID: unsaid} if unsaid else {}
+    return Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra)
+
+
+def tokens_said(attempt: Episode) -> tuple[int | None, int | None]:
+    """Return how many tokens went in and came out, each None when nobody said."""
+    if attempt.usage is None:
+        return None, None
+    unsaid: Any = attempt.usage.extra.get(_UNSAID, ())
+    counts = (attempt.usage.input_tokens, attempt.usage.output_tokens)
+    first, second = (
+        None if name in unsaid else count for name, count in zip(("in", "out"), counts, strict=True)
+    )
+    return first, second
 
 
 def _begun(moment: datetime, duration_ms: int | None, action: Action) -> datetime | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kept", "Knowledge", "SharedTaken"]
 
+BY_NAME = ("category", "key", "project")
 # More answers than anybody reads.
 _TEXT_HITS = 200
 _FILE_BYTES = 10_000_000
@@ -119,9 +120,13 @@ class Knowledge(Desk):
         text: str = "",
         project: str = "",
         min_confidence: float = 0.0,
+        after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Fact]:
-        """Return the facts that are asked for: the best answers to a text first, else by category and key."""
+        """Return the facts that are asked for: the best answers to a text first, else by category and key.
+
+        Without a text, `after` is a place in that order, behind which they stand.
+        """
         if not 0 <= min_confidence <= 1:
             raise InputError(f"confidence: {min_confidence:g} is not between 0 and 1")
         asked = {"category": category, "key": key, "project": project}
@@ -131,7 +136,7 @@ class Knowledge(Desk):
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         conditions += [at_least("confidence", min_confidence)] if min_confidence else []
         with self._bank.reading() as reader:
-            return reader.select(Fact, *conditions, order=("category", "key", "project"), limit=limit)
+            return reader.select(Fact, *conditions, order=BY_NAME, after=after, limit=limit)
 
     def _recalled(self, text: str, category: str, min_confidence: float) -> list[Fact]:
         from archivist.recall.query import Query

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from archivist.access import Layer, Verb, may
-from archivist.age.promotion import standing
+from archivist.access import Layer, Verb, may, may_change
+from archivist.age.promotion import is_confirmed, standing
 from archivist.errors import NotFoundError, NothingToUndoError, RecordError
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 MANUAL_RUN = "manual"
+MOST_MET = ("-frequency", "-importance", "number")
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
 _FIXED_FIELDS = {
@@ -37,11 +38,16 @@ _FIXED_FIELDS = {
     "faded",
     "status",
     "evidence",
+    "actor",
     "extra",
 }
 # The kind of record that only its agent sees, and what seeing it takes.
 _PRIVATE = "working"
 _OWN = (Layer.WORKING, Verb.READ)
+_CHANGED = (
+    "an agent changes what it suggested itself until others confirm it: suggest a lesson of your own,"
+    " or ask a person or the orchestrator"
+)
 _GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
 _SETTLED = (
     "archivist proposals roll-back ID takes an accepted proposal back; working memory is its agent's;"
@@ -64,8 +70,12 @@ def find(reader: Reader, name: str) -> Lesson:
     return lesson
 
 
-def add(bank: Bank, summary: str, kind: LessonType | str, fields: dict[str, Any]) -> Lesson:
-    """Add a lesson by hand: active at once, and counted as said once."""
+def add(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Lesson:
+    """Add a lesson by hand: active at once, and counted as said once; an agent's is suggested."""
+    if bank.actor.kind is ActorKind.AGENT:
+        from archivist.desks.suggesting import suggest
+
+        return suggest(bank, summary, {**fields, "type": kind}).lesson
     now = bank.now()
     words = [word for word in _in_order(summary) if len(word) >= _TAG_CHARACTERS]
     values = {
@@ -74,7 +84,7 @@ def add(bank: Bank, summary: str, kind: LessonType | str, fields: dict[str, Any]
         "updated": now,
         "edited": now,
         "summary": summary.strip(),
-        "type": str(kind),
+        "type": str(kind or LessonType.PREFERENCE),
         "source": Source.MANUAL.value,
         "origin": USER_FEEDBACK,
         "origin_run": MANUAL_RUN,
@@ -105,10 +115,11 @@ def _spoken(lesson: Lesson) -> str:
     return f"{lesson.summary} {lesson.rule} {lesson.detail}".lower()
 
 
-def query(bank: Bank, asked: Query) -> list[Lesson]:
+def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> list[Lesson]:
     """Return the lessons that a query asks for: the best answers first, else the most frequent.
 
-    Answers are weighed by importance, recency and relevance unless the query names another preset.
+    Without a text, `after` is a place in that order, behind which they stand. Answers are weighed by
+    importance, recency and relevance unless the query names another preset.
     """
     from archivist.desks.recalling import recall
     from archivist.recall.merits import Preset
@@ -116,8 +127,8 @@ def query(bank: Bank, asked: Query) -> list[Lesson]:
     asked = asked._replace(statuses=asked.statuses or LIVE, kinds=("lesson",))
     with bank.reading() as reader:
         if not asked.text.strip():
-            order = ("-frequency", "-importance", "number")
-            return reader.select(Lesson, *_conditions(asked), order=order, limit=asked.limit)
+            conditions = _conditions(asked)
+            return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=asked.limit)
         limit = _TEXT_HITS if asked.limit is None else asked.limit
         preset = asked.preset or Preset.ARCHIVIST
         hits = recall(bank, asked._replace(limit=limit, preset=preset)).hits
@@ -146,6 +157,7 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
         changed = replace(lesson, **values)
         if changed == lesson:
             return lesson
+        _require_change(bank, lesson, changed)
         now = bank.now()
         changed = _without_secrets(checked(replace(changed, updated=now, edited=now)))
         if bank.actor.kind is ActorKind.HUMAN:
@@ -154,6 +166,13 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
         changed = standing(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(changed, "edit")
     return changed
+
+
+def _require_change(bank: Bank, lesson: Lesson, changed: Lesson) -> None:
+    """Refuse, and note in the ledger, an agent that changes what is not its own, or confirms itself."""
+    is_raised = is_confirmed(changed) and not may(bank.actor, Layer.LESSONS, Verb.DECIDE)
+    if is_raised or not may_change(bank.actor, lesson):
+        bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=_CHANGED)
 
 
 def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
@@ -166,6 +185,7 @@ def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
             raise RecordError(f"lesson {name!r} cannot supersede itself")
         if lesson.status is status and lesson.superseded_by == by:
             return lesson
+        _require_change(bank, lesson, lesson)
         now = bank.now()
         retired = replace(lesson, status=status, superseded_by=by, updated=now, edited=now)
         writer.put(retired, verb)

@@ -524,7 +524,7 @@ def _machine() -> str:
 
 
 def _digest(text: str) -> str:
-    from hashlib import blake2b
+    from archivist.digests import blake2b
 
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 

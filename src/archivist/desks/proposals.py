@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from archivist.access import Layer, Verb, decides, reads, writes
 from archivist.clock import to_short_text, to_text
 from archivist.desks import lessons as lesson_desk
+from archivist.desks.announcing import announce
 from archivist.desks.core import blocks_of
 from archivist.desks.desk import Desk
 from archivist.desks.guarding import require_adopter, who_may
-from archivist.errors import BankError, InputError, NotFoundError
-from archivist.messages import PROPOSING_FAILED, Message
+from archivist.errors import BankError, DecidedError, InputError, NotFoundError
+from archivist.messages import PROPOSING_FAILED
 from archivist.records import (
     ARCHIVIST,
     Block,
@@ -194,7 +195,9 @@ class Proposals(Desk):
         if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
             self._bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=proposal.short_id, hint=who_may(self._bank))
         if proposal.status is not wanted:
-            raise InputError(f"{_standing(proposal)}: there is nothing to {verb}", hint=_next_step(proposal))
+            raise DecidedError(
+                f"{_standing(proposal)}: there is nothing to {verb}", hint=_next_step(proposal)
+            )
         return proposal
 
     def _block(self, proposal: Proposal, text: str) -> Block:
@@ -263,7 +266,7 @@ def propose_rules_quietly(bank: Bank) -> None:
     try:
         Proposals(bank.acting_as(ARCHIVIST)).propose_rules()
     except BankError as error:
-        bank.bus.publish(Message(PROPOSING_FAILED, bank.now(), {"error": str(error)}))
+        announce(bank, PROPOSING_FAILED, error=str(error))
 
 
 def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from socket import gethostname
 from typing import NamedTuple
 
 from archivist.desks.desk import Desk
+from archivist.processes import is_gone, own_mark
 from archivist.stores.answers import Answered
 
 KEPT = timedelta(hours=24)
@@ -34,9 +36,9 @@ class Repeats(Desk):
         with self._bank.transaction() as writer:
             writer.drop_answers_before(now - KEPT)
             known = writer.answered(request)
-            if known and (known.status or known.digest != digest or now - known.time < LEASE):
+            if known and (known.status or known.digest != digest or _is_held(known, now)):
                 return Claim(False, known)
-            writer.keep_answer(request, Answered(digest, 0, "", now))
+            writer.keep_answer(request, Answered(digest, 0, _own_name(), now))
         return Claim(True)
 
     def keep(self, request: str, digest: str, status: int, body: str) -> None:
@@ -48,3 +50,13 @@ class Repeats(Desk):
         """Let a request that came to nothing be made again."""
         with self._bank.transaction() as writer:
             writer.drop_answer(request)
+
+
+def _is_held(begun: Answered, now: datetime) -> bool:
+    """Say whether somebody still works on a request that was begun; its body names who."""
+    host, _, mark = begun.body.rpartition("/")
+    return now - begun.time < LEASE and not (host == gethostname() and is_gone(mark))
+
+
+def _own_name() -> str:
+    return f"{gethostname()}/{own_mark()}"

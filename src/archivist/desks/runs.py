@@ -32,7 +32,7 @@ from archivist.records import (
     Verdict,
 )
 from archivist.records.episode import updated
-from archivist.records.run_words import NOTES as NOTES
+from archivist.records.words import NOTES as NOTES
 from archivist.reflect.extraction import Extraction, Known, sightings
 from archivist.reflect.extraction import extract as extract_findings
 from archivist.stores.filters import any_of, at_most, equals, has, one_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 
+LATEST = ("-finished", "-started", "id")
 # So many fixes most like a finding are compared with it.
 _FIXES = 50
 # So many of a run's events are searched for signs that a lesson was followed.
@@ -219,11 +220,13 @@ def _fixes_like(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
     return sorted(found.values(), key=lambda event: (event.time is not None, event.time), reverse=True)
 
 
-def listed(bank: Bank, project: str, task: str, limit: int | None) -> list[Episode]:
-    """Return the runs, the latest first, of one project or task."""
+def listed(
+    bank: Bank, project: str, task: str, limit: int | None, after: Sequence[object] | None = None
+) -> list[Episode]:
+    """Return the runs, the latest first, of one project or task; behind a place in that order."""
     conditions = [equals(field, value) for field, value in (("project", project), ("task", task)) if value]
     with bank.reading() as reader:
-        return reader.select(Episode, *conditions, order=("-finished", "-started", "id"), limit=limit)
+        return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
 
 
 def to_trajectory(bank: Bank, run: str) -> dict[str, object]:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from archivist.desks.recalling import Hit
     from archivist.stores.protocol import Reader, Writer
 
+LATEST = ("-seq",)
+BY_CYCLE = ("cycle", "seq")
 # Where the bank notes which cycle each role has begun.
 _BEGUN = "stream_cycles"
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
@@ -140,22 +142,33 @@ class Stream(Desk):
             return _found(reader, name)
 
     @reads(Layer.STREAM)
-    def recent(self, limit: int = 20, *, role: str = "") -> list[Entry]:
-        """Return the latest entries, the latest first."""
+    def recent(
+        self, limit: int = 20, *, role: str = "", after: Sequence[object] | None = None
+    ) -> list[Entry]:
+        """Return the latest entries, the latest first; behind a place in that order."""
         conditions = [equals("role", role)] if role else []
         with self._bank.reading() as reader:
-            return reader.select(Entry, *conditions, order=("-seq",), limit=limit)
+            return reader.select(Entry, *conditions, order=LATEST, after=after, limit=limit)
 
     @reads(Layer.STREAM)
-    def by_cycle(self, start: int, end: int, *, role: str = "", min_importance: int = 1) -> list[Entry]:
-        """Return the entries of some cycles in order, whether they are hot or archived."""
+    def by_cycle(
+        self,
+        start: int,
+        end: int,
+        *,
+        role: str = "",
+        min_importance: int = 1,
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
+    ) -> list[Entry]:
+        """Return the entries of some cycles in order, hot or archived; behind a place in that order."""
         checked_cycles(start, end)
         conditions: list[Condition] = [at_least("cycle", start), at_most("cycle", end)]
         conditions.append(at_least("importance", checked_importance(min_importance)))
         if role:
             conditions.append(equals("role", role))
         with self._bank.reading() as reader:
-            return reader.select(Entry, *conditions, order=("cycle", "seq"))
+            return reader.select(Entry, *conditions, order=BY_CYCLE, after=after, limit=limit)
 
     @reads(Layer.STREAM)
     def search(

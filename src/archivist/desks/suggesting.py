@@ -7,18 +7,19 @@ adds only so many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.access import Layer, Verb
-from archivist.age.promotion import standing, united
+from archivist.access import Layer, Verb, may_change
+from archivist.age.promotion import is_confirmed, standing, united
 from archivist.capture.cleaning import Cleaner
 from archivist.desks import lookup
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.recall.keywords import keywords
 from archivist.records import ActorKind, Episode, Event, Evidence, Lesson, LessonType, Source
 from archivist.records.lesson import checked
+from archivist.records.plain import from_plain
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.merging import twin
 from archivist.stores.answers import Within, Words
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 ORIGIN = "agent"
 # The known lessons that are compared with a new one: those that answer its words best.
 _COMPARED = 20
+# What is said of a lesson; the rest is counted.
+_SAID = frozenset(
+    ("rule", "detail", "type", "category", "scope", "project", "repo", "task", "provider", "tool", "role",
+     "domain", "tags", "importance", "severity")
+)  # fmt: skip
+_NO_PREFERENCE = "pattern, anti_pattern or archetype_hint; ask a person to add a preference"
 
 
 class Suggested(NamedTuple):
@@ -42,99 +49,93 @@ class Suggested(NamedTuple):
 
 
 def told(
-    bank: Bank,
-    summary: str,
-    *,
-    rule: str = "",
-    detail: str = "",
-    tags: Sequence[str] = (),
-    importance: float = 0.5,
-    tool: str = "",
-    run: str = "",
-    evidence: Sequence[str] = (),
+    bank: Bank, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
 ) -> Suggested:
     """Keep a lesson in the name of whoever tells it: a person's counts at once, another's is suggested."""
     if bank.actor.kind is ActorKind.HUMAN:
-        given: dict[str, Any] = {"rule": rule, "detail": detail, "importance": importance, "tool": tool}
-        if tags:
-            given["tags"] = tuple(tags)
-        return Suggested(bank.add(summary, type=LessonType.PATTERN, **given), is_new=True)
-    candidate = Candidate(
-        key="", summary=summary, rule=rule, detail=detail, tool=tool, tags=tuple(tags), importance=importance
-    )
-    return suggest(bank, candidate, run=run.strip(), evidence=evidence)
+        said = {name: value for name, value in fields.items() if value not in ("", (), None)}
+        return Suggested(bank.add(summary, **{"type": LessonType.PATTERN, **said}), is_new=True)
+    return suggest(bank, summary, fields, run=run.strip(), evidence=evidence)
 
 
-def suggest(bank: Bank, candidate: Candidate, *, run: str = "", evidence: Sequence[str] = ()) -> Suggested:
+def suggest(
+    bank: Bank, summary: str, fields: Mapping[str, Any], *, run: str = "", evidence: Sequence[str] = ()
+) -> Suggested:
     """Keep what an agent learnt: as a new candidate, or as one more run that met a known lesson.
 
     A run that the bank does not know counts as the day does: names are cheap, and repeating oneself under
     several of them must not make a thing true.
     """
     bank.require(Layer.LESSONS, Verb.WRITE)
-    fresh = _cleaned(candidate)
-    now = bank.now()
+    fresh = _drafted(bank, summary, fields)
     shown = _resolved(bank, evidence)
     with bank.transaction() as writer:
         is_known_run = bool(run) and writer.get(Episode, run) is not None
-        seen_in = run if is_known_run else f"told-{now.date().isoformat()}"
+        seen_in = run if is_known_run else f"told-{fresh.created.date().isoformat()}"
         shown = _joined(shown, Evidence(episodes=(run,))) if is_known_run else shown
         known = _known(fresh, writer)
         if known is not None:
             return Suggested(_met(bank, writer, known, fresh, seen_in, shown), is_new=False)
         _refuse_too_many(bank, writer, run)
-        lesson = Lesson(
-            id=bank.new_id(now),
+        lesson = replace(
+            fresh,
             number=writer.next_number(),
-            created=now,
-            updated=now,
-            edited=now,
-            summary=fresh.summary,
-            rule=fresh.rule,
-            detail=fresh.detail,
-            type=fresh.type,
-            tool=fresh.tool,
-            tags=fresh.tags,
-            importance=fresh.importance,
             evidence=shown,
-            origin=ORIGIN,
-            actor=bank.actor,
             runs=(seen_in,),
             origin_run=run or seen_in,
             last_seen_run=seen_in,
-            last_seen=now,
+            last_seen=fresh.created,
             unseen_from=writer.run_count(),
         )
-        lesson = standing(checked(lesson), promote_at_runs=bank.config.lessons.promote_at_runs)
+        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(lesson, "suggest")
     return Suggested(lesson, is_new=True)
 
 
-def _cleaned(candidate: Candidate) -> Candidate:
+def _drafted(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
+    """Return what is said as a lesson that nobody has met yet, its secrets taken out."""
+    unknown = sorted(fields.keys() - _SAID)
+    if unknown:
+        raise RecordError(f"{unknown[0]}: is not for who suggests a lesson to say")
     clean = Cleaner().text
-    summary = clean(" ".join(candidate.summary.split()))
-    if not summary:
+    words = clean(" ".join(summary.split()))
+    if not words:
         raise InputError("summary: a lesson needs words", hint="one sentence that says what was learnt")
-    return replace(
-        candidate,
-        summary=summary,
-        rule=clean(" ".join(candidate.rule.split())),
-        detail=clean(candidate.detail),
-        tags=tuple(dict.fromkeys(tag.strip().lower() for tag in map(clean, candidate.tags) if tag.strip())),
-    )
+    said = {name: clean(value) if isinstance(value, str) else value for name, value in fields.items()}
+    tags = (tag.strip().lower() for tag in map(clean, fields.get("tags") or ()))
+    now = bank.now()
+    values = {
+        **{name: value for name, value in said.items() if value is not None},
+        "summary": words,
+        "rule": " ".join((said.get("rule") or "").split()),
+        "tags": tuple(dict.fromkeys(tag for tag in tags if tag)),
+        "id": bank.new_id(now),
+        "created": now,
+        "updated": now,
+        "edited": now,
+        "origin": ORIGIN,
+        "actor": bank.actor,
+    }
+    lesson = checked(from_plain(Lesson, values))
+    if is_confirmed(lesson):
+        raise InputError("type: a preference is for people to have", hint=_NO_PREFERENCE)
+    return lesson
 
 
-def _known(fresh: Candidate, reader: Reader) -> Lesson | None:
+def _known(fresh: Lesson, reader: Reader) -> Lesson | None:
     """Return the lesson that says the same; whose repository it is, an agent in the project need not say."""
     only_lessons = Within(groups=((scope_token("kind", "lesson"),),))
     hits = reader.search(Words(tuple(sorted(keywords(fresh.summary)))), within=only_lessons, limit=_COMPARED)
     placed = reader.placed([hit.place for hit in hits])
     found = reader.records("lesson", [placed[hit.place].record for hit in hits])
+    said = Candidate(key="", summary=fresh.summary, rule=fresh.rule, tags=fresh.tags)
     return next(
         (
             each
             for each in found.values()
-            if twin(replace(fresh, repo=each.repo, provider=each.provider), [each]) is not None
+            if twin(
+                replace(said, repo=fresh.repo or each.repo, provider=fresh.provider or each.provider), [each]
+            )
         ),
         None,
     )
@@ -158,13 +159,13 @@ def _resolved(bank: Bank, names: Sequence[str]) -> Evidence:
     return Evidence(**{kind: tuple(sorted(set(ids))) for kind, ids in found.items()})
 
 
-def _met(bank: Bank, writer: Writer, known: Lesson, fresh: Candidate, run: str, shown: Evidence) -> Lesson:
-    """Count a run that met a known lesson, and take what the telling adds to words that nobody confirmed."""
+def _met(bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, run: str, shown: Evidence) -> Lesson:
+    """Count a run that met a known lesson, and take what the telling adds to words that it may change."""
     met = known
     if run not in known.runs:
         met = replace(met, runs=united(met.runs, (run,)), last_seen_run=run, unseen_from=writer.run_count())
         met = standing(met, promote_at_runs=bank.config.lessons.promote_at_runs)
-    if known.source is Source.ARCHIVIST and not known.confirmed:
+    if known.source is Source.ARCHIVIST and not known.confirmed and may_change(bank.actor, known):
         met = replace(met, rule=met.rule or fresh.rule, detail=met.detail or fresh.detail)
     met = replace(met, evidence=_joined(met.evidence, shown))
     if met == known:

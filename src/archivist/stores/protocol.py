@@ -13,6 +13,7 @@ from archivist.stores.filters import Condition
 if TYPE_CHECKING:
     from archivist.age.receipt import Sought
     from archivist.age.retention import Sizes
+    from archivist.messages import Kept, Message
     from archivist.records import Actor, Event, Tally
     from archivist.stores.ledger import Change, Entry, Verification
 
@@ -27,9 +28,17 @@ class Reader(Protocol):
         ...
 
     def select(
-        self, record: type[R], *conditions: Condition, order: Sequence[str] = (), limit: int | None = None
+        self,
+        record: type[R],
+        *conditions: Condition,
+        order: Sequence[str] = (),
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
     ) -> list[R]:
-        """Return the records for which all conditions hold; a `-` before an order field turns it round."""
+        """Return the records for which all conditions hold; a `-` before an order field turns it round.
+
+        `after` is a place in the order, the value of each of its fields: what stands behind it is returned.
+        """
         ...
 
     def select_fields(
@@ -132,8 +141,8 @@ class Reader(Protocol):
         """Return the number of the ledger's last entry, or 0."""
         ...
 
-    def remembered(self, name: Hashable, make: Callable[[], R]) -> R:
-        """Return what was made by this name, made again only when the bank has changed since.
+    def remembered(self, name: Hashable, make: Callable[[], R], *, of: frozenset[str]) -> R:
+        """Return what was made by this name, made again only when records of these kinds have changed.
 
         Nobody may change what is returned.
         """
@@ -157,6 +166,14 @@ class Reader(Protocol):
 
     def waiting(self) -> list[Waiting]:
         """Return the runs that wait for reflection, oldest first."""
+        ...
+
+    def messages(self, *, after: int) -> list[Kept]:
+        """Return the live messages that were kept after this one, oldest first."""
+        ...
+
+    def last_message(self) -> int:
+        """Return the number of the last live message, or 0."""
         ...
 
     def answered(self, request: str) -> Answered | None:
@@ -223,6 +240,10 @@ class Writer(Reader, Protocol):
 
     def gather_index(self) -> bool:
         """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
+        ...
+
+    def keep_message(self, message: Message, *, most: int) -> None:
+        """Keep a live message behind the ledger's last entry, and of all the latest so many."""
         ...
 
     def keep_answer(self, request: str, answer: Answered) -> None:
@@ -316,6 +337,11 @@ class Eraser(Writer, Protocol):
 
 class Store(Protocol):
     """A bank's place. Opened once, used from one process, safe beside others."""
+
+    @property
+    def is_there(self) -> bool:
+        """Say whether what was opened is still what its place holds."""
+        ...
 
     @property
     def is_reading(self) -> bool:

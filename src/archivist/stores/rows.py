@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from archivist.clock import to_text
 from archivist.records.plain import canonical, decoder, to_plain, types_of
@@ -67,8 +66,7 @@ def kind_of(record: type) -> str:
     return TABLES[record.__name__][0]
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping(Generic[R]):
+class Mapping(NamedTuple, Generic[R]):
     """How one kind of record lies in its table."""
 
     record: type[R]
@@ -81,7 +79,7 @@ class Mapping(Generic[R]):
     def to_row(self, record: R) -> tuple[Any, ...]:
         """Return the values for the columns; a derived id comes first where the record has one."""
         values = tuple(
-            encode(getattr(record, name)) for name, encode in zip(self._fields, self.encoders, strict=True)
+            encode(getattr(record, name)) for name, encode in zip(self._names, self.encoders, strict=True)
         )
         return values if not self.has_id_column else (record.id, *values)  # type: ignore[attr-defined]
 
@@ -91,13 +89,25 @@ class Mapping(Generic[R]):
         return self.record(
             **{
                 name: decode(value)
-                for name, decode, value in zip(self._fields, self.decoders, values, strict=True)
+                for name, decode, value in zip(self._names, self.decoders, values, strict=True)
             }
         )
 
     @property
-    def _fields(self) -> tuple[str, ...]:
+    def _names(self) -> tuple[str, ...]:
         return self.columns[1:] if self.has_id_column else self.columns
+
+
+def place_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
+    """Return a record's place in an order: its value of each field, as the table holds it."""
+    how = mapping(type(record))
+    encoders = dict(zip(how.columns[-len(how.encoders) :], how.encoders, strict=True))
+    names = [field.lstrip("-") for field in order]
+    return tuple(encoders.get(name, _as_it_is)(getattr(record, name)) for name in names)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 _MAPPINGS: dict[str, Mapping[Any]] = {}

@@ -49,6 +49,7 @@ class SqliteStore:
         self._cache = VectorCache()
         self._reader = SqliteReader(db, self._cache)
         self._is_reading = False
+        self._identity = _identity(path)
 
     @classmethod
     def open(
@@ -78,6 +79,11 @@ class SqliteStore:
     def is_read_only(self) -> bool:
         """Say whether the file can only be read here."""
         return self._db.readonly("main")
+
+    @property
+    def is_there(self) -> bool:
+        """Say whether the file at the path is still the one that was opened."""
+        return _identity(self.path) == self._identity
 
     @property
     def is_reading(self) -> bool:
@@ -187,10 +193,19 @@ class SqliteStore:
             self._db.close()
 
 
-def _make_file(path: Path) -> None:
-    """Create the file readable by its owner only: memories quote code and commands."""
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _make_file(path: Path) -> None:
+    """Create the file, and its folder, readable by its owner only: memories quote code and commands."""
+    try:
+        path.parent.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise BankReadOnlyError(str(path)) from error

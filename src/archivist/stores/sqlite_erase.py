@@ -35,6 +35,7 @@ _BESIDE = (
     ("event_sums", "run", ("run",)),
     ("tallies", "lesson", ("lesson",)),
     ("answers", "id", ("id", "body")),
+    ("messages", "id", ("data",)),
     ("documents", "id", ("record", "speaker", "thread", "superseded_by")),
     ("embedders", "name", ("name",)),
 )
@@ -56,8 +57,8 @@ class SqliteEraser(SqliteWriter):
         db.execute("PRAGMA secure_delete = ON").fetchall()
 
     def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
-        """Remove a record, and the answers kept for requests that may come again: they could quote it."""
-        self._db.execute("DELETE FROM answers")
+        """Remove a record, and the answers and messages that are kept for others: they could quote it."""
+        self._db.execute("DELETE FROM answers; DELETE FROM messages")
         return super().remove(record, record_id, verb)
 
     def mentioning(self, what: Sought) -> dict[str, list[str]]:

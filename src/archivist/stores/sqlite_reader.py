@@ -14,9 +14,10 @@ from archivist.stores.answers import Answered, Waiting, batched
 from archivist.stores.filters import Condition
 from archivist.stores.rows import kinds, mapping, table_of
 from archivist.stores.sqlite_search import SqliteSearch
-from archivist.stores.sqlite_sql import bound, order_by, where
+from archivist.stores.sqlite_sql import behind, bound, order_by, where
 
 if TYPE_CHECKING:
+    from archivist.messages import Kept
     from archivist.records import Tally
     from archivist.stores.ledger import Change, Entry, Verification
 
@@ -55,11 +56,16 @@ class SqliteReader(SqliteSearch):
         return how.to_record(row) if row else None
 
     def select(
-        self, record: type[R], *conditions: Condition, order: Sequence[str] = (), limit: int | None = None
+        self,
+        record: type[R],
+        *conditions: Condition,
+        order: Sequence[str] = (),
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
     ) -> list[R]:
-        """Return the records for which all conditions hold."""
+        """Return the records for which all conditions hold; `after` a place in the order, those behind it."""
         how = mapping(record)
-        rows = self._rows(record, how.columns, conditions, order, limit)
+        rows = self._rows(record, how.columns, conditions, order, limit, after)
         return [how.to_record(row) for row in rows]
 
     def select_fields(
@@ -128,16 +134,34 @@ class SqliteReader(SqliteSearch):
         """Return the number of the ledger's last entry, or 0."""
         return int(self._value("SELECT coalesce(max(seq), 0) FROM ledger", ()))
 
-    def remembered(self, name: Hashable, make: Callable[[], R]) -> R:
-        """Return what was made by this name, made again only when the bank has changed since."""
+    def remembered(self, name: Hashable, make: Callable[[], R], *, of: frozenset[str]) -> R:
+        """Return what was made by this name, made again only when records of these kinds have changed."""
         if self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             # What a transaction sees may be taken back, and its place in the ledger given again.
             return make()
-        kept = self._cache.kept_at(self.last_entry())
-        if name not in kept:
-            kept[name] = make()
-        value: R = kept[name]
+        self._cache.keep_up(self._db, self.last_entry())
+        if name not in self._cache.kept:
+            self._cache.kept[name] = of, make()
+        value: R = self._cache.kept[name][1]
         return value
+
+    def messages(self, *, after: int) -> list[Kept]:
+        """Return the live messages that were kept after this one, oldest first."""
+        from archivist.messages import Kept, Message
+
+        rows: Any = self._db.execute(
+            "SELECT id, seq, type, time, data FROM messages WHERE id > ? ORDER BY id", (after,)
+        )
+        return [
+            Kept(number, seq, Message(kind, from_text(time), json.loads(data)))
+            for number, seq, kind, time, data in rows
+        ]
+
+    def last_message(self) -> int:
+        """Return the number of the last live message, or 0."""
+        return int(
+            self._value("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'", ())
+        )
 
     def answered(self, request: str) -> Answered | None:
         """Return what a request by this name was answered, or None."""
@@ -272,9 +296,13 @@ class SqliteReader(SqliteSearch):
         conditions: Sequence[Condition],
         order: Sequence[str],
         limit: int | None,
+        after: Sequence[object] | None = None,
     ) -> apsw.Cursor:
         table, columns = self._outline(record)
         clause, values = where(table, columns, conditions)
+        if after is not None:
+            past, more = behind(table, columns, order, after)
+            clause, values = f"{clause}{' AND ' if clause else ' WHERE '}{past}", [*values, *more]
         sql = f"SELECT {', '.join(fields)} FROM {table}{clause}{order_by(table, columns, order)}"
         if limit is not None:
             sql, values = f"{sql} LIMIT ?", [*values, limit]
@@ -295,7 +323,7 @@ class SqliteReader(SqliteSearch):
 
 def row_hash(row: Sequence[Any]) -> int:
     """Return a row's hash as a number, so that the hashes of many rows can be summed in any order."""
-    from hashlib import sha256
+    from archivist.digests import sha256
 
     # Each value with its length, so that no two rows spell the same.
     spelled = "\x1e".join(

@@ -272,6 +272,16 @@ def _open_doors(db: apsw.Connection) -> None:
     """)
 
 
+def _keep_messages(db: apsw.Connection) -> None:
+    """Keep live messages a while, each behind the ledger's last entry, for listeners in other processes."""
+    db.execute("""
+        CREATE TABLE messages (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL, time TEXT NOT NULL,
+            type TEXT NOT NULL, data TEXT NOT NULL
+        ) STRICT
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
@@ -283,4 +293,5 @@ MIGRATIONS = (
     Migration("add layers", _add_layers),
     Migration("add tiers", _add_tiers),
     Migration("open doors", _open_doors),
+    Migration("keep messages", _keep_messages),
 )

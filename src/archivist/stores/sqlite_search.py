@@ -48,14 +48,21 @@ class VectorCache:
         self.holding: dict[str, tuple[int, int]] = {}
         self._counted_at = -1
         self._is_tentative = False
-        self._kept: dict[Hashable, Any] = {}
+        self.kept: dict[Hashable, tuple[frozenset[str], Any]] = {}
         self._kept_at = -1
 
-    def kept_at(self, entry: int) -> dict[Hashable, Any]:
-        """Return what was made of the bank as the ledger's last entry left it; nothing after another one."""
-        if entry != self._kept_at or len(self._kept) >= _KEPT:
-            self._kept, self._kept_at = {}, entry
-        return self._kept
+    def keep_up(self, db: apsw.Connection, entry: int) -> None:
+        """Let go of what was made of records whose kinds have changed up to the ledger's last entry."""
+        since, self._kept_at = self._kept_at, entry
+        if not since <= entry < since + _KEPT or len(self.kept) >= _KEPT:
+            self.kept = {}
+        if entry == since or not self.kept:
+            return
+        rows: Iterable[Any] = db.execute("SELECT DISTINCT kind FROM ledger WHERE seq > ?", (since,))
+        changed = {str(kind) for (kind,) in rows}
+        # What is no record's entry, such as a receipt, may stand for the change of any.
+        is_any = not changed <= {kind for kind, _ in TABLES.values()}
+        self.kept = {name: each for name, each in self.kept.items() if not (is_any or each[0] & changed)}
 
     def forget_counts(self, documents: int) -> None:
         """Let go of how many documents hold a word when the bank is no longer about as large."""

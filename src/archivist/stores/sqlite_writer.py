@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from archivist.access import DENIAL
+from archivist.access import DENIAL, DENIALS_WITHIN_S, MAX_DENIALS
 from archivist.clock import to_text
 from archivist.records.actor import Actor
 from archivist.records.plain import canonical, to_plain
@@ -21,13 +21,11 @@ from archivist.stores.sqlite_search import VectorCache
 
 # A cold process that writes down what it told need not make the classes of events and verdicts.
 if TYPE_CHECKING:
+    from archivist.messages import Message
     from archivist.records import Brief, Event, Verdict
 
 # A run whose reflection failed this often waits for somebody to look at it.
 MAX_ATTEMPTS = 3
-# Who is refused the same again and again would else fill the ledger for good.
-MAX_DENIALS = 10
-_DENIALS_WITHIN = timedelta(minutes=1)
 _COUNTED = ("helpful", "ineffective", "ignored")
 
 
@@ -164,6 +162,14 @@ class SqliteWriter(SqliteReader):
         """Let go of the answer to one request."""
         self._db.execute("DELETE FROM answers WHERE id = ?", (request,))
 
+    def keep_message(self, message: Message, *, most: int) -> None:
+        """Keep a live message behind the ledger's last entry, and of all the latest so many."""
+        self._db.execute(
+            "INSERT INTO messages (seq, time, type, data) SELECT coalesce(max(seq), 0), ?, ?, ? FROM ledger",
+            (to_text(message.time), message.type, canonical(to_plain(message.data))),
+        )
+        self._db.execute("DELETE FROM messages WHERE id <= last_insert_rowid() - ?", (most,))
+
     def drop_answers_before(self, moment: datetime) -> None:
         """Let go of the answers that are older."""
         self._db.execute("DELETE FROM answers WHERE time < ?", (to_text(moment),))
@@ -189,7 +195,7 @@ class SqliteWriter(SqliteReader):
             " AND actor_name = ? AND actor_role = ? ORDER BY seq DESC LIMIT ?",
             (layer, DENIAL, verb, actor.kind.value, actor.name, actor.role, MAX_DENIALS),
         )
-        since = to_text(self._now - _DENIALS_WITHIN)
+        since = to_text(self._now - timedelta(seconds=DENIALS_WITHIN_S))
         return sum(str(time) > since for (time,) in rows)
 
     def gather_index(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from archivist.errors import InputError
+from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.problems import Problem
@@ -93,7 +93,10 @@ def carries(own: Iterable[str], asked: Sequence[str]) -> bool:
 
 
 def named(plans: Sequence[Plan], name: str) -> Plan:
-    """Return a plan by its id, path or name; raise InputError when there is none, or more than one."""
+    """Return a plan by its id, path or name; raise NotFoundError when there is none.
+
+    Raise InputError when there are several.
+    """
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
     found = [
         plan for plan in plans if wanted & {plan.id.casefold(), plan.path.casefold(), plan.name.casefold()}
@@ -107,4 +110,4 @@ def named(plans: Sequence[Plan], name: str) -> Plan:
 
     near = get_close_matches(name, [word for plan in plans for word in (plan.id, plan.name)], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "archivist workspace plans lists them"
-    raise InputError(f"no plan {name!r}", hint=hint)
+    raise NotFoundError("plan", name, hint=hint)

@@ -15,7 +15,7 @@ def _count(bank: Bank, made: list[int]) -> int:
         return bank.status()["active_lessons"]
 
     with bank.reading() as reader:
-        return reader.remembered("lessons", make)
+        return reader.remembered("lessons", make, of=frozenset(("lesson",)))
 
 
 def test_it_is_made_again_when_anybody_changed_the_bank(bank: Bank) -> None:
@@ -27,6 +27,31 @@ def test_it_is_made_again_when_anybody_changed_the_bank(bank: Bank) -> None:
         other.add("two")
     assert _count(bank, made) == 2
     assert len(made) == 2
+
+
+def test_it_is_kept_when_others_than_its_records_changed(bank: Bank) -> None:
+    made: list[int] = []
+    bank.add("one")
+    for number in range(3):
+        assert _count(bank, made) == 1
+        bank.stream.log(f"did {number}")
+    assert len(made) == 1
+    bank.forget("m-001")
+    bank.stream.log("did it")
+    assert _count(bank, made) == 0
+
+
+def test_it_is_made_again_when_something_was_erased_or_much_has_happened(bank: Bank) -> None:
+    made: list[int] = []
+    bank.add("one")
+    entry = bank.stream.log("did it")
+    _count(bank, made)
+    bank.erase([entry.id])
+    _count(bank, made)
+    for number in range(100):
+        bank.stream.log(f"did {number}")
+    _count(bank, made)
+    assert len(made) == 3
 
 
 def test_nothing_is_kept_of_a_transaction(bank: Bank) -> None:

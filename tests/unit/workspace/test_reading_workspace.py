@@ -10,7 +10,7 @@ import pytest
 from tests.unit.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
 from archivist import Bank
-from archivist.errors import InputError
+from archivist.errors import InputError, NotFoundError
 from archivist.workspace.answers import learnings_view, overviews_view, plans_view
 from archivist.workspace.memory import Workspace
 from archivist.workspace.reading import FRESH_NS, Shelf
@@ -65,7 +65,7 @@ def test_one_plan_is_told_in_full_by_id_path_or_name(root: Path) -> None:
         "260301-cache.md",
     ):
         assert workspace.retrieve_plan(name).content == "# Cache\n\nThe steps.\n"
-    with pytest.raises(InputError, match="no plan '260301-cash'") as caught:
+    with pytest.raises(NotFoundError, match="no plan '260301-cash'") as caught:
         workspace.retrieve_plan("260301-cash")
     assert caught.value.hint == "did you mean '260301-cache'?"
     make(root, {f"{RESOURCES}/k/_plans/260301-cache.md": plan_text("Another")})

@@ -85,14 +85,16 @@ MEANINGS = {
     "workspace.ignore_rules": "rules of workspace lint that do not count, separated by commas",
     "server.port": "port that a server listens at; 0 for any that is free",
     "server.hosts": "host names that a server may be called by, separated by commas; addresses always may",
-    "server.connections": "connections to the bank that a server holds",
+    "server.connections": "connections to the bank that a server reads by; writes and logs have their own",
     "server.rate_per_minute": "most requests a minute of one token",
     "server.max_body_mb": "largest body of a request",
     "server.max_upload_mb": "largest log that is uploaded",
+    "server.max_unpacked_mb": "most that a compressed log which is uploaded unpacks to",
     "server.max_listeners": "most listeners to live events",
     "server.events_kept": "live events that a server keeps for listeners who come back",
     "server.poll_s": "seconds between two looks for changes that other processes made",
     "server.heartbeat_s": "seconds of silence after which a listener is told that nothing happened",
+    "server.silence_s": "seconds in which a request must begin, and without more of its body it is refused",
     "store.busy_timeout_s": "seconds to wait for another process",
 }
 

@@ -136,13 +136,15 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields: Any) -> None:
-    """Add TEXT as a lesson: a preference unless --type says otherwise. What people add is active at once."""
+    """Add TEXT as a lesson: a preference unless --type says otherwise. What people add is active at once.
+
+    What agents add is a candidate, a pattern unless --type says otherwise.
+    """
     values = _given(fields)
-    kind = values.pop("type", LessonType.PREFERENCE)
     if is_global:
         values.setdefault("scope", Scope.GLOBAL.value)
     with session.bank(is_global=is_global) as bank:
-        lesson = bank.add(text, type=kind, **values)
+        lesson = bank.add(text, **values)
         if as_json:
             print_json(bank.views([lesson])[0])
             return

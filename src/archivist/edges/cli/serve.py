@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table
+from archivist.edges.cli.output import count, global_option, json_option, note, print_json, print_table
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
-    from archivist.records import Token
+    from archivist.records import Actor, Token
 
 # Named, not imported: one door knows nothing of another, and the server needs what only an extra installs.
 _SERVING = "archivist.edges.http.serving"
@@ -25,6 +26,7 @@ _SERVING = "archivist.edges.http.serving"
 @click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
 @click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
 @click.option("--quiet", is_flag=True, help="Do not note the requests on stderr.")
+@global_option
 @json_option
 @click.pass_obj
 def serve(
@@ -35,6 +37,7 @@ def serve(
     tls_key: str | None,
     insecure: bool,
     quiet: bool,
+    is_global: bool,
     as_json: bool,
 ) -> None:
     """Serve the bank over HTTP until stopped. Prints its address, and a link that opens once in a browser.
@@ -43,11 +46,11 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
-    with session.bank() as bank:
+    with session.bank(is_global=is_global) as bank:
         rules = bank.config.server
     serving = _serving()
     opened = serving.open_server(
-        session.bank,
+        lambda: session.bank(is_global=is_global),
         host=host,
         port=rules.port if port is None else port,
         certificate=serving.Certificate(tls_cert, tls_key) if tls_cert else None,
@@ -84,14 +87,29 @@ def token() -> None:
 
 @token.command()
 @click.option("--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="In whose name it acts.")
+@click.option("--role", metavar="R", default="", help="The actor's role, beside one that --actor names.")
 @click.option("--name", metavar="N", default="", help="What it is called; else as its actor.")
 @click.option("--expires", type=float, metavar="DAYS", help="For how many days; else until it is revoked.")
+@click.option("--bank", "place", metavar="PATH", help="The bank that it opens; else as for every command.")
+@global_option
 @json_option
 @click.pass_obj
-def create(session: Session, who: str, name: str, expires: float | None, as_json: bool) -> None:
+def create(
+    session: Session,
+    who: str,
+    role: str,
+    name: str,
+    expires: float | None,
+    place: str | None,
+    is_global: bool,
+    as_json: bool,
+) -> None:
     """Print a new token. It is shown this once; the bank keeps only its hash."""
-    with session.bank() as bank:
-        issued = bank.tokens.create(who, name=name, expires_days=expires)
+    if place and is_global:
+        raise click.UsageError("--bank and --global exclude each other")
+    asked = replace(session, bank_path=place) if place else session
+    with asked.bank(is_global=is_global) as bank:
+        issued = bank.tokens.create(_in_role(who, role), name=name, expires_days=expires)
     if as_json:
         print_json({**_view(issued.token, "valid"), "token": issued.secret})
         return
@@ -100,13 +118,23 @@ def create(session: Session, who: str, name: str, expires: float | None, as_json
     note(f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now")
 
 
+def _in_role(who: str, role: str) -> Actor:
+    from archivist.records import Actor
+
+    actor = Actor.parse(who)
+    if role and actor.role not in ("", role):
+        raise click.UsageError(f"--actor names the role {actor.role!r}, --role another")
+    return replace(actor, role=role or actor.role)
+
+
 @token.command("list")
 @click.option("--all", "with_ended", is_flag=True, help="Also those that expired or were revoked.")
+@global_option
 @json_option
 @click.pass_obj
-def list_(session: Session, with_ended: bool, as_json: bool) -> None:
+def list_(session: Session, with_ended: bool, is_global: bool, as_json: bool) -> None:
     """Print the tokens that hold."""
-    with session.bank() as bank:
+    with session.bank(is_global=is_global) as bank:
         found = [(each, each.state(bank.now()).value) for each in bank.tokens.list(with_ended=with_ended)]
     if as_json:
         print_json({"tokens": [_view(each, state) for each, state in found]})
@@ -123,11 +151,12 @@ def list_(session: Session, with_ended: bool, as_json: bool) -> None:
 
 @token.command()
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
+@global_option
 @json_option
 @click.pass_obj
-def revoke(session: Session, names: tuple[str, ...], as_json: bool) -> None:
+def revoke(session: Session, names: tuple[str, ...], is_global: bool, as_json: bool) -> None:
     """Revoke tokens by id or name, all of them or, if one is unknown, none."""
-    with session.bank() as bank, bank.transaction():
+    with session.bank(is_global=is_global) as bank, bank.transaction():
         gone = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
     if as_json:
         print_json({"tokens": [_view(each, "revoked") for each in gone]})

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -16,9 +17,10 @@ from archivist.bank import Bank
 from archivist.edges.http import house, lessons, memory, problems, runs, stream, telling, tiers, workspace
 from archivist.edges.http.answers import Problem
 from archivist.edges.http.banks import Banks
-from archivist.edges.http.bodies import WRITING
+from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import Happenings
 from archivist.edges.http.guard import Guard
+from archivist.edges.http.receiving import Incoming
 from archivist.edges.http.security import Browsers
 
 # What is asked most comes first.
@@ -44,9 +46,12 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
     rules = first.config.server
     banks = Banks(opened, rules.connections)
     browsers = Browsers(first.actor, first.now)
+    incoming = Incoming(rules.silence_s)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = banks.threads
+        await run_sync(remove_leftovers)
         embedding = opened()
         happenings = app.state.happenings = Happenings(first, embedding, rules)
         await happenings.start()
@@ -72,7 +77,7 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.rules, app.state.browsers = rules, browsers
+    app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
     app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = [each for router in _ROUTERS for each in router.routes if isinstance(each, APIRoute)]
     problems.install(app)
@@ -85,7 +90,8 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
         browsers=browsers,
         rules=rules,
         is_beyond=is_beyond_loopback,
-        uploads=frozenset(route.path for route in runs.uploads.routes if isinstance(route, APIRoute)),
+        uploads=[route for route in runs.uploads.routes if isinstance(route, APIRoute)],
+        incoming=incoming,
     )
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app

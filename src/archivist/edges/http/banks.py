@@ -1,9 +1,14 @@
-"""The connections that a server holds: each request borrows one bank, in the name of its own actor."""
+"""The connections that a server holds: each request borrows one bank, in the name of its own actor.
+
+They stand in lanes: who reads never waits for who writes, and neither for a log that is being read. SQLite
+lets one write at a time, and Python one think at a time, so that more than a few of a lane gain nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from enum import StrEnum
 from queue import Empty, LifoQueue
 from threading import Lock
 
@@ -12,64 +17,103 @@ from archivist.edges.http.problems import Refusal
 from archivist.messages import Listener
 from archivist.records import Actor
 
-_PATIENCE_S = 30.0
+_WRITERS = 2
+# Who waits for a connection waits in a thread of his own. There are so many that the other lanes go on.
+_MOST_WAITING = 100
+
+
+class Lane(StrEnum):
+    """What a connection is borrowed for."""
+
+    READ = "read"
+    WRITE = "write"
+    LOG = "log"
+
+
+# How long somebody waits for a connection: a log of a hundred megabytes takes its time.
+_PATIENCE_S = {Lane.READ: 30.0, Lane.WRITE: 30.0, Lane.LOG: 300.0}
 
 
 class Banks:
-    """A few connections to one bank, the latest used first, because it is the warmest.
+    """The connections to one bank, by lanes; of each the latest used first, because it is the warmest.
 
     One connection serves one request at a time: what is inside a transaction is nobody else's.
     """
 
-    def __init__(self, opened: Callable[[], Bank], most: int) -> None:
+    def __init__(self, opened: Callable[[], Bank], readers: int) -> None:
         self._open = opened
-        self._free: LifoQueue[Bank] = LifoQueue()
-        self._all: list[Bank] = []
-        self._most = most
+        self._most = {Lane.READ: readers, Lane.WRITE: _WRITERS, Lane.LOG: 1}
+        self._free: dict[Lane, LifoQueue[Bank]] = {lane: LifoQueue() for lane in Lane}
+        self._all: dict[Lane, list[Bank]] = {lane: [] for lane in Lane}
+        self._waiting = dict.fromkeys(Lane, 0)
         self._lock = Lock()
         self._listeners: list[Listener] = []
+
+    @property
+    def threads(self) -> int:
+        """Return how many threads it takes so that no lane ever waits for the thread of another."""
+        return sum(self._most.values()) + len(Lane) * _MOST_WAITING
 
     def subscribe(self, listener: Listener) -> None:
         """Let a listener hear the live messages of every connection, also of later ones."""
         with self._lock:
             self._listeners.append(listener)
-            for bank in self._all:
+            for bank in self._opened():
                 bank.bus.subscribe(listener)
 
     @contextmanager
-    def lent(self, actor: Actor) -> Iterator[Bank]:
-        """Lend a bank that acts in somebody's name; wait for one when all are out."""
-        bank = self._take()
+    def lent(self, actor: Actor, lane: Lane) -> Iterator[Bank]:
+        """Lend a bank that acts in somebody's name; wait for one when all of the lane are out."""
+        bank = self._take(lane)
         try:
             yield bank.acting_as(actor)
         finally:
-            self._free.put(bank)
+            self._free[lane].put(bank)
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Let go of every connection that is not lent: to close one in use is to wait for its user."""
         with self._lock:
-            for bank in self._all:
-                bank.close()
-            self._all.clear()
+            for free in self._free.values():
+                with suppress(Empty):
+                    while True:
+                        free.get_nowait().close()
+            self._all = {lane: [] for lane in Lane}
 
-    def _take(self) -> Bank:
-        try:
-            return self._free.get_nowait()
-        except Empty:
-            bank = self._more()
-        if bank is not None:
-            return bank
-        try:
-            return self._free.get(timeout=_PATIENCE_S)
-        except Empty:
-            raise Refusal(503, "busy", "every connection to the bank is busy", hint="try again") from None
+    def _opened(self) -> list[Bank]:
+        return [bank for banks in self._all.values() for bank in banks]
 
-    def _more(self) -> Bank | None:
+    def _take(self, lane: Lane) -> Bank:
+        try:
+            return self._free[lane].get_nowait()
+        except Empty:
+            bank = self._more(lane)
+        return bank if bank is not None else self._awaited(lane)
+
+    def _awaited(self, lane: Lane) -> Bank:
         with self._lock:
-            if len(self._all) >= self._most:
+            if self._waiting[lane] >= _MOST_WAITING:
+                raise _busy(lane)
+            self._waiting[lane] += 1
+        try:
+            return self._free[lane].get(timeout=_PATIENCE_S[lane])
+        except Empty:
+            raise _busy(lane) from None
+        finally:
+            with self._lock:
+                self._waiting[lane] -= 1
+
+    def _more(self, lane: Lane) -> Bank | None:
+        with self._lock:
+            if len(self._all[lane]) >= self._most[lane]:
                 return None
             bank = self._open()
             for listener in self._listeners:
                 bank.bus.subscribe(listener)
-            self._all.append(bank)
+            self._all[lane].append(bank)
             return bank
+
+
+def _busy(lane: Lane) -> Refusal:
+    again = {"Retry-After": "1"}
+    what = {Lane.READ: "read", Lane.WRITE: "write", Lane.LOG: "have a log read"}[lane]
+    return Refusal(503, "busy", f"too many wait to {what}", hint="try again", headers=again)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import re
+import shutil
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -19,6 +21,8 @@ from starlette.responses import Response
 from archivist.desks.repeats import Claim, Repeats
 from archivist.edges.http.problems import Refusal
 from archivist.edges.http.visits import Visit
+from archivist.errors import InputError
+from archivist.processes import is_gone, own_mark
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
@@ -26,8 +30,8 @@ _JSON = "application/json"
 _KEY = re.compile(r"[!-~]{1,200}")
 _NAME_CHARACTERS = 100
 _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
-# Who sends nothing for so long is not sending.
-_SILENCE_S = 30.0
+# An upload's folder is signed by its process, so that what a dead one left can be taken away.
+_FOLDER = "archivist-"
 
 
 class Upload(NamedTuple):
@@ -43,18 +47,27 @@ class BodyRoute(APIRoute):
 
     def get_route_handler(self) -> Handler:
         """Return the handler: take the body, then answer as before or do it."""
-        inner = super().get_route_handler()
+        inner, known = super().get_route_handler(), self._parameters()
 
         async def handle(request: Request) -> Response:
+            _check_parameters(request, known)
             if request.method not in WRITING:
                 return await inner(request)
             return await _once(request, await self._digest(request), inner)
 
         return handle
 
+    def _parameters(self) -> frozenset[str]:
+        """Return what a query may hold, as the document tells it."""
+        found, rest = set[str](), [self.dependant]
+        while rest:
+            dependant = rest.pop()
+            found |= {each.alias for each in dependant.query_params}
+            rest += dependant.dependencies
+        return frozenset(found)
+
     async def _digest(self, request: Request) -> str:
-        async with asyncio.timeout(_SILENCE_S):
-            body = await request.body()
+        body = await request.body()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != _JSON:
             raise Refusal(415, "not_json", "the body is not application/json", hint=f"Content-Type: {_JSON}")
@@ -66,33 +79,59 @@ class UploadRoute(BodyRoute):
 
     def get_route_handler(self) -> Handler:
         """Return the handler: write the body to a file, then answer as before or do it."""
-        inner = APIRoute.get_route_handler(self)
+        inner, known = APIRoute.get_route_handler(self), self._parameters()
 
         async def handle(request: Request) -> Response:
+            _check_parameters(request, known)
             async with _spooled(request) as upload:
                 request.state.upload = upload
-                return await _once(request, upload.digest, inner)
+                try:
+                    return await _once(request, upload.digest, inner)
+                except InputError as error:
+                    # Where the file lies on this machine is nobody's business outside.
+                    told = error.message.replace(f"{upload.path.parent}{os.sep}", "")
+                    raise InputError(told, hint=error.hint) from None
 
         return handle
+
+
+def _check_parameters(request: Request, known: frozenset[str]) -> None:
+    """Refuse a query that asks for what this path does not know: it would be answered as if it had not."""
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        hint = f"it knows {', '.join(sorted(known))}" if known else "it takes no parameters"
+        raise Refusal(422, "bad_request", f"query: no parameter {unknown[0][:_NAME_CHARACTERS]!r}", hint=hint)
 
 
 @asynccontextmanager
 async def _spooled(request: Request) -> AsyncIterator[Upload]:
     """Write a body to a file that only we can read, and take it away at the end."""
     digest, size = sha256(), 0
-    with tempfile.TemporaryDirectory(prefix="archivist-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{own_mark()}-") as folder:
         path = Path(folder) / _file_name(request.query_params.get("name", ""))
-        with path.open("xb") as file:
-            pieces = request.stream()
-            while True:
-                async with asyncio.timeout(_SILENCE_S):
-                    piece = await anext(pieces, None)
-                if piece is None:
-                    break
+        path.touch(mode=0o600, exist_ok=False)
+        with path.open("wb") as file:
+            async for piece in request.stream():
                 digest.update(piece)
                 size += len(piece)
                 await run_sync(file.write, piece)
         yield Upload(path, size, digest.hexdigest())
+
+
+def remove_leftovers() -> None:
+    """Take away the uploads of servers that ended without: a raw log may hold secrets."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        mark = folder.name.removeprefix(_FOLDER).rpartition("-")[0]
+        if is_gone(mark) and _is_ours(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == getattr(os, "getuid", lambda: found.st_uid)()
 
 
 def _file_name(given: str) -> str:
@@ -111,7 +150,8 @@ async def _once(request: Request, body_digest: str, inner: Handler) -> Response:
         return _answered(claim, digest)
     try:
         response = await inner(request)
-    except BaseException:
+    except Exception:
+        # Not when the server stops in the middle of it: its claims end with it, and the bank may be busy.
         await run_sync(lambda: _with(visit, lambda desk: desk.release(name)))
         raise
     body = bytes(response.body).decode()

@@ -28,7 +28,7 @@ from archivist.clock import to_short_text
 from archivist.config import ServerRules
 from archivist.edges.http.problems import Refusal
 from archivist.errors import ArchivistError
-from archivist.messages import Message
+from archivist.messages import Kept, Message
 from archivist.records import Actor
 from archivist.records.plain import to_plain
 from archivist.stores.ledger import Entry
@@ -55,11 +55,12 @@ class Place(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """Something to tell: its place, whose it is when it is private, and the words."""
+    """Something to tell: its place, whose it is when it is private, the words, and whether a key changed."""
 
     place: Place
     owner: str | None
     text: bytes
+    is_of_keys: bool = False
 
 
 class Happenings:
@@ -76,26 +77,23 @@ class Happenings:
         self._news = asyncio.Event()
         self._nudge = asyncio.Event()
         self._limiter = CapacityLimiter(2)
-        self._messages: list[Message] = []
+        self._last_message = 0
         self._loop = asyncio.get_running_loop()
         self.listeners = 0
         self.is_over = False
 
     async def start(self) -> None:
         """Begin with what the bank holds now; what happened before is read when it is asked for."""
-        self._since = Place(await run_sync(self._last, limiter=self._limiter))
+        seq, self._last_message = await run_sync(self._lasts, limiter=self._limiter)
+        self._since = Place(seq)
 
-    def hear(self, message: Message) -> None:
-        """Take a live message, from whatever thread."""
+    def hear(self, _message: Message) -> None:
+        """Look at once, because a live message came, from whatever thread; the bank keeps it."""
         try:
-            self._loop.call_soon_threadsafe(self._heard, message)
+            self._loop.call_soon_threadsafe(self._nudge.set)
         except RuntimeError:
             # The server has stopped; nobody listens.
             return
-
-    def _heard(self, message: Message) -> None:
-        self._messages.append(message)
-        self._nudge.set()
 
     def finish(self) -> None:
         """Let every listener go."""
@@ -128,15 +126,19 @@ class Happenings:
 
     async def _look(self) -> bool:
         """Take in what is new; say whether anything was."""
-        messages, self._messages = self._messages, []
-        after = self._last_place().seq
-        version, entries = await run_sync(self._new_entries, after, limiter=self._limiter)
+        place = self._last_place()
+        version, entries, told = await run_sync(self._news_after, place.seq, limiter=self._limiter)
         fresh = [_change(entry) for entry in entries]
-        place = fresh[-1].place if fresh else self._last_place()
-        for message in messages:
-            place = Place(place.seq, max(_microseconds(message), place.time + 1))
-            fresh.append(_message(message, place))
-        self._keep(fresh)
+        last = entries[-1].seq if entries else place.seq
+        for each in told:
+            if each.seq > last:
+                # The changes that it is about come with the next look.
+                break
+            self._last_message = each.number
+            seq, earlier = max(each.seq, place.seq), place.time if each.seq <= place.seq else 0
+            place = Place(seq, max(_microseconds(each.message), earlier + 1))
+            fresh.append(_message(each.message, place))
+        self._keep(sorted(fresh, key=_place_of))
         # More than a batch is left for the next look, which must come though nothing changes any more.
         self._version = -1 if len(entries) >= _BATCH else version
         if len(entries) >= _BATCH:
@@ -157,12 +159,17 @@ class Happenings:
     def _last_place(self) -> Place:
         return self._kept[-1].place if self._kept else self._since
 
-    def _new_entries(self, after: int) -> tuple[int, list[Entry]]:
+    def _news_after(self, seq: int) -> tuple[int, list[Entry], list[Kept]]:
         version = self._bank.version()
         if version == self._version:
-            return version, []
+            return version, [], []
         with self._bank.reading() as reader:
-            return version, reader.entries(after=after, limit=_BATCH)
+            entries = reader.entries(after=seq, limit=_BATCH)
+            return version, entries, reader.messages(after=self._last_message)
+
+    def _lasts(self) -> tuple[int, int]:
+        with self._bank.reading() as reader:
+            return reader.last_entry(), reader.last_message()
 
     def _last(self) -> int:
         with self._bank.reading() as reader:
@@ -267,12 +274,13 @@ class EventStream(Response):
         place = await self._happenings.known(self._place)
         asked_at = time.monotonic()
         while not self._happenings.is_over:
-            if time.monotonic() - asked_at >= self._wait_s:
+            found, ahead = await self._happenings.after(place, self._wait_s)
+            is_due = time.monotonic() - asked_at >= self._wait_s
+            if is_due or any(each.is_of_keys for each in found):
                 # Who came in with a token that has ended since is not told on.
                 if not await self._happenings.asked(self._is_welcome):
                     break
                 asked_at = time.monotonic()
-            found, ahead = await self._happenings.after(place, self._wait_s)
             words = b"".join(each.text for each in found if self._may_hear(each))
             if words or ahead == place:
                 await _send(send, words or b": nothing new\n\n")
@@ -313,7 +321,7 @@ def _change(entry: Entry) -> Happening:
     place = Place(entry.seq)
     # Another agent's working memory is not even told of.
     owner = entry.record if entry.kind == "working" else None
-    return Happening(place, owner, _told(place, "change", data))
+    return Happening(place, owner, _told(place, "change", data), is_of_keys=entry.kind == "token")
 
 
 def _message(message: Message, place: Place) -> Happening:

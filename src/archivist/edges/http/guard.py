@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
-from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Mapping, Sequence
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
 from archivist.config import ServerRules
 from archivist.edges.http.banks import Banks
 from archivist.edges.http.problems import Refusal
-from archivist.edges.http.security import COOKIE, Browsers, Rates, is_own_host, is_own_origin
+from archivist.edges.http.receiving import MEGABYTE, Incoming, stopping, too_large
+from archivist.edges.http.security import Browsers, Rates, cookie_name, is_own_host, is_own_origin
 from archivist.edges.http.visits import KEY, Visit
 from archivist.errors import BankError
 from archivist.records import Actor, ActorKind
 from archivist.records.tokens import TokenState
 
 OPEN_PATH = "/open"
-_MEGABYTE = 1024 * 1024
 # Of these a request has one at most; of a second one nobody could say which counts.
 _SINGLE = frozenset(
     (b"host", b"authorization", b"content-length", b"content-type", b"origin", b"cookie", b"idempotency-key",
@@ -35,6 +36,7 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_LENGTH = "Content-Length or Transfer-Encoding, not both"
 _FAILURES_PER_MINUTE = 120
 _STRANGER = Actor(ActorKind.AGENT)
 _log = logging.getLogger("archivist.http.access")
@@ -52,7 +54,8 @@ class Guard:
         browsers: Browsers,
         rules: ServerRules,
         is_beyond: bool,
-        uploads: frozenset[str],
+        uploads: Sequence[Route],
+        incoming: Incoming,
     ) -> None:
         self._app = app
         self._banks = banks
@@ -61,6 +64,7 @@ class Guard:
         self._rules = rules
         self._is_beyond = is_beyond
         self._uploads = uploads
+        self._incoming = incoming
         self._hosts = rules.hosts.split(",")
         self._rates = Rates(rules.rate_per_minute, time.monotonic)
         self._failures = Rates(max(_FAILURES_PER_MINUTE, rules.rate_per_minute // 100), time.monotonic)
@@ -79,14 +83,18 @@ class Guard:
         try:
             headers = _headers(scope)
             self._check_address(headers)
-            visit = await self._visit(scope, headers)
-            most = self._most_bytes(scope, headers)
+            visit = scope[KEY] = await self._visit(scope, headers)
+            noted.name = visit.name
+            _wait(self._rates.wait_s(visit.token))
+            limited = self._incoming.limited(receive, self._most_bytes(scope, headers))
+            await self._app(_as_get(scope), limited, noted.send)
         except Refusal as refusal:
             await refusal.response()(scope, receive, noted.send)
-        else:
-            scope[KEY] = visit
-            noted.name = visit.name
-            await self._app(scope, _limited(receive, most), noted.send)
+        except asyncio.CancelledError:
+            # The server has waited long enough for this request, and stops.
+            if noted.status:
+                raise
+            await stopping().response()(scope, receive, noted.send)
         finally:
             noted.note()
 
@@ -104,7 +112,12 @@ class Guard:
             raise Refusal(403, "foreign_origin", "a page of another site may not ask", hint="ask from here")
 
     async def _visit(self, scope: Scope, headers: Mapping[str, str]) -> Visit:
+        if not self._keys.is_there:
+            # What were written now into the file that is open would be gone with it.
+            raise Refusal(503, "no_bank", "the bank was removed or replaced", hint="start the server again")
         if scope["path"] == OPEN_PATH and scope["method"] in ("GET", "HEAD"):
+            # A stranger may guess at links no more often than at tokens.
+            _wait(self._failures.wait_s(_address(scope)))
             return Visit("", "link", _STRANGER, self._banks)
         secret, cookie = _bearer(headers), _cookie(headers)
         if secret is None and cookie is None:
@@ -116,7 +129,6 @@ class Guard:
             if known is None:
                 raise self._unknown(scope, "bad_token", "the browser's link has ended")
             visit = Visit(known.id, known.id, known.actor, self._banks)
-        _wait(self._rates.wait_s(visit.token))
         return visit
 
     async def _holder(self, scope: Scope, secret: str) -> Visit:
@@ -134,20 +146,16 @@ class Guard:
         return Visit(token.id, token.name, token.actor, self._banks)
 
     def _unknown(self, scope: Scope, code: str, detail: str) -> Refusal:
-        client = scope.get("client")
-        _wait(self._failures.wait_s(client[0] if client else ""))
+        _wait(self._failures.wait_s(_address(scope)))
         hint = "archivist token create --actor KIND:NAME, then Authorization: Bearer TOKEN"
         return Refusal(401, code, detail, hint=hint, headers={"WWW-Authenticate": "Bearer"})
 
     def _most_bytes(self, scope: Scope, headers: Mapping[str, str]) -> int:
-        path: str = scope["path"]
-        is_upload = path in self._uploads or any(
-            path.endswith(each.rpartition("}")[2]) for each in self._uploads if "}" in each
-        )
-        most = (self._rules.max_upload_mb if is_upload else self._rules.max_body_mb) * _MEGABYTE
+        is_upload = any(route.matches(scope)[0] is Match.FULL for route in self._uploads)
+        most = (self._rules.max_upload_mb if is_upload else self._rules.max_body_mb) * MEGABYTE
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length[:20]) > most:
-            raise _too_large(most)
+            raise too_large(most)
         return most
 
 
@@ -158,6 +166,7 @@ class _Noted:
         self._scope = scope
         self._send = send
         self._began = time.perf_counter()
+        self._is_over = False
         self.status = 0
         self.name = "-"
 
@@ -169,7 +178,12 @@ class _Noted:
                 *message.get("headers", ()),
                 *(pair for pair in _HEADERS if pair[0] not in given),
             ]
-        await self._send(message)
+        elif self._scope["method"] == "HEAD":
+            # The head is all of the answer, also of one that would never end.
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        if not self._is_over:
+            self._is_over = self._scope["method"] == "HEAD" and message["type"] == "http.response.body"
+            await self._send(message)
 
     def note(self) -> None:
         if not _log.isEnabledFor(logging.INFO):
@@ -181,24 +195,11 @@ class _Noted:
         )
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    """Return a way to receive that ends when more came than may."""
-    taken = 0
-
-    async def counted() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > most:
-            raise _too_large(most)
-        return message
-
-    return counted
-
-
-def _too_large(most: int) -> Refusal:
-    hint = "server.max_body_mb and server.max_upload_mb say how much"
-    return Refusal(413, "too_large", f"the body is larger than {most // _MEGABYTE} MB", hint=hint)
+def _as_get(scope: Scope) -> Scope:
+    """Return a request for an answer's head as one for the answer; a link that opens once stays unused."""
+    if scope["method"] != "HEAD" or scope["path"] == OPEN_PATH:
+        return scope
+    return {**scope, "method": "GET"}
 
 
 def _headers(scope: Scope) -> dict[str, str]:
@@ -209,6 +210,12 @@ def _headers(scope: Scope) -> dict[str, str]:
             raise Refusal(400, "double_header", f"the header {name.decode('latin-1')} is there twice")
         seen.add(name)
         found[name.decode("latin-1")] = value.decode("latin-1")
+    if "content-length" in found and "transfer-encoding" in found:
+        # Two servers in a row could read two different requests out of it.
+        close = {"Connection": "close"}
+        raise Refusal(
+            400, "double_length", "the body's length is told in two ways", hint=_LENGTH, headers=close
+        )
     return found
 
 
@@ -221,12 +228,18 @@ def _bearer(headers: Mapping[str, str]) -> str | None:
 
 
 def _cookie(headers: Mapping[str, str]) -> str | None:
-    jar: SimpleCookie = SimpleCookie()
-    try:
-        jar.load(headers.get("cookie", ""))
-    except CookieError:
-        return None
-    return jar[COOKIE].value if COOKIE in jar else None
+    """Return the value of our own cookie, whatever other servers of this host have put beside it."""
+    own = cookie_name(headers.get("host", ""))
+    for pair in headers.get("cookie", "").split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == own:
+            return value.strip('"')
+    return None
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _wait(seconds: float) -> None:

@@ -11,12 +11,13 @@ from starlette.responses import RedirectResponse, Response
 from archivist import __version__, tools
 from archivist.config import ServerRules
 from archivist.edges.http import answers
+from archivist.edges.http.banks import Lane
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.events import EventStream, Happenings
 from archivist.edges.http.guard import OPEN_PATH
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.problems import Refusal
-from archivist.edges.http.security import COOKIE, SESSION_HOLDS, Browsers
+from archivist.edges.http.security import SESSION_HOLDS, Browsers, cookie_name
 from archivist.edges.http.shapes import Id
 from archivist.edges.http.visits import Visitor, answer, plain_json
 from archivist.errors import NotFoundError
@@ -74,18 +75,19 @@ def list_tools(
 ) -> Response:
     """List the functions that agents call, as a provider takes them."""
     write = {"mcp": tools.for_mcp, "openai": tools.for_openai, "anthropic": tools.for_anthropic}[format]
-    page = asked.cut(lambda _most: tools.tools(*set), lambda tool: tool.name)
+    page = asked.ranked(lambda _most: tools.tools(*set), lambda tool: tool.name)
     return answer({"tools": write(page.items), "next": page.next})
 
 
 @router.post("/api/tools/{name}", responses=answers.of(answers.Open))
 def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response:
     """Call one of the functions with its arguments."""
-    if name not in {tool.name for tool in tools.tools()}:
+    tool = next((each for each in tools.tools() if each.name == name), None)
+    if tool is None:
         raise NotFoundError("tool", name, hint="GET /api/tools lists them")
     given: Any = plain_json(arguments)
-    with visitor.bank() as bank:
-        return answer(tools.call(bank, name, given))
+    with visitor.bank(Lane.READ if tool.only_reads(given) else Lane.WRITE) as bank:
+        return answer(tool.call(bank, given))
 
 
 @router.get("/api/events", responses=_EVENTS)
@@ -112,7 +114,7 @@ def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = 
         )
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
-        COOKIE,
+        cookie_name(request.headers.get("host", "")),
         own,
         max_age=int(SESSION_HOLDS.total_seconds()),
         httponly=True,

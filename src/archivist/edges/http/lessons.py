@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from archivist.desks.suggesting import told
+from archivist.desks.lessons import MOST_MET
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -27,14 +27,12 @@ from archivist.edges.http.visits import Visitor, answer
 from archivist.errors import InputError
 from archivist.recall.query import LIVE
 from archivist.recall.query import Query as Question
-from archivist.records import ActorKind, Status
 from archivist.records import Category as CategoryWord
 from archivist.records import Scope as ScopeWord
+from archivist.records import Status
 
 router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BodyRoute)
 _TEXT_HITS = 200
-# What an agent says of a lesson that it suggests.
-_SUGGESTED = ("rule", "detail", "tags", "importance", "tool")
 
 
 @router.get("", responses=answers.page_of("lessons", answers.Lesson))
@@ -71,12 +69,15 @@ def list_lessons(
         tags=tuple(tag),
     )
     with visitor.bank() as bank:
-        page = asked.cut(
-            lambda most: bank.query(
-                question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS) if text else most)
-            ),
-            lambda lesson: lesson.id,
-        )
+        if text.strip():
+            page = asked.ranked(
+                lambda most: bank.query(question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS))),
+                lambda lesson: lesson.id,
+            )
+        else:
+            page = asked.cut(
+                lambda after, most: bank.query(question._replace(limit=most), after=after), MOST_MET
+            )
         return answer({"lessons": bank.views(page.items), "next": page.next})
 
 
@@ -84,14 +85,8 @@ def list_lessons(
 def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
     """Add a lesson; what people add is active at once, what an agent adds is a candidate."""
     given = body.given()
-    summary, kind = given.pop("summary"), body.type
-    given.pop("type", None)
     with visitor.bank() as bank:
-        if bank.actor.kind is ActorKind.AGENT:
-            known = {name: given[name] for name in _SUGGESTED if name in given}
-            lesson = told(bank, summary, **known).lesson
-        else:
-            lesson = bank.add(summary, type=kind, **given)
+        lesson = bank.add(given.pop("summary"), **given)
         return answer({"lesson": bank.views([lesson])[0]}, 201)
 
 
@@ -131,5 +126,5 @@ def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa:
     """Tell every change of a lesson, oldest first."""
     with visitor.bank() as bank:
         changes = bank.history(bank.get(id).id)
-    page = asked.cut(lambda _most: changes, lambda change: str(change.entry.seq))
+    page = asked.among(changes, lambda change: change.entry.seq)
     return answer({"history": [change_view(each) for each in page.items], "next": page.next})

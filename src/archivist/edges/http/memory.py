@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from archivist.desks import artifacts as artifact_desk
+from archivist.desks import attempts
+from archivist.desks.knowledge import BY_NAME
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -39,17 +43,18 @@ def knowledge(
 ) -> Response:
     """List what holds: by category and key, or the best answers to a text first."""
     with visitor.bank() as bank:
-        page = asked.cut(
-            lambda most: bank.knowledge.query(
-                category=category,
-                key=key,
-                text=text,
-                project=project,
-                min_confidence=min_confidence,
-                limit=most,
-            ),
-            lambda fact: fact.id,
+        query = partial(
+            bank.knowledge.query,
+            category=category,
+            key=key,
+            text=text,
+            project=project,
+            min_confidence=min_confidence,
         )
+        if text.strip():
+            page = asked.ranked(lambda most: query(limit=most), lambda fact: fact.id)
+        else:
+            page = asked.cut(lambda after, most: query(after=after, limit=most), BY_NAME)
     return answer({"knowledge": [row(each) for each in page.items], "next": page.next})
 
 
@@ -61,8 +66,8 @@ def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
             body.category,
             body.key,
             body.value,
-            source=body.source,
-            confidence=body.confidence,
+            source=body.source or "",
+            confidence=1.0 if body.confidence is None else body.confidence,
             project=body.project,
             tags=body.tags,
         )
@@ -70,7 +75,7 @@ def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
     return answer({"knowledge": row(kept.fact), "changed": kept.is_changed, "conflict": conflict})
 
 
-@router.delete("/knowledge/{id}", responses=answers.one("knowledge", answers.FactRow))
+@router.delete("/knowledge/{id:path}", responses=answers.one("knowledge", answers.FactRow))
 def remove_knowledge(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
     """Remove a fact; its history stays."""
     with visitor.bank() as bank:
@@ -89,10 +94,10 @@ def episodes(
     """List what was tried, the latest first: for a task, or by an agent."""
     with visitor.bank() as bank:
         page = asked.cut(
-            lambda most: bank.attempts.query(
-                task=task_id, agent=agent_id, action=action, provider=provider, limit=most
+            lambda after, most: bank.attempts.query(
+                task=task_id, agent=agent_id, action=action, provider=provider, after=after, limit=most
             ),
-            lambda attempt: attempt.id,
+            attempts.NEWEST,
         )
     return answer({"episodes": [attempt_row(each) for each in page.items], "next": page.next})
 
@@ -129,8 +134,10 @@ def artifacts(
     """List what was produced, the latest first: for a task, or of a type."""
     with visitor.bank() as bank:
         page = asked.cut(
-            lambda most: bank.artifacts.query(task=task_id, agent=agent_id, type=type, path=path, limit=most),
-            lambda artifact: artifact.id,
+            lambda after, most: bank.artifacts.query(
+                task=task_id, agent=agent_id, type=type, path=path, after=after, limit=most
+            ),
+            artifact_desk.NEWEST,
         )
     return answer({"artifacts": [row(each) for each in page.items], "next": page.next})
 
@@ -150,7 +157,7 @@ def register_artifact(body: ArtifactBody, visitor: Visitor) -> Response:
     return answer({"artifact": row(made)}, 201)
 
 
-@router.delete("/artifacts/{id}", responses=answers.one("artifact", answers.ArtifactRow))
+@router.delete("/artifacts/{id:path}", responses=answers.one("artifact", answers.ArtifactRow))
 def remove_artifact(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
     """Take an artifact off the register; the file stays."""
     with visitor.bank() as bank:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from hashlib import blake2s
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fastapi import Depends, Query, Request
 
 from archivist.edges.http.problems import Refusal
+from archivist.stores.rows import place_of
 
 T = TypeVar("T")
+Scalar: TypeAlias = str | int | float | None
+Spot: TypeAlias = tuple[Scalar, ...]
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
-_MAX_CURSOR = 1_000
-_MAX_PLACE = 1 << 40
+# Names of several hundred letters are part of some places.
+_MAX_CURSOR = 8_000
+_INT_BITS = 63
+_MOST_SHOWN = 1 << 40
+_HINT = "give the `next` of an answer to the same question"
 
 
 class Page(NamedTuple, Generic[T]):
@@ -27,31 +34,64 @@ class Page(NamedTuple, Generic[T]):
 
 
 class Paging(NamedTuple):
-    """What of a list is asked for. `mark` stands for the question that a cursor belongs to."""
+    """What of a list is asked for. `mark` stands for the question that a cursor belongs to.
+
+    `place` is that of the last thing that was shown: its values of what the list is ordered by. What is gone
+    or has come meanwhile moves nothing of the rest. Where an order is found anew each time (`ranked`), it is
+    how many were shown, and the last one's name.
+    """
 
     limit: int
-    place: int
-    last: str
+    place: Spot
     mark: str
 
-    def cut(self, fetch: Callable[[int | None], Sequence[T]], name: Callable[[T], str]) -> Page[T]:
-        """Return the page; `fetch` gives the first so many of the list, or all of it.
+    def cut(self, fetch: Callable[[Spot | None, int], Sequence[T]], order: Sequence[str]) -> Page[T]:
+        """Return the page of a list that a store orders; `fetch` gives so many behind a place."""
+        if self.place and len(self.place) != len(order):
+            raise _foreign()
+        return self._page(fetch(self.place or None, self.limit + 1), lambda each: place_of(each, order))
 
-        What came into the list before the place of the cursor moves that place on: it is found again by
-        the name of the last thing that was shown.
+    def among(self, found: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
+        """Return the page of a list that is there as a whole, ordered by a key that no two things share."""
+        begins = 0
+        if self.place and found:
+            after: Any = self.place[0]
+            if len(self.place) != 1 or type(after) is not type(key(found[0])):
+                raise _foreign()
+            begins = bisect_right(found, after, key=key)
+        return self._page(found[begins : begins + self.limit + 1], lambda last: (key(last),))
+
+    def ranked(self, fetch: Callable[[int | None], Sequence[T]], name: Callable[[T], str]) -> Page[T]:
+        """Return the page of a ranking, which is made anew for each page; `fetch` gives so many of the best.
+
+        It goes on behind the last thing that was shown, wherever that stands now; if it is gone, behind as
+        many as were shown.
         """
-        found = fetch(self.place + self.limit + 1)
-        place = self.place
-        if place and not (len(found) >= place and name(found[place - 1]) == self.last):
+        shown, last = self._shown()
+        found = fetch(shown + self.limit + 1)
+        if shown and not (len(found) >= shown and name(found[shown - 1]) == last):
             found = fetch(None)
-            place = next((n for n, each in enumerate(found, 1) if name(each) == self.last), place)
-        items = found[place : place + self.limit]
-        is_more = len(found) > place + self.limit
-        return Page(items, self._cursor(place + len(items), name(items[-1])) if is_more else None)
+            shown = next((number for number, each in enumerate(found, 1) if name(each) == last), shown)
+        return self._page(
+            found[shown : shown + self.limit + 1], lambda last: (shown + self.limit, name(last))
+        )
 
-    def _cursor(self, place: int, last: str) -> str:
-        text = json.dumps([place, last, self.mark], separators=(",", ":"))
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    def _shown(self) -> tuple[int, str]:
+        match self.place:
+            case ():
+                return 0, ""
+            case (int(shown), str(last)) if 0 < shown < _MOST_SHOWN:
+                return shown, last
+        raise _foreign()
+
+    def _page(self, found: Sequence[T], place: Callable[[T], Spot]) -> Page[T]:
+        """Return what is shown of one more than that, and the cursor behind it."""
+        items = found[: self.limit]
+        return Page(items, self._cursor(place(items[-1])) if len(found) > self.limit else None)
+
+    def _cursor(self, place: Spot) -> str:
+        text = json.dumps([self.mark, *place], separators=(",", ":"), ensure_ascii=False)
+        return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
 
 
 async def _asked(
@@ -64,21 +104,29 @@ async def _asked(
     about = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in ("limit", "cursor"))
     words = json.dumps([request.url.path, about])
     mark = blake2s(words.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    place, last = _read(cursor, mark) if cursor else (0, "")
-    return Paging(limit, place, last, mark)
+    return Paging(limit, _read(cursor, mark) if cursor else (), mark)
 
 
 Asked = Annotated[Paging, Depends(_asked)]
 
 
-def _read(cursor: str, mark: str) -> tuple[int, str]:
-    hint = "give the `next` of an answer to the same question"
+def _read(cursor: str, mark: str) -> Spot:
+    """Return the place that a cursor tells, or refuse what is none of ours."""
     try:
         whole: Any = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-        place, last, made_for = whole
+        made_for, *place = whole
     except (ValueError, TypeError, RecursionError):
-        raise Refusal(400, "bad_cursor", "the cursor is none of ours", hint=hint) from None
-    is_ours = type(place) is int and 0 < place < _MAX_PLACE and isinstance(last, str)
-    if not is_ours or made_for != mark:
-        raise Refusal(400, "bad_cursor", "the cursor belongs to another question", hint=hint)
-    return place, last
+        raise Refusal(400, "bad_cursor", "the cursor is none of ours", hint=_HINT) from None
+    if made_for != mark or not place or not all(_is_scalar(each) for each in place):
+        raise _foreign()
+    return tuple(place)
+
+
+def _is_scalar(value: object) -> bool:
+    if type(value) is int:
+        return value.bit_length() <= _INT_BITS
+    return value is None or type(value) in (str, float)
+
+
+def _foreign() -> Refusal:
+    return Refusal(400, "bad_cursor", "the cursor belongs to another question", hint=_HINT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -21,6 +22,7 @@ from archivist.errors import (
     ArchivistError,
     BankError,
     ConfigError,
+    DecidedError,
     EmbedderError,
     InputError,
     NotFoundError,
@@ -35,6 +37,7 @@ _log = logging.getLogger("archivist.http")
 STATUSES: dict[type[ArchivistError], int] = {
     NotFoundError: 404,
     NothingToUndoError: 409,
+    DecidedError: 409,
     ConfigError: 503,
     InputError: 400,
     AccessError: 403,
@@ -42,6 +45,20 @@ STATUSES: dict[type[ArchivistError], int] = {
     BankError: 503,
     ArchivistError: 500,
 }
+# Where the records of a kind are listed.
+_LISTS = {
+    "lesson": "/api/lessons?all=true",
+    "run": "/api/runs",
+    "fact": "/api/memory/knowledge",
+    "artifact": "/api/memory/artifacts",
+    "entry": "/api/stream",
+    "document": "/api/archive/sources",
+    "proposal": "/api/proposals",
+    "plan": "/api/workspace/plans",
+    "tool": "/api/tools",
+}
+# A hint for who sits at the machine: a command, or a flag of one.
+_COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
 # What every operation may answer beside what it is asked for.
 DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503)
 
@@ -105,7 +122,18 @@ async def _ours(_request: Request, error: Exception) -> Response:
         return problem(
             status, error.code, "the bank cannot serve this now", "the server's own output says why"
         )
-    return problem(status, error.code, error.message, error.hint)
+    return problem(status, error.code, error.message, _hint(error))
+
+
+def _hint(error: ArchivistError) -> str:
+    """Return what to do about an error as a client can do it, who has no command line here."""
+    if isinstance(error, NotFoundError) and error.kind in _LISTS:
+        return f"GET {_LISTS[error.kind]} lists what there is"
+    if not _COMMAND.search(error.hint):
+        return error.hint
+    if isinstance(error, AccessError):
+        return "GET / says as whom you are here; a token of another actor may"
+    return "/openapi.json tells what can be asked"
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
@@ -117,7 +145,7 @@ async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for this class
     errors: Sequence[Any] = error.errors()
     if any(each.get("type") == "json_invalid" for each in errors):
-        return problem(400, "bad_json", "the body is no JSON", "an object in UTF-8, application/json")
+        return _no_json()
     # What was sent is not repeated: it may be a secret, or no text at all.
     told = [f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in errors[:_SHOWN]]
     rest = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
@@ -130,10 +158,19 @@ async def _routed(request: Request, error: Exception) -> Response:
         allowed = ", ".join(_methods(request))
         told = "the path does not know that method"
         return problem(405, "no_such_method", told, f"it knows {allowed}", {"Allow": allowed})
+    if error.status_code == 400:
+        return _no_json()
     codes = {404: "no_such_path"}
     hint = "/openapi.json lists the paths" if error.status_code in codes else ""
-    code = codes.get(error.status_code, "bad_json" if error.status_code == 400 else "refused")
+    code = codes.get(error.status_code, "refused")
     return problem(error.status_code, code, str(error.detail), hint, error.headers)
+
+
+def _no_json() -> Response:
+    """Return the answer to a body that cannot be read: not JSON, not UTF-8, too deep, too large a number."""
+    return problem(
+        400, "bad_json", "the body is no JSON that can be read", "an object in UTF-8, application/json"
+    )
 
 
 def _methods(request: Request) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,10 +11,14 @@ from starlette.responses import Response
 from archivist.audit.report import proposals
 from archivist.brief.forms import BriefFormat
 from archivist.capture.archeflow import read_runs
+from archivist.config import ServerRules
 from archivist.desks.capturing import Known
+from archivist.desks.runs import LATEST
 from archivist.edges.http import answers
+from archivist.edges.http.banks import Lane
 from archivist.edges.http.bodies import BodyRoute, Upload, UploadRoute
 from archivist.edges.http.pages import Asked
+from archivist.edges.http.problems import Refusal
 from archivist.edges.http.shapes import (
     CheckBody,
     Ended,
@@ -37,6 +42,7 @@ from archivist.edges.http.views import (
 from archivist.edges.http.visits import Visitor, answer, plain_json
 from archivist.errors import InputError
 from archivist.jsonl import Line
+from archivist.opening import unpacks_beyond
 from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain
 from archivist.reflect.trigger import Outcome, Scenario
@@ -80,19 +86,19 @@ def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "
     """List the runs, the latest first."""
     with visitor.bank() as bank:
         page = asked.cut(
-            lambda most: bank.episodes(project=project, task=task, limit=most), lambda each: each.id
+            lambda after, most: bank.episodes(project=project, task=task, after=after, limit=most), LATEST
         )
     return answer({"runs": [run_view(each) for each in page.items], "next": page.next})
 
 
-@router.get("/runs/{run}", responses=answers.one("run", answers.Run))
+@router.get("/runs/{run:path}", responses=answers.one("run", answers.Run))
 def show_run(run: Id, visitor: Visitor) -> Response:
     """Return what a run was."""
     with visitor.bank() as bank:
         return answer({"run": run_view(bank.episode(run))})
 
 
-@router.post("/runs/{run}/finish", responses=answers.of(answers.Learnt))
+@router.post("/runs/{run:path}/finish", responses=answers.of(answers.Learnt))
 def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
     """Close a run: take its review events in, learn, age the bank, judge what it was told."""
     ended = EpisodeStatus(body.status) if body.status else None
@@ -109,18 +115,18 @@ def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
         return answer(finished_view(bank, done))
 
 
-@uploads.post("/runs/{run}/log", responses=answers.page_of("runs", answers.Open), openapi_extra=_LOG)
+@uploads.post("/runs/{run:path}/log", responses=answers.page_of("runs", answers.Open), openapi_extra=_LOG)
 def finish_log(
     run: Id,
     request: Request,
     visitor: Visitor,
     status: Annotated[Ended | None, Query()] = None,
+    name: _Name = "upload",  # noqa: ARG001 the file was called so when it was written
 ) -> Response:
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
-    upload: Upload = request.state.upload
     known = Known(run=run, status=EpisodeStatus(status) if status else None)
-    with visitor.bank() as bank:
-        done = bank.finish_log(upload.path, known=known)
+    with visitor.bank(Lane.LOG) as bank:
+        done = bank.finish_log(_log_of(request), known=known)
         return answer({"runs": [finished_log_view(bank, each) for each in done], "next": None})
 
 
@@ -135,11 +141,25 @@ def capture(
     name: _Name = "upload",
 ) -> Response:
     """Take an agent's log in; its runs wait for reflection. The same log again changes nothing."""
-    upload: Upload = request.state.upload
     known = Known(run=run, project=project, status=EpisodeStatus(status) if status else None)
-    with visitor.bank() as bank:
-        taken = bank.capture_file(upload.path, format_name=format, known=known)
+    with visitor.bank(Lane.LOG) as bank:
+        taken = bank.capture_file(_log_of(request), format_name=format, known=known)
     return answer(captured_view(taken, name), 201)
+
+
+def _log_of(request: Request) -> Path:
+    """Return the log that was sent, unless it unpacks to more than may be: nothing of such a one is taken."""
+    upload: Upload = request.state.upload
+    rules: ServerRules = request.app.state.rules
+    most = rules.max_unpacked_mb * 1024 * 1024
+    if unpacks_beyond(upload.path, most):
+        raise Refusal(
+            413,
+            "too_large",
+            f"the log unpacks to more than {rules.max_unpacked_mb} MB",
+            hint="server.max_unpacked_mb",
+        )
+    return upload.path
 
 
 @router.post("/reflect", responses=answers.of(answers.Learnt))
@@ -174,7 +194,7 @@ def report(visitor: Visitor, asked: Asked) -> Response:
     """Sum up whether lessons helped: worst first, and what the verdicts suggest."""
     with visitor.bank() as bank:
         found = bank.audit_report()
-    page = asked.cut(lambda _most: found.lessons, lambda line: line.lesson)
+    page = asked.ranked(lambda _most: found.lessons, lambda line: line.lesson)
     shown = {line.lesson for line in page.items}
     return answer(
         {
@@ -186,7 +206,7 @@ def report(visitor: Visitor, asked: Asked) -> Response:
     )
 
 
-@router.get("/audit/regressions/{run}", responses=answers.of(answers.Open))
+@router.get("/audit/regressions/{run:path}", responses=answers.of(answers.Open))
 def regressions(run: Id, visitor: Visitor) -> Response:
     """Name what earlier runs had fixed and this one's reviewers found again."""
     with visitor.bank() as bank:

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from archivist.desks.tokens import digest_of
 from archivist.records import Actor
 
-COOKIE = "archivist"
 _LINK_HOLDS = timedelta(minutes=15)
 SESSION_HOLDS = timedelta(hours=12)
 _BUCKETS = 10_000
@@ -62,6 +61,15 @@ def host_of(given: str) -> str:
     except ValueError:
         return ""
     return (parts.hostname or "").lower() if is_bare and given else ""
+
+
+def cookie_name(host: str) -> str:
+    """Return what a browser's cookie is called at a Host header: servers at other ports share its jar."""
+    try:
+        port = urlsplit(f"//{host}").port
+    except ValueError:
+        port = None
+    return f"archivist-{port}" if port else "archivist"
 
 
 def is_own_origin(origin: str, host: str) -> bool:

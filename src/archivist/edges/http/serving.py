@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from archivist.bank import Bank
 from archivist.edges.http.app import create_app
+from archivist.edges.http.connections import connection_of
 from archivist.edges.http.security import is_loopback
 from archivist.errors import InputError
 
@@ -41,13 +42,15 @@ class Opened(NamedTuple):
 
 
 class _Server(uvicorn.Server):
-    """A server that lets its listeners go before it waits for their connections to end."""
+    """A server that lets listeners and senders go before it waits for their connections to end."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop."""
         app = self.config.app
-        if isinstance(app, FastAPI) and hasattr(app.state, "happenings"):
-            app.state.happenings.finish()
+        if isinstance(app, FastAPI):
+            app.state.incoming.stop()
+            if hasattr(app.state, "happenings"):
+                app.state.happenings.finish()
         await super().shutdown(sockets)
 
 
@@ -74,6 +77,7 @@ def open_server(
     _log_to_stderr(is_quiet)
     config = uvicorn.Config(
         app,
+        http=connection_of(app.state.rules.silence_s),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -92,8 +92,8 @@ class FactBody(Body):
     key: Title
     value: Said
     project: Word = ""
-    source: Word = ""
-    confidence: Share = 1.0
+    source: Word | None = None
+    confidence: Share | None = None
     tags: Words = []
 
 
@@ -144,7 +144,9 @@ class LessonBody(_Placed):
     """A lesson to add."""
 
     summary: Said
-    type: LessonKind = "preference"
+    type: Annotated[
+        LessonKind | None, Field(description="By default a preference of people, a pattern of an agent.")
+    ] = None
 
 
 class LessonEdit(_Placed):

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from archivist.desks.stream import BY_CYCLE, LATEST
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -28,7 +29,6 @@ from archivist.errors import NotFoundError
 
 router = APIRouter(prefix="/api", tags=["stream and archive"], route_class=BodyRoute)
 _LAST_CYCLE = (1 << 31) - 1
-_MOST = 1_000_000
 _MOST_HITS = 200
 _Cycle = Annotated[int | None, Query(ge=0, le=_LAST_CYCLE)]
 
@@ -54,11 +54,15 @@ def entries(
     """List what was logged: the latest first, or in order that of some cycles."""
     with visitor.bank() as bank:
         if start_cycle is None and end_cycle is None and min_importance == 1:
-            page = asked.cut(lambda most: bank.stream.recent(most or _MOST, role=role), lambda each: each.id)
+            page = asked.cut(lambda after, most: bank.stream.recent(most, role=role, after=after), LATEST)
         else:
             last = _LAST_CYCLE if end_cycle is None else end_cycle
-            found = bank.stream.by_cycle(start_cycle or 0, last, role=role, min_importance=min_importance)
-            page = asked.cut(lambda _most: found, lambda each: each.id)
+            page = asked.cut(
+                lambda after, most: bank.stream.by_cycle(
+                    start_cycle or 0, last, role=role, min_importance=min_importance, after=after, limit=most
+                ),
+                BY_CYCLE,
+            )
     return answer({"entries": [entry_view(each) for each in page.items], "next": page.next})
 
 
@@ -77,7 +81,7 @@ def search_stream(
     """Find what was logged: by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
     with visitor.bank() as bank:
-        page = asked.cut(
+        page = asked.ranked(
             lambda most: bank.stream.search(
                 query,
                 role=role,
@@ -129,7 +133,7 @@ def search_archive(
 ) -> Response:
     """Find what the archive says: texts and old cycles, the best first."""
     with visitor.bank() as bank:
-        page = asked.cut(
+        page = asked.ranked(
             lambda most: bank.documents.search(
                 query, type=type, dates=(since, until), limit=min(most or _MOST_HITS, _MOST_HITS)
             ),
@@ -147,7 +151,7 @@ def sources(
     """List the texts of the archive by their names."""
     with visitor.bank() as bank:
         found = bank.documents.sources(type=type)
-    page = asked.cut(lambda _most: found, lambda each: each.source)
+    page = asked.among(found, lambda each: each.source)
     rows = [{**each._asdict(), "type": each.type.value, "date": moment(each.date)} for each in page.items]
     return answer({"sources": rows, "next": page.next})
 
@@ -163,6 +167,6 @@ def read(
         found = bank.documents.read(source)
     if not found:
         raise NotFoundError("document", source, hint="GET /api/archive/sources lists them")
-    page = asked.cut(lambda _most: found, lambda each: each.id)
+    page = asked.among(found, lambda each: each.position)
     rows = [piece_view(each) for each in page.items]
     return answer({"source": found[0].source, "pieces": rows, "next": page.next})

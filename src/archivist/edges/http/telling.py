@@ -10,6 +10,7 @@ from starlette.responses import Response
 from archivist.brief.forms import BriefFormat
 from archivist.brief.presets import BriefPreset
 from archivist.edges.http import answers
+from archivist.edges.http.banks import Lane
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import (
@@ -37,7 +38,7 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
     """Say what a new run should know; with a run it is recorded."""
     is_about_task = bool(body.task or body.repo) or body.preset == "subagent"
     form = body.format or ("markdown" if is_about_task else "known-issues")
-    with visitor.bank() as bank:
+    with visitor.bank(Lane.WRITE if body.run else Lane.READ) as bank:
         told = bank.brief(
             task=body.task,
             repo=body.repo,
@@ -60,7 +61,7 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
 @router.post("/heal", responses=answers.of(answers.Told))
 def heal(body: HealBody, visitor: Visitor) -> Response:
     """Say what earlier runs did about an error: what worked, and in how many of them."""
-    with visitor.bank() as bank:
+    with visitor.bank(Lane.READ) as bank:
         told = bank.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
         return answer(told_view(bank, told))
 
@@ -110,7 +111,7 @@ def recall(
         window=window,
     )
     with visitor.bank() as bank:
-        page = asked.cut(
+        page = asked.ranked(
             lambda most: bank.recall(question._replace(limit=min(most or _MOST_HITS, _MOST_HITS))).hits,
             lambda hit: f"{hit.kind}:{hit.id}",
         )

@@ -97,7 +97,7 @@ def list_proposals(
     """List the proposals, oldest first."""
     with visitor.bank() as bank:
         found = bank.proposals.list(ProposalStatus(status) if status else None)
-    page = asked.cut(lambda _most: found, lambda proposal: proposal.id)
+    page = asked.among(found, lambda proposal: proposal.number)
     return answer({"proposals": [proposal_view(each) for each in page.items], "next": page.next})
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_short_text
+from archivist.desks.attempts import tokens_said
 from archivist.records.lines import to_line
 from archivist.records.plain import to_plain
 from archivist.records.stream_lines import to_stream_line
@@ -44,6 +45,7 @@ def row(record: Fact | Artifact) -> View:
 def attempt_row(attempt: Episode) -> View:
     """Return an attempt as a row of the documented `episodes` table."""
     ended, began = attempt.finished, attempt.started
+    tokens_in, tokens_out = tokens_said(attempt)
     return {
         "id": attempt.id,
         "task_id": attempt.task,
@@ -52,8 +54,8 @@ def attempt_row(attempt: Episode) -> View:
         "approach": attempt.approach,
         "outcome": attempt.outcome or None,
         "duration_ms": round((ended - began).total_seconds() * 1000) if ended and began else None,
-        "tokens_in": attempt.usage.input_tokens if attempt.usage else None,
-        "tokens_out": attempt.usage.output_tokens if attempt.usage else None,
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
         "created_at": moment(ended),
         "provider": attempt.provider,
         "run": attempt.parent,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import msgspec
@@ -12,7 +11,7 @@ from fastapi import Depends, Request
 from starlette.responses import Response
 
 from archivist.bank import Bank
-from archivist.edges.http.banks import Banks
+from archivist.edges.http.banks import Banks, Lane
 from archivist.errors import InputError
 from archivist.records import Actor
 
@@ -29,6 +28,7 @@ class Visit:
     name: str
     actor: Actor
     banks: Banks
+    lane: Lane = Lane.WRITE
 
     @classmethod
     def of(cls, request: Request) -> Visit:
@@ -36,15 +36,14 @@ class Visit:
         visit: Visit = request.scope[KEY]
         return visit
 
-    @contextmanager
-    def bank(self) -> Iterator[Bank]:
-        """Open the bank in the visitor's name."""
-        with self.banks.lent(self.actor) as bank:
-            yield bank
+    def bank(self, lane: Lane | None = None) -> AbstractContextManager[Bank]:
+        """Open the bank in the visitor's name, in the lane of what the request does."""
+        return self.banks.lent(self.actor, lane or self.lane)
 
 
 async def _visit(request: Request) -> Visit:
-    return Visit.of(request)
+    visit = Visit.of(request)
+    return replace(visit, lane=Lane.READ) if request.method in ("GET", "HEAD") else visit
 
 
 Visitor = Annotated[Visit, Depends(_visit)]

@@ -13,7 +13,9 @@ from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import Only, SaveBody, Tags
 from archivist.edges.http.visits import Visitor, answer, plain_json
 from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view
+from archivist.workspace.learnings import Learnings
 from archivist.workspace.save import Result, item_from
+from archivist.workspace.topology import Kind
 
 router = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=BodyRoute)
 
@@ -29,7 +31,7 @@ def plans(
     """List the plans of a scope, as their front matter tells."""
     with visitor.bank() as bank:
         found = bank.workspace.retrieve_plans(scope, status=status, tags=tag)
-    page = asked.cut(lambda _most: found, lambda plan: plan.path)
+    page = asked.ranked(lambda _most: found, lambda plan: plan.path)
     return answer({**plans_view(page.items), "next": page.next})
 
 
@@ -55,22 +57,30 @@ def overview(
     """Say what a scope is about: it in full, what lies below as abstracts."""
     with visitor.bank() as bank:
         found = bank.workspace.retrieve_overview(scope, is_full=full)
-    page = asked.cut(lambda _most: found, lambda each: each.overview.path)
+    page = asked.ranked(lambda _most: found, lambda each: each.overview.path)
     return answer({**overviews_view(page.items), "next": page.next})
 
 
 @router.get("/learnings", responses=answers.of(answers.Open))
 def learnings(
     visitor: Visitor,
+    asked: Asked,
     scope: Only = "",
     tag: Tags = [],  # noqa: B006 FastAPI copies it
     category: Only = "",
     all: Annotated[bool, Query(description="Also those that were superseded.")] = False,  # noqa: A002
 ) -> Response:
-    """Return the decisions and lessons of a scope."""
+    """Return the decisions and lessons of a scope, the decisions first."""
     with visitor.bank() as bank:
         found = bank.workspace.retrieve_learnings(scope, tags=tag, category=category, with_superseded=all)
-    return answer(learnings_view(found))
+    page = asked.ranked(
+        lambda _most: [*found.decisions, *found.lessons], lambda each: f"{each.path} {each.id}"
+    )
+    shown = Learnings(
+        [each for each in page.items if each.kind is Kind.DECISIONS],
+        [each for each in page.items if each.kind is not Kind.DECISIONS],
+    )
+    return answer({**learnings_view(shown), "next": page.next})
 
 
 @router.post("/save", responses=answers.of(answers.Open))

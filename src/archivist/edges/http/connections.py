@@ -1,0 +1,66 @@
+"""Speak HTTP on a connection: as uvicorn does, with an end to waiting, and answers to half-closed ones."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class Connection(H11Protocol):
+    """A connection whose requests must begin in time, and whose client may have said all that he will say."""
+
+    head_s: ClassVar[float] = 30.0
+
+    _head_timer: asyncio.TimerHandle | None = None
+    _has_ended = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request, but not for ever."""
+        super().connection_made(transport)
+        self._watch_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; the head of a request must be whole in time, however its bytes trickle in."""
+        super().data_received(data)
+        self._watch_head()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection for the answer to a whole request; say whether it is kept.
+
+        Who only listens on has left: to close one's end looks the same as to close both.
+        """
+        cycle = self.cycle
+        is_owed = cycle is not None and not cycle.more_body and not cycle.response_started
+        # With TLS there is no half of a connection.
+        self._has_ended = is_owed and self.scheme == "http"
+        return self._has_ended
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or hang up on who has no other."""
+        super().on_response_complete()
+        if self._has_ended and self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.timeout_keep_alive_handler()
+
+    def _watch_head(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_s, self.timeout_keep_alive_handler)
+
+    def _stop_waiting(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+def connection_of(silence_s: float) -> type[Connection]:
+    """Return the connections on which the head of a request must come within so many seconds."""
+    return type("Connection", (Connection,), {"head_s": silence_s})

@@ -1,0 +1,70 @@
+"""Take what a client sends as it comes: not more than may come, not ever more slowly, not while we stop."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.types import Message, Receive
+
+from archivist.edges.http.problems import Refusal
+
+MEGABYTE = 1024 * 1024
+
+
+class Incoming:
+    """The bodies that are under way. Used from the event loop alone."""
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_s = silence_s
+        self._waits: set[asyncio.Timeout] = set()
+        self._is_over = False
+
+    def stop(self) -> None:
+        """Turn away what has not come wholly: what is left of it would outlast the server."""
+        self._is_over = True
+        for wait in self._waits:
+            wait.reschedule(asyncio.get_running_loop().time())
+
+    def limited(self, receive: Receive, most: int) -> Receive:
+        """Return a way to receive that ends when more came than may, or nothing for too long."""
+        taken, is_whole = 0, False
+
+        async def counted() -> Message:
+            nonlocal taken, is_whole
+            if is_whole:
+                return await receive()
+            message = await self._next(receive)
+            is_whole = not message.get("more_body", False)
+            taken += len(message.get("body", b""))
+            if taken > most:
+                raise too_large(most)
+            return message
+
+        return counted
+
+    async def _next(self, receive: Receive) -> Message:
+        if self._is_over:
+            raise stopping()
+        try:
+            async with asyncio.timeout(self._silence_s) as wait:
+                self._waits.add(wait)
+                try:
+                    return await receive()
+                finally:
+                    self._waits.discard(wait)
+        except TimeoutError:
+            if self._is_over:
+                raise stopping() from None
+            raise
+
+
+def too_large(most: int) -> Refusal:
+    """Return the refusal of a body that is larger than may be."""
+    hint = "server.max_body_mb and server.max_upload_mb say how much"
+    return Refusal(413, "too_large", f"the body is larger than {most // MEGABYTE} MB", hint=hint)
+
+
+def stopping() -> Refusal:
+    """Return the refusal of a request that the server's end overtakes."""
+    again = {"Retry-After": "5", "Connection": "close"}
+    return Refusal(503, "stopping", "the server is stopping", hint="ask again in a while", headers=again)

@@ -1,0 +1,54 @@
+"""What every store must do with places: go on behind one, whatever the order and what has no value."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from archivist.records import Episode
+from archivist.stores.rows import place_of
+from tests.contract.test_stores import ACTOR, ENGINES
+from tests.samples import WHEN
+
+_MOMENT = st.none() | st.integers(0, 3).map(lambda hours: WHEN + timedelta(hours=hours))
+_ORDERS = [
+    ("-finished", "-started", "id"),
+    ("finished", "started", "-id"),
+    ("-id",),
+    ("task", "-finished", "id"),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(
+    runs=st.lists(st.tuples(_MOMENT, _MOMENT, st.sampled_from("ab")), max_size=12),
+    order=st.sampled_from(_ORDERS),
+    most=st.integers(1, 4),
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pages_by_place_are_the_whole_order(
+    tmp_path_factory: pytest.TempPathFactory,
+    engine: str,
+    runs: list[tuple[object, object, str]],
+    order: tuple[str, ...],
+    most: int,
+) -> None:
+    store = ENGINES[engine](Path(tmp_path_factory.mktemp("places")))
+    with store.writing(ACTOR, WHEN) as writer:
+        for number, (started, finished, task) in enumerate(runs):
+            writer.put(Episode(id=f"r{number:02}", started=started, finished=finished, task=task), "add")  # type: ignore[arg-type]
+    seen: list[Episode] = []
+    with store.reading() as reader:
+        whole = reader.select(Episode, order=order)
+        while True:
+            after = place_of(seen[-1], order) if seen else None
+            page = reader.select(Episode, order=order, after=after, limit=most)
+            if not page:
+                break
+            seen += page
+    store.close()
+    assert seen == whole

@@ -1,0 +1,180 @@
+"""Nobody waits for who does something else: lanes, large logs, other processes, a bank that goes away."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+import httpx
+import pytest
+
+from archivist import Bank
+from archivist.edges.http.banks import Banks, Lane
+from archivist.edges.http.problems import Refusal
+from archivist.opening import unpacks_beyond
+from archivist.records import Actor, ActorKind
+from tests.edges.http_server import ADA, Served, serving
+
+_LINE = {"type": "user", "sessionId": "s", "message": {"role": "user", "content": "try it again " * 400}}
+# Far beyond what an answer takes, far below what the others do.
+_SOON_S = 4.0
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve one bank for all tests of this file."""
+    with serving(
+        tmp_path_factory.mktemp("lanes"), "--quiet", settings=("server.max_unpacked_mb=20",)
+    ) as served:
+        yield served
+
+
+def _log(megabytes: int, session: str) -> bytes:
+    line = json.dumps({**_LINE, "sessionId": session}).encode() + b"\n"
+    return gzip.compress(line * (megabytes * 1024 * 1024 // len(line)))
+
+
+def test_reads_go_on_while_another_process_keeps_everybody_from_writing(served: Served) -> None:
+    db = apsw.Connection(str(served.folder / ".archivist" / "memory.db"))
+    with served.client() as client, ThreadPoolExecutor(8) as pool:
+        token = client.headers["Authorization"]
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            writes = [
+                pool.submit(
+                    httpx.post,
+                    f"{served.url}/api/stream",
+                    json={"action": f"did {number}"},
+                    headers={"Authorization": token},
+                    timeout=60,
+                )
+                for number in range(8)
+            ]
+            time.sleep(0.5)
+            began = time.monotonic()
+            for _ in range(5):
+                assert client.get("/api/status").status_code == 200
+                assert client.post("/api/brief", json={"task": "anything"}).status_code == 200
+                assert client.post("/api/tools/lesson_query", json={}).status_code == 200
+            assert time.monotonic() - began < _SOON_S
+            assert not any(write.done() for write in writes)
+        finally:
+            db.execute("ROLLBACK")
+            db.close()
+        assert {write.result().status_code for write in writes} == {201}
+
+
+def test_reads_and_writes_go_on_while_large_logs_are_read(served: Served) -> None:
+    logs = [_log(15, f"large-{number}") for number in range(4)]
+    with served.client() as client, ThreadPoolExecutor(4) as pool:
+        token = client.headers["Authorization"]
+        uploads = [
+            pool.submit(
+                httpx.post,
+                f"{served.url}/api/capture?name={number}.jsonl",
+                content=log,
+                headers={"Authorization": token},
+                timeout=120,
+            )
+            for number, log in enumerate(logs)
+        ]
+        time.sleep(0.3)
+        slowest = 0.0
+        while not all(upload.done() for upload in uploads):
+            began = time.monotonic()
+            assert client.post("/api/brief", json={"task": "anything"}).status_code == 200
+            slowest = max(slowest, time.monotonic() - began)
+            # A write may wait for one batch of the log's events, not for the log.
+            assert client.post("/api/stream", json={"action": "meanwhile"}).status_code == 201
+        assert {upload.result().status_code for upload in uploads} == {201}
+    assert slowest < _SOON_S
+
+
+def test_a_log_that_unpacks_to_too_much_is_refused_and_nothing_of_it_taken(served: Served) -> None:
+    with served.client() as client:
+        for path in ("/api/capture", "/api/runs/bomb/log"):
+            refused = client.post(path, content=_log(30, "bomb"))
+            assert (refused.status_code, refused.json()["code"]) == (413, "too_large"), refused.text
+            assert "20 MB" in refused.json()["detail"]
+        assert client.get("/api/runs/bomb").status_code == 404
+
+
+def test_what_a_file_unpacks_to_is_known_without_unpacking_more(tmp_path: Path) -> None:
+    packed, plain, cut = tmp_path / "packed", tmp_path / "plain", tmp_path / "cut"
+    packed.write_bytes(gzip.compress(b"x" * 1_000_000))
+    plain.write_bytes(b"x" * 1_000)
+    cut.write_bytes(packed.read_bytes()[:500])
+    assert unpacks_beyond(packed, 999_999)
+    assert not unpacks_beyond(packed, 1_000_000)
+    assert (unpacks_beyond(plain, 999), unpacks_beyond(plain, 1_000)) == (True, False)
+    assert not unpacks_beyond(cut, 2_000_000)
+
+
+def test_a_bank_that_was_taken_away_is_not_written_to(tmp_path: Path) -> None:
+    with serving(tmp_path / "p", "--quiet") as served, served.client() as client:
+        assert client.post("/api/stream", json={"action": "one"}).status_code == 201
+        shutil.rmtree(served.folder / ".archivist")
+        for answer in (
+            client.post("/api/stream", json={"action": "two"}),
+            client.get("/api/health"),
+            client.get("/api/status"),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (503, "no_bank")
+        Bank.open(served.folder, actor=ADA).close()
+        assert client.get("/api/status").status_code == 503
+
+
+def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
+    actor = Actor(ActorKind.HUMAN, "ada")
+    banks = Banks(lambda: Bank.open(bank.path), 1)
+    inside, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with banks.lent(actor, Lane.LOG):
+            inside.set()
+            end.wait(30)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    inside.wait(30)
+
+    def wait() -> None:
+        with banks.lent(actor, Lane.LOG):
+            return
+
+    waiting = [threading.Thread(target=wait) for _ in range(100)]
+    for each in waiting:
+        each.start()
+    deadline = time.monotonic() + 30
+    refusal = None
+    while refusal is None and time.monotonic() < deadline:
+        if sum(banks._waiting.values()) < 100:
+            time.sleep(0.01)
+            continue
+        with pytest.raises(Refusal) as refused, banks.lent(actor, Lane.LOG):
+            pass
+        refusal = refused.value
+    assert refusal is not None
+    assert (refusal.status, refusal.code) == (503, "busy")
+    with banks.lent(actor, Lane.READ) as reader, banks.lent(actor, Lane.WRITE) as writer:
+        writer.add("Freeze the clock")
+        assert reader.get("m-001").summary == "Freeze the clock"
+    end.set()
+    for each in (holding, *waiting):
+        each.join(30)
+    banks.close()
+
+
+def test_a_bank_and_its_folder_are_their_owners_alone(tmp_path: Path) -> None:
+    Bank.open(tmp_path / "deep" / "project").close()
+    folder = tmp_path / "deep" / "project" / ".archivist"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "memory.db").stat().st_mode) == 0o600
