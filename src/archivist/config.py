@@ -3,7 +3,6 @@
 Named tuples: a dataclass takes a millisecond to make, for which every cold start would wait.
 """
 
-# Annotations are evaluated here: as texts, each field of a named tuple is compiled at every start.
 from typing import NamedTuple
 
 from archivist.records.words import Severity

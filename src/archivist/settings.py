@@ -5,8 +5,6 @@ A later layer wins over an earlier one: defaults, the global bank's `config.toml
 its source and the nearest key. No setting holds a secret; an endpoint's key is named by its variable.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -555,6 +555,35 @@ def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:
         assert event == "prompt" or "freezegun" in done.stdout
 
 
+def test_an_error_that_nobody_met_makes_no_class_that_it_does_not_need(learnt: Path) -> None:
+    """Neither the records' classes, nor OpenSSL, nor annotations that are compiled from texts."""
+    heavy = {
+        "hashlib", "tomllib", "archivist.records.lesson", "archivist.records.episode",
+        "archivist.desks.briefing", "archivist.desks.liveness",
+    }  # fmt: skip
+    code = (
+        "import io, sys\nfrom typing import ForwardRef\nfrom archivist.edges.cli.main import main\n"
+        "class Given:\n    buffer = io.BytesIO(sys.argv[1].encode())\n"
+        "sys.stdin = Given\nmain(['hook', 'claude-code', 'tool-failure'])\n"
+        "ours = [module for name, module in sys.modules.items() if name.startswith('archivist')]\n"
+        "made = [each for module in ours for each in vars(module).values()"
+        " if isinstance(each, type) and issubclass(each, tuple) and hasattr(each, '_fields')]\n"
+        "print(*(each.__name__ for each in made"
+        " if any(isinstance(kind, ForwardRef) for kind in each.__annotations__.values())))\n"
+        f"print('IMPORTED', *sorted({heavy!r} & set(sys.modules)))"
+    )
+    event = {
+        "cwd": str(learnt),
+        "session_id": "n-2",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make it"},
+    }
+    said = json.dumps({**event, "error": "Exit code 2\nzsh: segmentation violation at 0x7f, core kept"})
+    command = [sys.executable, "-c", code, said]
+    done = subprocess.run(command, cwd=learnt, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["IMPORTED"]
+
+
 # The pure parts
 
 

@@ -1,13 +1,14 @@
 """Say what earlier runs did about an error: what worked, in how many runs, and what did not help."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
+else:
+    # A cold process that finds nothing to tell makes no class for an annotation.
+    Lesson = Any
 
 _SHOWN = 3
 

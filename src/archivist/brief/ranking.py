@@ -9,8 +9,6 @@ Likeness to the task's words only settles ties: it says little about which failu
 hardly likely any more is not told at all, and of lessons that say the same no more than two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import erf, sqrt
 from typing import NamedTuple

@@ -1,15 +1,16 @@
 """Choose what a run is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.config import BriefRules
 from archivist.records.words import Status
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
+else:
+    # A cold process that finds nothing to tell makes no class for an annotation.
+    Lesson = Any
 
 GENERAL = "general"
 

@@ -6,8 +6,6 @@ is nearer than documents are in general. No fixed blend of the two wins everywhe
 much of the question the best document holds, and by whether the vectors agree with the best of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple

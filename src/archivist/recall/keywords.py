@@ -11,8 +11,6 @@ loses a lesson for good where a missed one only leaves a candidate too many; hen
 Tags count as words of the lesson when they match but not in its size: they describe, they do not say.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from math import ceil

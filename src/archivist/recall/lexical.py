@@ -5,8 +5,6 @@ and tell the least. A name of several parts (`snake_case`, `CamelCase`, `src/app
 looked for whole, as a phrase, and by its parts. A word that nothing holds is tried as the beginning of one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise

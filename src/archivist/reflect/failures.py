@@ -1,7 +1,5 @@
 """Tell a failed tool call from one that went well, and say what failed."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -4,9 +4,6 @@ Not a shell: it knows quotes, here-documents, substitutions, redirections and op
 telling one program from the next needs, and takes the rest as words.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from archivist.patterns import late
@@ -43,16 +40,18 @@ class Redirect(NamedTuple):
         return ">" in self.operator and "&" not in self.operator[1:] and not self.target.startswith("/dev/")
 
 
-@dataclass(slots=True)
 class Simple:
     """One simple command: the operator before it, its words, redirections and here-document bodies."""
 
-    operator: str = ""
-    start: int = 0
-    end: int = 0
-    words: list[Word] = field(default_factory=list)
-    redirects: list[Redirect] = field(default_factory=list)
-    bodies: list[str] = field(default_factory=list)
+    __slots__ = ("bodies", "end", "operator", "redirects", "start", "words")
+
+    def __init__(self, operator: str = "", start: int = 0, end: int = 0) -> None:
+        self.operator = operator
+        self.start = start
+        self.end = end
+        self.words: list[Word] = []
+        self.redirects: list[Redirect] = []
+        self.bodies: list[str] = []
 
 
 def split(command: str) -> list[Simple]:

@@ -1,7 +1,5 @@
 """Find the rules worth trying on an output, given the words that it holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Reduce error output to what stays the same when the same thing fails again."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

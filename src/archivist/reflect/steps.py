@@ -1,7 +1,5 @@
 """Read a command line as steps: one program call each, with its wrappers looked through."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

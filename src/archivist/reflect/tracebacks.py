@@ -1,7 +1,5 @@
 """Read Python's own way of failing: tracebacks, pytest's reports and unittest's."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import NamedTuple

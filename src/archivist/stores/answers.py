@@ -3,7 +3,6 @@
 Named tuples, because a cold process waits several times longer for a dataclass to be made.
 """
 
-# Annotations are evaluated here: as texts, each field of a named tuple is compiled at every start.
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -92,3 +91,11 @@ def batched(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into pieces that fit into one statement."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+class EventSum(NamedTuple):
+    """How many events a run has, and the sum of their hashes."""
+
+    run: str
+    events: int
+    digest: str

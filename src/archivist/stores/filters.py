@@ -3,8 +3,6 @@
 Named tuples, because a cold process waits several times longer for a dataclass to be made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
@@ -34,7 +32,7 @@ class Filter(NamedTuple):
 class AnyOf(NamedTuple):
     """A condition that holds when one of its parts, each a conjunction, does."""
 
-    parts: tuple[tuple[Condition, ...], ...]
+    parts: tuple[tuple["Condition", ...], ...]
 
 
 Condition: TypeAlias = "Filter | AnyOf"
@@ -82,6 +80,6 @@ def holds(field: str, text: str) -> Filter:
     return Filter(field, Test.HOLDS, text)
 
 
-def any_of(*parts: Iterable[Condition]) -> AnyOf:
+def any_of(*parts: "Iterable[Condition]") -> AnyOf:
     """Keep records for which one of the parts holds wholly."""
     return AnyOf(tuple(tuple(part) for part in parts))

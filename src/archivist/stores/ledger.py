@@ -4,8 +4,6 @@ An entry holds the hash of its payload, not the payload: a payload that has been
 chain whole, and its absence visible.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Map any record to a row and back: scalars as columns, everything nested as JSON text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime

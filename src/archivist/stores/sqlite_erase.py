@@ -16,10 +16,10 @@ from archivist.age.retention import Sizes
 from archivist.errors import RecordError
 from archivist.records import Actor, Brief, Episode, Event, Lesson, Verdict
 from archivist.records.plain import canonical, from_plain, types_of
-from archivist.stores.answers import batched
+from archivist.stores.answers import EventSum, batched
 from archivist.stores.rows import kind_of, kinds, mapping, records
 from archivist.stores.sqlite_index import remove_vectors, unindex
-from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, row_hash
+from archivist.stores.sqlite_reader import HASH_SPACE, row_hash
 from archivist.stores.sqlite_search import VectorCache
 from archivist.stores.sqlite_writer import SqliteWriter
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
 from archivist.clock import from_text
 from archivist.records.plain import canonical, to_plain
-from archivist.stores.answers import Answered, Waiting, batched
+from archivist.stores.answers import Answered, EventSum, Waiting, batched
 from archivist.stores.filters import Condition
 from archivist.stores.rows import kinds, mapping, table_of
 from archivist.stores.sqlite_search import SqliteSearch
@@ -33,14 +33,6 @@ _ENTRY = (
 
 
 HASH_SPACE = 1 << 256
-
-
-class EventSum(NamedTuple):
-    """How many events a run has, and the sum of their hashes."""
-
-    run: str
-    events: int
-    digest: str
 
 
 class SqliteReader(SqliteSearch):

@@ -1,7 +1,5 @@
 """The tables of a SQLite bank, as named migrations. A migration that has landed never changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -12,11 +12,11 @@ from archivist.access import DENIAL, DENIALS_WITHIN_S, MAX_DENIALS
 from archivist.clock import to_text
 from archivist.records.actor import Actor
 from archivist.records.plain import canonical, to_plain
-from archivist.stores.answers import Answered
+from archivist.stores.answers import Answered, EventSum
 from archivist.stores.ledger import GENESIS, seal
 from archivist.stores.rows import Mapping, kind_of, mapping, records
 from archivist.stores.sqlite_index import clear, gather, index, put_vectors, unindex, use_embedder
-from archivist.stores.sqlite_reader import HASH_SPACE, EventSum, SqliteReader, row_hash
+from archivist.stores.sqlite_reader import HASH_SPACE, SqliteReader, row_hash
 from archivist.stores.sqlite_search import VectorCache
 
 # A cold process that writes down what it told need not make the classes of events and verdicts.

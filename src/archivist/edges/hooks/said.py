@@ -1,7 +1,5 @@
 """What a client says about a moment of a session, and what all dialects share."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

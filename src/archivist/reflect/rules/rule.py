@@ -4,8 +4,6 @@ Groups of a pattern: `subject` is the module, command, file or flag that the mes
 class of the error; `text` what tells this failure from others; `program` who speaks, where any program may.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import NamedTuple
