@@ -27,7 +27,18 @@ from archivist.records import (
     Verdict,
 )
 from archivist.stores.answers import Within, Words
-from archivist.stores.filters import any_of, at_least, at_most, begins, differs, equals, has, one_of
+from archivist.stores.filters import (
+    among,
+    any_of,
+    at_least,
+    at_most,
+    begins,
+    differs,
+    equals,
+    has,
+    holds,
+    one_of,
+)
 from archivist.stores.protocol import Store
 from archivist.stores.sqlite import SqliteStore
 from archivist.stores.tokens import scope_token
@@ -146,6 +157,9 @@ def test_conditions_choose_and_order_sorts(store: Store) -> None:
     assert _ids(store, has("runs", "r2"), order=("number",)) == ["b", "c"]
     assert _ids(store, one_of("id", ("a", "c")), order=("-number",)) == ["c", "a"]
     assert _ids(store, one_of("id", ())) == []
+    assert _ids(store, among("id", ("a", "c")), order=("-frequency", "-importance", "number")) == ["c", "a"]
+    assert _ids(store, holds("domain", "RIT")) == ["c"]
+    assert _ids(store, holds("domain", "")) == _ids(store)
     either = any_of((equals("domain", "writing"),), (has("tags", "x"), at_least("frequency", 2)))
     assert _ids(store, either, order=("number",)) == ["b", "c"]
     assert _ids(store, order=("number",), limit=2) == ["a", "b"]
@@ -154,6 +168,23 @@ def test_conditions_choose_and_order_sorts(store: Store) -> None:
 def test_an_unknown_field_is_refused(store: Store) -> None:
     with pytest.raises(LookupError), store.reading() as reader:
         reader.select(Lesson, equals("id = '' OR 1", "x"))
+    with pytest.raises(LookupError), store.reading() as reader:
+        reader.count("lesson", equals("id = '' OR 1", "x"))
+    with pytest.raises(LookupError), store.reading() as reader:
+        reader.values("lesson", "id = '' OR 1")
+
+
+def test_a_kind_may_be_named_by_its_word(store: Store) -> None:
+    _put(store, *(lesson(f"{number}", number=number, repo=f"r{number % 3}") for number in range(1, 8)))
+    with store.reading() as reader:
+        conditions = (equals("repo", "r1"),)
+        for record in ("lesson", Lesson):
+            assert reader.count(record, *conditions) == 3
+            assert reader.select_fields(record, ("id",), *conditions, order=("number",)) == [
+                ("1",), ("4",), ("7",)
+            ]  # fmt: skip
+        assert reader.values("lesson", "repo") == ["r0", "r1", "r2"]
+        assert reader.values("lesson", "task") == []
 
 
 def test_numbers_are_never_given_twice(store: Store) -> None:

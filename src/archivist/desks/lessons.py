@@ -16,7 +16,7 @@ from archivist.records.lesson import SHORT_ID, checked
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
 from archivist.records.tier_words import CoreSection
-from archivist.stores.filters import Condition, any_of, equals, has, one_of
+from archivist.stores.filters import Condition, among, any_of, equals, has, one_of
 from archivist.stores.ledger import Change, undo_target
 from archivist.stores.protocol import Reader
 from archivist.stores.rows import kinds
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MANUAL_RUN = "manual"
 MOST_MET = ("-frequency", "-importance", "number")
+_FILTERED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain")
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
 _FIXED_FIELDS = {
@@ -269,11 +270,13 @@ def _in_order(text: str) -> list[str]:
 
 
 def _conditions(asked: Query) -> list[Condition]:
-    conditions: list[Condition] = [one_of("status", asked.statuses)] if asked.statuses else []
-    for field in ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain"):
-        value = getattr(asked, field)
-        if value:
-            conditions.append(equals(field, value))
+    conditions: list[Condition] = [
+        equals(field, value) for field in _FILTERED if (value := getattr(asked, field))
+    ]
     if asked.tags:
         conditions.append(any_of(*((has("tags", tag),) for tag in asked.tags)))
+    if asked.statuses:
+        # Of a repository or of all, most lessons are live; what else is asked for may hold for few of them.
+        is_of_most = asked.statuses == LIVE and len(conditions) == bool(asked.repo)
+        conditions.append((among if is_of_most else one_of)("status", asked.statuses))
     return conditions

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def known(reader: Reader) -> set[str]:
     """Return the projects of the bank's runs."""
-    return {str(row[0]) for row in reader.select_fields("episode", ("project",))} - {""}
+    return set(reader.values("episode", "project"))
 
 
 def only(reader: Reader) -> str:
@@ -62,7 +62,7 @@ def _is_known(reader: Reader, name: str) -> bool:
 
 
 def _every(reader: Reader) -> set[str]:
-    return known(reader) | ({str(row[0]) for row in reader.select_fields("lesson", ("repo",))} - {""})
+    return known(reader) | set(reader.values("lesson", "repo"))
 
 
 def _like(name: str, every: set[str]) -> str:

@@ -17,6 +17,7 @@ class Test(StrEnum):
     AT_MOST = "<="
     BELOW = "<"
     ONE_OF = "in"
+    AMONG = "among"
     HAS = "has"
     HOLDS = "holds"
 
@@ -68,6 +69,11 @@ def begins(field: str, start: str) -> tuple[Filter, Filter]:
 def one_of(field: str, values: Iterable[Any]) -> Filter:
     """Keep records whose field is one of these values."""
     return Filter(field, Test.ONE_OF, tuple(values))
+
+
+def among(field: str, values: Iterable[Any]) -> Filter:
+    """Keep records whose field is one of these values, as most are: an order is followed, not these."""
+    return Filter(field, Test.AMONG, tuple(values))
 
 
 def has(field: str, value: Any) -> Filter:

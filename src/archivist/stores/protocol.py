@@ -59,6 +59,10 @@ class Reader(Protocol):
         """Return how many records there are for which all conditions hold."""
         ...
 
+    def values(self, kind: str, field: str) -> list[str]:
+        """Return the different texts that a field holds, in order, but for the empty one."""
+        ...
+
     def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
         """Return what briefs and verdicts say of these lessons; lessons never briefed are left out."""
         ...

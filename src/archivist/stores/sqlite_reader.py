@@ -77,6 +77,18 @@ class SqliteReader(SqliteSearch):
         clause, values = where(table, columns, conditions)
         return int(self._value(f"SELECT count(*) FROM {table}{clause}", values))
 
+    def values(self, kind: str, field: str) -> list[str]:
+        """Return the different texts that a field holds, in order, but for the empty one."""
+        table, columns = self._outline(kind)
+        if field not in columns:
+            raise LookupError(f"{table} has no field {field!r}")
+        found: list[str] = []
+        # With an index on the field each step is one look into it, however many records hold the same.
+        sql = f"SELECT min({field}) FROM {table} WHERE {field} > ?"
+        while (value := self._value(sql, (found[-1] if found else "",))) is not None:
+            found.append(str(value))
+        return found
+
     def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
         """Return what briefs and verdicts say of these lessons."""
         from archivist.records import Tally

@@ -280,6 +280,15 @@ def _keep_messages(db: apsw.Connection) -> None:
     """)
 
 
+def _list_lessons(db: apsw.Connection) -> None:
+    """Let the most frequent lessons, of all or of a repository, be listed without sorting the others."""
+    db.execute("""
+        CREATE INDEX lessons_by_weight ON lessons (frequency DESC, importance DESC, number, status);
+        CREATE INDEX lessons_by_repo_and_weight
+            ON lessons (repo, frequency DESC, importance DESC, number, status);
+    """)
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
@@ -292,4 +301,5 @@ MIGRATIONS = (
     Migration("add tiers", _add_tiers),
     Migration("open doors", _open_doors),
     Migration("keep messages", _keep_messages),
+    Migration("list lessons", _list_lessons),
 )
