@@ -28,6 +28,8 @@ _WEIGHED = 150
 _LOADED = 40
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
 _IN_RESERVE = 4
+# So many documents are scored by a task's words at most.
+_SCORED = 5_000
 # The records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 
@@ -88,7 +90,8 @@ def tell_for_task(
         lessons, since = reader.remembered(
             ("met", project, audience), lambda: _met(reader, project, audience), of=_MET_OF
         )
-        hits = reader.search(Words(tuple(words)), within=_only("lesson"), limit=_HITS) if words else []
+        asked = _telling(reader, words)
+        hits = reader.search(asked, within=_only("lesson"), limit=_HITS) if asked else []
         placed = reader.placed([hit.place for hit in hits])
         tallies = reader.tallies([lesson.id for lesson in lessons])
     offered = [Chosen(lesson) for lesson in lessons]
@@ -153,6 +156,15 @@ def _told(
     told = tuple(each for each in chosen if each not in withheld)
     brief_id = _record(bank, told, withheld, audience, run, beside) if run else ""
     return Told(render(told, form), told, brief_id, withheld, stale)
+
+
+def _telling(reader: Reader, words: list[str]) -> Words:
+    """Return the words of a task to look for; of a large bank the rarest, which tell the most."""
+    if not words or reader.document_count() <= _SCORED:
+        return Words(tuple(words))
+    from archivist.recall.lexical import Terms, chosen
+
+    return chosen(Terms(tuple(words), ()), lambda word, most: reader.holding(word, at_most=most), _SCORED)
 
 
 def _project_of(reader: Reader, words: list[str]) -> str:
