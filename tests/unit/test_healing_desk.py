@@ -37,7 +37,7 @@ def _healed(bank: Bank, command: str, error: str, *, run: str = "next") -> str:
     return sessions.failed(bank, run, "shop", error, tool="Bash", command=command).text
 
 
-@pytest.mark.req("A14")
+@pytest.mark.req("A12")
 @pytest.mark.parametrize(
     ("command", "error", "step", "told"),
     [
