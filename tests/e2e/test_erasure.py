@@ -28,7 +28,7 @@ sys.stdin.readline()
 """
 
 _AS_NOBODY = """
-import os, sys
+import os, sys, urllib.parse
 import archivist.stores.sqlite, archivist.stores.sqlite_erase, archivist.desks.forgetting
 from archivist import Bank
 from archivist.errors import BankReadOnlyError

@@ -113,9 +113,11 @@ class _Trail:
     def _runs(self, purpose: str) -> bool:
         if purpose.lower() in self._tools:
             return True
-        return any(
+        # A name that is nothing but white space, as a broken log may have it, is nobody's.
+        longest = max(purpose.split(), key=len, default="")
+        return bool(longest) and any(
             purpose in (each.purpose, each.program, each.name)
-            for at in self._holding(max(purpose.split(), key=len))
+            for at in self._holding(longest)
             for each in self._deeds_of(at)
         )
 

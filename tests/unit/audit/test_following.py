@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.samples import lesson, texts
 
@@ -156,6 +156,7 @@ def test_any_commands_can_be_read_and_more_of_them_never_undo_an_occasion(comman
 
 
 @given(texts, texts, texts, st.lists(texts, max_size=3))
+@example("x", "x", "x|usage:\t:y", [])
 def test_any_lesson_can_be_read(summary: str, rule: str, signature: str, remedies: list[str]) -> None:
     odd = lesson(summary=summary or "x", rule=f"IF {rule} THEN `{rule}`", signature=signature,
                  remedies=tuple(remedies))  # fmt: skip

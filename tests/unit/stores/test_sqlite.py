@@ -154,7 +154,7 @@ def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -
 
 
 _AS_NOBODY = """
-import os, sys
+import os, sys, urllib.parse
 import archivist.stores.sqlite, archivist.desks.briefing, archivist.desks.runs, archivist.stores.sqlite_writer
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
