@@ -185,6 +185,8 @@ def test_a_kind_may_be_named_by_its_word(store: Store) -> None:
             ]  # fmt: skip
         assert reader.values("lesson", "repo") == ["r0", "r1", "r2"]
         assert reader.values("lesson", "task") == []
+        assert reader.total("lesson", "number", *conditions) == 1 + 4 + 7
+        assert reader.total("lesson", "number", equals("repo", "nobody's")) == 0
 
 
 def test_numbers_are_never_given_twice(store: Store) -> None:
@@ -563,6 +565,8 @@ def test_the_nearest_vectors_are_found_with_their_cosines(store: Store) -> None:
         assert reader.unembedded_count("e") == 3
         assert {each.text for each in reader.unembedded("e", limit=9)} == {"a", "b", "c"}
         assert len(reader.unembedded("e", limit=2)) == 2
+        assert reader.unembedded("e", limit=2, or_none=True) == []
+        assert len(reader.unembedded("e", limit=3, or_none=True)) == 3
     assert _embed_all(store, "e", 3, **AXES) == 3
     assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
     assert _nearest(store, [0.0, 0.1, 0.99], limit=1) == ["c"]

@@ -36,7 +36,7 @@ from archivist.reflect.insights import (
     reason_to_reflect,
 )
 from archivist.reflect.subjects import Subject, are_alike, subject_of
-from archivist.stores.filters import at_least, one_of
+from archivist.stores.filters import at_least, differs, one_of
 from archivist.tiers.proposals import with_line
 from archivist.tiers.stream import references, tokens_of
 
@@ -135,10 +135,12 @@ def _logged(entries: list[Entry]) -> list[Entry]:
 def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
     if marker is None:
         return ""
-    rows = reader.select_fields(Entry, ("importance", "type"), at_least("seq", marker.seq + 1))
-    weights = [int(weight) for weight, kind in rows if kind != EntryType.REFLECTION.value]
+    logged = (at_least("seq", marker.seq + 1), differs("type", EntryType.REFLECTION))
     since = Unreflected(
-        len(weights), sum(weights), max(0, _latest_cycle(reader) - marker.cycle), _sprint(reader)
+        reader.count("entry", *logged),
+        int(reader.total("entry", "importance", *logged)),
+        max(0, _latest_cycle(reader) - marker.cycle),
+        _sprint(reader),
     )
     return reason_to_reflect(since, marker, bank.config.stream)
 

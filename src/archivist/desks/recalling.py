@@ -171,9 +171,7 @@ def _fresh(reader: Reader, question: _Question) -> dict[int, float]:
     """Return the cosines of texts written a moment ago that have no vector yet, when they are few."""
     if question.embed is None or not any(question.vector):
         return {}
-    waiting = reader.unembedded(question.embedder, limit=FRESH + 1)
-    if len(waiting) > FRESH:
-        return {}
+    waiting = reader.unembedded(question.embedder, limit=FRESH, or_none=True)
     permitted = set(reader.permitted([each.place for each in waiting], question.may_be))
     return {
         each.place: sum(map(mul, question.vector, question.embed(each.text)))

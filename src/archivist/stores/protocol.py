@@ -59,6 +59,10 @@ class Reader(Protocol):
         """Return how many records there are for which all conditions hold."""
         ...
 
+    def total(self, kind: str, field: str, *conditions: Condition) -> float:
+        """Return the sum of a field over the records for which all conditions hold."""
+        ...
+
     def values(self, kind: str, field: str) -> list[str]:
         """Return the different texts that a field holds, in order, but for the empty one."""
         ...
@@ -123,7 +127,7 @@ class Reader(Protocol):
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
         ...
 
-    def unembedded(self, embedder: str, *, limit: int) -> list[Unembedded]:
+    def unembedded(self, embedder: str, *, limit: int, or_none: bool = False) -> list[Unembedded]:
         """Return documents that have no vector of this embedder, with what is to be embedded."""
         ...
 

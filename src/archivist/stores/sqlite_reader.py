@@ -77,6 +77,14 @@ class SqliteReader(SqliteSearch):
         clause, values = where(table, columns, conditions)
         return int(self._value(f"SELECT count(*) FROM {table}{clause}", values))
 
+    def total(self, kind: str, field: str, *conditions: Condition) -> float:
+        """Return the sum of a field over the records for which all conditions hold."""
+        table, columns = self._outline(kind)
+        if field not in columns:
+            raise LookupError(f"{table} has no field {field!r}")
+        clause, values = where(table, columns, conditions)
+        return float(self._value(f"SELECT total({field}) FROM {table}{clause}", values))
+
     def values(self, kind: str, field: str) -> list[str]:
         """Return the different texts that a field holds, in order, but for the empty one."""
         table, columns = self._outline(kind)

@@ -275,16 +275,19 @@ class SqliteSearch:
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
         return str(self._first("SELECT name FROM embedders WHERE is_used") or "")
 
-    def unembedded(self, embedder: str, *, limit: int) -> list[Unembedded]:
-        """Return documents that have no vector of this embedder, with what is to be embedded."""
+    def unembedded(self, embedder: str, *, limit: int, or_none: bool = False) -> list[Unembedded]:
+        """Return documents that have no vector of this embedder, with what is to be embedded.
+
+        There are at most so many; where there are more, none when nothing but all of them will do.
+        """
         known = self._embedder(embedder)
         mine = known[0] if known else 0
         rows: list[Any] = self._db.execute(
             "SELECT id, revision, kind, record FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
             " UNION ALL SELECT id, revision, kind, record FROM documents WHERE embedder > ? LIMIT ?",
-            (max(mine, 1), mine, limit),
+            (max(mine, 1), mine, limit + or_none),
         ).fetchall()
-        return self._texts_of(rows) if rows else []
+        return self._texts_of(rows) if 0 < len(rows) <= limit else []
 
     def _texts_of(self, rows: Sequence[Any]) -> list[Unembedded]:
         from archivist.stores.searchable import document

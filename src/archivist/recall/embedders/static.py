@@ -13,7 +13,7 @@ import struct
 import sys
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import sqrt
 from pathlib import Path
@@ -32,6 +32,7 @@ MAGIC = b"ARCHTAB1"
 
 # What a long-lived process keeps at most; how many rows are worth laying out, and how many at most.
 CACHED_WORDS = 100_000
+CACHED_TEXTS = 256
 ROWS_AT_ONCE = 1024
 BLOCK = 16_384
 
@@ -52,6 +53,8 @@ class StaticEmbedder:
         if magic != MAGIC or len(self._map) != self._table_at + self._rows * self._dimensions:
             raise EmbedderError(f"{str(path)!r} is no embedding table", hint="install the package again")
         self._name = f"static-{digest.hex()[:8]}"
+        # What was written a moment ago is embedded for every question until it has its vector in the bank.
+        self._by_numpy = lru_cache(CACHED_TEXTS)(self._embedded)
 
     @property
     def name(self) -> str:
@@ -66,7 +69,7 @@ class StaticEmbedder:
     def embed_query(self, text: str) -> Sequence[float]:
         """Return one text's vector, without importing numpy; of a text without any known word, zeros."""
         if "numpy" in sys.modules:
-            return self._embed_by_numpy(text)
+            return self._by_numpy(text)
         total = [0.0] * self._dimensions
         row_of = struct.Struct(f"{self._dimensions}b")
         for word in words_of(text):
@@ -77,18 +80,19 @@ class StaticEmbedder:
         length = sqrt(sum(value * value for value in total))
         return [value / length for value in total] if length else total
 
-    def _embed_by_numpy(self, text: str) -> Sequence[float]:
+    def _embedded(self, text: str) -> tuple[float, ...]:
         import numpy as np
 
         rows = [row for word in words_of(text) for row in pieces_of(word, self._find)]
         if not rows:
-            return [0.0] * self._dimensions
+            return (0.0,) * self._dimensions
         size = self._rows * self._dimensions
         table = np.frombuffer(self._map, np.int8, size, self._table_at).reshape(self._rows, -1)
         scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)[rows]
         total = scales.astype(np.float64) @ table[rows].astype(np.float64)
         length = float(np.sqrt(total @ total))
-        return list((total / length if length else total).tolist())
+        found: list[float] = (total / length if length else total).tolist()
+        return tuple(found)
 
     def knows(self, word: str) -> bool:
         """Say whether a word stands in the vocabulary whole: a common one, whose vector is its own."""
