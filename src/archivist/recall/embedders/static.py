@@ -85,7 +85,7 @@ class StaticEmbedder:
 
         rows = [row for word in words_of(text) for row in pieces_of(word, self._find)]
         if not rows:
-            return (0.0,) * self._dimensions
+            return (0.0,) * int(self._dimensions)
         size = self._rows * self._dimensions
         table = np.frombuffer(self._map, np.int8, size, self._table_at).reshape(self._rows, -1)
         scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)[rows]
