@@ -27,6 +27,12 @@ CALLS = [
     ("pip install freezegun", "Successfully installed freezegun-1.5.1", False),
     (TESTS, "....\n4 passed in 0.12s", False),
 ]
+REFUSED = "Exit code 1\npsycopg2.OperationalError: could not connect to server: Connection refused"
+STARTED = [
+    (TESTS, REFUSED, True),
+    ("make db-up", "db started", False),
+    (TESTS, "....\n4 passed in 0.12s", False),
+]
 DEADLINE_S = 60
 
 
@@ -136,13 +142,34 @@ def _has_ended(shop: Path, run: str) -> bool:
 
 
 @pytest.mark.req("A12", "F12", "N9")
-def test_what_the_first_session_learnt_arrives_in_the_second(shop: Path, fire: Fire, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("calls", "word", "lesson", "remedy"),
+    [
+        (
+            CALLS,
+            "freezegun",
+            "`freezegun` is not installed: `pip install freezegun`",
+            "pip install freezegun",
+        ),
+        (STARTED, "db-up", "Connection refused): first `make db-up`", "make db-up"),
+    ],
+    ids=["installed", "started"],
+)
+def test_what_the_first_session_learnt_arrives_in_the_second(
+    shop: Path,
+    fire: Fire,
+    tmp_path: Path,
+    calls: list[tuple[str, str, bool]],
+    word: str,
+    lesson: str,
+    remedy: str,
+) -> None:
     first = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
     assert fire("session-start", "SessionStart", "s-1", first.path, source="startup") == ""
     prompt = "Run the tests and make them pass"
     assert fire("prompt", "UserPromptSubmit", "s-1", first.path, prompt=prompt) == ""
     first.write("user", {"role": "user", "content": prompt})
-    for command, output, is_error in CALLS:
+    for command, output, is_error in calls:
         first.call(command, output, is_error)
         if is_error:
             failed = {"tool_name": "Bash", "tool_input": {"command": command}, "error": output}
@@ -152,23 +179,24 @@ def test_what_the_first_session_learnt_arrives_in_the_second(shop: Path, fire: F
     assert time.monotonic() - started < 10
     # The client tells of the end before it has written the last line.
     last = {"id": "msg_z", "type": "message", "role": "assistant", "model": "claude-opus-5"}
-    said = [{"type": "text", "text": "All tests pass: freezegun was missing."}]
+    said = [{"type": "text", "text": "All tests pass now."}]
     first.write("assistant", {**last, "content": said, "stop_reason": "end_turn"})
 
-    _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the first session was learnt from")
+    _until(lambda: any(word in text for text in _lessons(shop)), "the first session was learnt from")
     _until(lambda: _has_ended(shop, "s-1"), "the work on the first session was done")
     with Bank.open(shop, create=False) as bank:
         assert (bank.episode("s-1").status.value, bank.episode("s-1").project) == ("success", "shop")
 
     second = tmp_path / "s-2.jsonl"
     told = fire("session-start", "SessionStart", "s-2", second, source="startup")
-    assert "`freezegun` is not installed: `pip install freezegun`" in told
-    beside = {"tool_name": "Bash", "tool_input": {"command": TESTS}, "error": FAILURE}
-    assert "worked in 1 run: `pip install freezegun`" in fire(
+    assert lesson in told
+    beside = {"tool_name": "Bash", "tool_input": {"command": TESTS}, "error": calls[0][1]}
+    assert f"worked in 1 run: `{remedy}`" in fire(
         "tool-failure", "PostToolUseFailure", "s-2", second, **beside
     )
+    assert fire("tool-failure", "PostToolUseFailure", "s-2", second, **beside) == ""
     helper = fire("subagent-start", "SubagentStart", "s-2", second, agent_id="a1", agent_type="Explore")
-    assert "pip install freezegun" in helper
+    assert remedy in helper
     assert hook_log.lines(shop / ".archivist") == []
 
 
