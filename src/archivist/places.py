@@ -54,6 +54,17 @@ def projects_above(start: Path) -> Iterator[Path]:
             yield folder
 
 
+def checkout_of(start: Path) -> Path:
+    """Return the folder where a client that is opened here looks for a project's settings.
+
+    It is the nearest one upwards that is a repository, or a worktree of one, or has a bank; else the folder.
+    """
+    for folder in (start, *start.parents):
+        if os.path.lexists(folder / ".git") or is_file(folder / FOLDER / FILE_NAME):
+            return start if folder / FOLDER == home_folder() else folder
+    return start
+
+
 def unreadable_above(start: Path) -> Path | None:
     """Return the nearest `.archivist` upwards that this user may not look into; None when there is none."""
     for folder in ways_up(start):

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from click.testing import Result as Ran
 
+from archivist import Bank
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.install import chain
@@ -346,3 +347,20 @@ def test_a_file_of_remarks_alone_is_a_file(at: Path, text: str) -> None:
     assert "SessionStart" in path.read_text()
     _run(uninstall, "claude-code")
     assert path.read_text() == text
+
+
+def test_settings_go_where_a_client_that_is_opened_here_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested = tmp_path / "ws" / "api"
+    (nested / ".git").mkdir(parents=True)
+    (nested / "src").mkdir()
+    Bank.open(tmp_path / "ws").close()
+    monkeypatch.chdir(nested / "src")
+    ran = CliRunner().invoke(install, ["claude-code"], obj=Session("", ""))
+    assert ran.exit_code == 0
+    assert (nested / ".claude" / "settings.json").is_file()
+    assert not (tmp_path / "ws" / ".claude").exists()
+    monkeypatch.chdir(tmp_path / "ws")
+    CliRunner().invoke(install, ["claude-code"], obj=Session("", ""))
+    assert (tmp_path / "ws" / ".claude" / "settings.json").is_file()

@@ -88,13 +88,11 @@ def test_tests_that_a_step_puts_right_are_not_called_broken(bank: Bank, tmp_path
     assert "first `python manage.py migrate`" in told
 
 
-def test_an_error_met_once_that_nothing_overcame_is_nothing_to_tell(bank: Bank, tmp_path: Path) -> None:
+def test_an_error_that_nothing_overcame_is_nothing_to_tell(bank: Bank, tmp_path: Path) -> None:
     _learn(bank, tmp_path, "first", [("npm start", TAKEN, True)])
     assert _healed(bank, "npm start", TAKEN) == ""
     _learn(bank, tmp_path, "second", [("npm start", TAKEN, True)])
-    text = _healed(bank, "npm start", TAKEN)
-    assert "Met in 2 runs" in text
-    assert "- what helped is not known" in text
+    assert "What earlier runs did" not in _healed(bank, "npm start", TAKEN)
 
 
 def test_what_only_a_lesson_advises_is_not_said_to_have_worked(bank: Bank, tmp_path: Path) -> None:
@@ -158,5 +156,11 @@ def test_of_several_remedies_only_that_of_the_same_mistake_is_told(bank: Bank, t
     ]
     _learn(bank, tmp_path, "first", calls)
     text = _healed(bank, *calls[0][:2])
+    assert "unrecognized subcommand 'get'" in text
     assert "waxwing directive show" in text
     assert "waxwing issues list" not in text
+    other = "Exit code 2\nerror: unrecognized subcommand 'show'"
+    assert "worked" not in _healed(bank, "waxwing issues show", other)
+    text = _healed(bank, *calls[2][:2])
+    assert "unrecognized subcommand 'all'" in text
+    assert "- worked in 1 run: `waxwing issues list`" in text

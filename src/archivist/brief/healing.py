@@ -1,4 +1,4 @@
-"""Say what earlier runs did about an error: what worked, in how many runs, and what did not help."""
+"""Say what earlier runs did about an error: what worked, and in how many of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ else:
     Lesson = Any
 
 _SHOWN = 3
+_LONGEST = 200
 
 
 class Recovery(NamedTuple):
-    """What is known of one failure: its words, the runs that met it, and what then worked in how many."""
+    """What is known of one failure: the runs that met it, and what then worked in how many of them."""
 
-    failure: str
     runs: int
     worked: tuple[tuple[str, int], ...]
     lessons: tuple[Lesson, ...] = ()
@@ -33,8 +33,8 @@ def recovery(
     """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
 
     What the same repository met counts; only when it never met it, what others did. A failure that is about
-    something (a module, a flag, a file) is the same only when it is about that. Having been met once, with
-    nothing that helped, is nothing to tell.
+    something (a module, a flag, a file) is the same only when it is about that. Having been met, with nothing
+    that helped, is nothing to tell.
     """
     every = list(digests)
     for is_it in (lambda other: other == key, lambda other: family_of(other) == family_of(key)):
@@ -49,8 +49,9 @@ def recovery(
             for lesson in lessons
             if lesson.signature and is_it(lesson.signature) and _names(lesson, subject)
         )
-        if known or len(met) > 1 or any(each.get("remedies") for each in met):
-            return _summed(met, _best(known), subject)
+        worked = Counter(remedy for each in met for remedy in _remedies(each, subject))
+        if worked or any(_advice(lesson) for lesson in known):
+            return Recovery(len(met), tuple(worked.most_common()), _best(known))
     return None
 
 
@@ -60,27 +61,27 @@ def _best(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
     return tuple(order[:_SHOWN])
 
 
-def told(found: Recovery) -> str:
-    """Return a recovery as text, facts only: a healer decides by itself."""
+def told(found: Recovery, failure: str) -> str:
+    """Return a recovery as text, facts only: a healer decides by itself. `failure` is what the error says."""
     lines = ["### What earlier runs did about this error", ""]
-    if found.failure:
+    if found.runs:
         times = "once" if found.runs == 1 else f"in {found.runs} runs"
-        lines.append(f"Met {times}: {found.failure}")
+        lines.append(f"Met {times}: {' '.join(failure.split())[:_LONGEST]}")
     worked = [f"- worked in {_runs(count)}: {_as_code(remedy)}" for remedy, count in found.worked[:_SHOWN]]
-    lines += worked or _advised(found.lessons) or ["- what helped is not known"]
+    lines += worked or [_advised(lesson) for lesson in found.lessons if _advice(lesson)]
     return "\n".join(lines) + "\n"
 
 
-def _advised(lessons: Sequence[Lesson]) -> list[str]:
-    """Return what lessons advise: their remedies, else their words where they say what to do."""
-    remedies = {remedy: lesson for lesson in reversed(lessons) for remedy in reversed(lesson.remedies)}
-    advised = [
-        f"- advised by {lesson.short_id}, met in {_runs(lesson.frequency)}: {_as_code(remedy)}"
-        for remedy, lesson in reversed(remedies.items())
-    ]
-    # A lesson without a rule only says once more that it was met.
-    said = [f"- {' '.join(lesson.summary.split())}" for lesson in lessons if lesson.rule]
-    return (advised or said)[:_SHOWN]
+def _advised(lesson: Lesson) -> str:
+    return f"- advised by {lesson.short_id}, met in {_runs(len(lesson.runs))}: {_advice(lesson)}"
+
+
+def _advice(lesson: Lesson) -> str:
+    """Return what a lesson says to do; of several remedies its own words say which is for what."""
+    if len(lesson.remedies) == 1:
+        return _as_code(lesson.remedies[0])
+    # A lesson without a rule only says that it was met.
+    return " ".join(lesson.summary.split()) if lesson.rule else ""
 
 
 def _runs(count: int) -> str:
@@ -94,20 +95,16 @@ def _is_about(subject: str, subjects: object) -> bool:
 
 
 def _names(lesson: Lesson, subject: str) -> bool:
-    words = f"{lesson.summary} {lesson.rule} {' '.join(lesson.tags)}".lower()
-    return not subject or subject.lower() in words
+    """Say whether a lesson is about a thing; what it advises instead is not what it is about."""
+    words = f"{lesson.summary} {lesson.rule}"
+    for remedy in lesson.remedies:
+        words = words.replace(remedy, " ")
+    return not subject or subject.lower() in f"{words} {' '.join(lesson.tags)}".lower()
 
 
-def _summed(met: Sequence[Mapping[str, Any]], lessons: tuple[Lesson, ...], subject: str) -> Recovery:
-    worked: Counter[str] = Counter()
-    for each in met:
-        # A remedy: its way, its text, what it was done instead of.
-        remedies = [remedy for remedy in each.get("remedies") or () if len(remedy) > 1 and remedy[1]]
-        # Of several things that were missing or wrong, only what names this one is its remedy.
-        about = [each for each in remedies if subject.lower() in " ".join(map(str, each[1:3])).lower()]
-        worked.update({str(remedy[1]) for remedy in about or remedies})
-    line = next((str(each["line"]) for each in met if each.get("line")), "")
-    return Recovery(" ".join(line.split()), len(met), tuple(worked.most_common()), lessons)
+def _remedies(found: Mapping[str, Any], subject: str) -> set[str]:
+    """Return what worked in a run against a failure that is about something, and not against its likes."""
+    return {str(text) for about, text in found.get("cures") or () if text and _is_about(subject, [about])}
 
 
 def _failures(digest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

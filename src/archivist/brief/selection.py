@@ -58,5 +58,5 @@ def choose(lessons: Iterable[Chosen], *, domain: str, role: str, rules: BriefRul
 
 
 def says_remedy(lesson: Lesson) -> bool:
-    """Say whether the summary tells what to do: what was mined always does, and its rule repeats it."""
-    return not lesson.rule or bool(lesson.signature)
+    """Say whether the summary tells what to do: what was mined does unless it was cut off."""
+    return not lesson.rule or (bool(lesson.signature) and not lesson.summary.endswith("…"))

@@ -51,9 +51,20 @@ def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str, run: str
             lessons = [each for each in _about_failure(reader, key, failure.subject) if each.runs != (run,)]
             found = recovery(key, failure.subject, _notes_on(reader, key, run), lessons)
             if found is not None:
-                return Told(told(found), tuple(Chosen(lesson) for lesson in found.lessons))
+                return Told(told(found, failure.line), tuple(Chosen(lesson) for lesson in found.lessons))
     like = _like_the_error(bank, failure.line if failure else error, project)
-    chosen = [Chosen(each) for each in like if _can_be(each, failure) and each.runs != (run,)]
+    if not like:
+        return Told("", ())
+    from archivist.desks.sessions import told_in
+
+    with bank.reading() as reader:
+        # What only sounds like it need not be said twice.
+        known = told_in(reader, run)
+    chosen = [
+        Chosen(each)
+        for each in like
+        if _can_be(each, failure) and each.runs != (run,) and each.id not in known
+    ]
     if not chosen:
         return Told("", ())
     from archivist.brief.forms import BriefFormat

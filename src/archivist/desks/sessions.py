@@ -52,7 +52,7 @@ def prompted(bank: Bank, run: str, repo: str, prompt: str) -> Told | None:
         found = reader.records("lesson", [each.record for each in places.values()])
         project = projects.named(reader, repo) if repo else ""
         mine = [each for each in found.values() if each.status.is_live and each.repo in (project, "")]
-        offered = fresh(brought_up(words, mine), _told_in(reader, run))
+        offered = fresh(brought_up(words, mine), told_in(reader, run))
     gone = bank.stale(offered) if offered else {}
     chosen = tuple(Chosen(lesson) for lesson in offered if lesson.id not in gone)
     return _given(bank, chosen, run) if chosen else None
@@ -73,7 +73,7 @@ def failed(bank: Bank, run: str, repo: str, error: str, *, tool: str = "", comma
 
     mark = f"{crc32(told.text.encode('utf-8', 'replace')):08x}"
     with bank.reading() as reader:
-        known = _told_in(reader, run)
+        known = told_in(reader, run)
         if mark in _healed_in(reader, run):
             return told._replace(text="", chosen=())
     share = bank.config.brief.holdout
@@ -171,7 +171,7 @@ def _open_run(writer: Writer, run: str, repo: str, now: datetime) -> None:
         writer.put(Episode(id=run, session=run, project=project, started=now), "capture")
 
 
-def _told_in(reader: Reader, run: str) -> set[str]:
+def told_in(reader: Reader, run: str) -> set[str]:
     """Return the lessons that a run was told, or that were withheld from it by lot."""
     if not run:
         return set()

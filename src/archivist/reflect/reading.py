@@ -221,6 +221,10 @@ def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:
     return found
 
 
+def _cured(met: Met) -> tuple[str, str]:
+    return met.failure.subject, met.cure.remedy.text if met.cure else ""
+
+
 def _digest(reading: Reading) -> dict[str, object]:
     failures: dict[str, dict[str, object]] = {}
     for key in list(dict.fromkeys(met.key for met in reading.met))[:_MOST_KEYS]:
@@ -232,6 +236,8 @@ def _digest(reading: Reading) -> dict[str, object]:
             "remedies": [
                 to_digest(remedy) for remedy in dict.fromkeys(met.cure.remedy for met in those if met.cure)
             ][:8],
+            # Of several things under one key, which of them each remedy was for.
+            "cures": [list(pair) for pair in dict.fromkeys(_cured(met) for met in those if met.cure)][:12],
             "places": list(dict.fromkeys(filter(None, map(place, those))))[:3],
             "untouched": any(met.is_untouched for met in those),
             "line": those[0].failure.line[:_LONGEST_LINE],

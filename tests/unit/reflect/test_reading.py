@@ -102,6 +102,7 @@ def test_the_digest_says_what_later_runs_need() -> None:
         "n": 1,
         "subjects": ["numpy"],
         "remedies": [["install", "pip install numpy", ""]],
+        "cures": [["numpy", "pip install numpy"]],
         "places": [],
         "untouched": True,
         "line": MISSING,

@@ -46,11 +46,11 @@ def _found(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
     try:
         with session.bank() as bank:
-            return [*bank.health(), *_chain(bank.root, bank.path.parent)], None
+            return [*bank.health(), *_chain(_opened(session, bank.root), bank.path.parent)], None
     except ArchivistError as error:
         place = session.place()
         file = bank_file(place) if place is not None else None
-        root = project_folder(file) if file is not None else Path.cwd()
+        root = _opened(session, project_folder(file) if file is not None else Path.cwd())
         reason = _unreadable() if isinstance(error, NoBankError) else None
         shown = refused("bank", reason or error)
         folder = file.absolute().parent if file is not None else None
@@ -65,6 +65,13 @@ def _unreadable() -> BankError | None:
     if held is None:
         return None
     return BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
+
+
+def _opened(session: Session, root: Path) -> Path:
+    """Return the folder whose settings a client reads that is opened here; a named bank's is its own."""
+    from archivist.places import checkout_of
+
+    return root if session.bank_path else checkout_of(Path.cwd())
 
 
 def _chain(root: Path, log_folder: Path | None) -> list[Check]:

@@ -112,7 +112,12 @@ def _plan(
 
 
 def _project(session: Session) -> Path:
-    root = session.place() or Path.cwd()
+    """Return the folder whose settings a client reads: of a named bank its own, else that of the checkout."""
+    from archivist.places import checkout_of
+
+    root = session.place() if session.bank_path else None
+    if root is None:
+        return checkout_of(Path.cwd())
     return (root.parent if root.is_file() else root).absolute()
 
 

@@ -21,7 +21,16 @@ from archivist.edges.hooks.said import (
     text_in,
     within,
 )
-from archivist.moments import CLIENTS, PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
+from archivist.moments import (
+    CLIENTS,
+    PROBE,
+    PROMPT,
+    SESSION_END,
+    SESSION_START,
+    STOP,
+    SUBAGENT_START,
+    TOOL_FAILURE,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +53,7 @@ def answer(words: Sequence[str], bank: str = "") -> None:
     _put_off("ipaddress")
     folder = ""
     written = ""
+    said: Mapping[str, object] = {}
     try:
         dialect = _dialect(words)
         written = dialect.write("", "")
@@ -57,9 +67,12 @@ def answer(words: Sequence[str], bank: str = "") -> None:
         elif len(words) > 1 and not moment:
             raise ValueError(f"no event {words[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
-        from archivist.edges.hooks.whereabouts import note, place_of_notes
+        from archivist.edges.hooks.whereabouts import note, place_of_notes, reason_of
 
-        note(" ".join(words[:2]), error, place_of_notes(folder, bank))
+        if said.get(PROBE) is True:
+            print(reason_of(error), file=sys.stderr)
+        else:
+            note(" ".join(words[:2]), error, place_of_notes(folder, bank))
     _print(written)
 
 

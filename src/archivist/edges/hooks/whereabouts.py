@@ -43,7 +43,7 @@ def note(what: str, error: Exception, place: Path | None) -> None:
     from archivist.clock import system_clock
     from archivist.desks import hook_log
 
-    reason = error.message if isinstance(error, ArchivistError) else f"{type(error).__name__}: {error}"
+    reason = reason_of(error)
     for is_home in (False, True):
         try:
             if is_home or place is None:
@@ -56,6 +56,11 @@ def note(what: str, error: Exception, place: Path | None) -> None:
             # Not even there: then nothing is kept.
             continue
         return
+
+
+def reason_of(error: Exception) -> str:
+    """Say in one line what went wrong."""
+    return error.message if isinstance(error, ArchivistError) else f"{type(error).__name__}: {error}"
 
 
 def place_of_notes(folder: str, bank: str = "") -> Path | None:

@@ -16,7 +16,7 @@ from archivist.edges.install import changes, obstacles
 from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.clients import Place, targets
 from archivist.errors import ArchivistError
-from archivist.moments import CLIENTS
+from archivist.moments import CLIENTS, PROBE
 
 _PATIENCE_S = 10
 # The client waits for every hook; one that takes longer than this is noticed.
@@ -118,7 +118,7 @@ def _hook(found: list[Found], root: Path, log_folder: Path) -> Check:
     place = shutil.which(PROGRAM)
     if not found or place is None:
         return Check("firing", True, "not tried: no client is installed" if not found else "not tried")
-    event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup"})
+    event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", PROBE: True})
     before, started = len(hook_log.lines(log_folder)), time.monotonic()
     try:
         ran = subprocess.run(  # noqa: S603 the command that the client's settings name
@@ -133,7 +133,7 @@ def _hook(found: list[Found], root: Path, log_folder: Path) -> Check:
         return Check("firing", False, f"{place} did not answer: {error}")
     took = time.monotonic() - started
     news = hook_log.lines(log_folder)[before:]
-    if ran.returncode or news:
+    if ran.returncode or news or ran.stderr.strip():
         reason = news[-1].partition(" ")[2] if news else ran.stderr.decode("utf-8", "replace").strip()[-300:]
         return Check("firing", False, f"it failed: {reason or f'exit code {ran.returncode}'}")
     if took > _SLOW_S:
