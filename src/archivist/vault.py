@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from archivist.stores.protocol import Reader, Store, Writer
 
 
+# Who is refused must not keep others waiting for a bank that somebody else writes.
+_DENIAL_S = 0.2
+
+
 class Vault:
     """A store in the hands of one actor."""
 
@@ -124,7 +128,7 @@ class Vault:
 
     def _note_denial(self, error: AccessError) -> None:
         try:
-            with self._store.writing(self.actor, self.now()) as writer:
+            with self._store.writing(self.actor, self.now(), patience_s=_DENIAL_S) as writer:
                 writer.enter_denial(error.verb, error.layer)
         except BankError:
             # A bank that cannot be written cannot keep it either; the refusal stands.

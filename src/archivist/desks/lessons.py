@@ -45,6 +45,11 @@ _FIXED_FIELDS = {
 # The kind of record that only its agent sees, and what seeing it takes.
 _PRIVATE = "working"
 _OWN = (Layer.WORKING, Verb.READ)
+# Where a lesson comes from and how it was met: what makes it believed is not for an agent to say.
+_ORIGINS = (
+    "origin", "origin_run", "signature", "prior_uses", "last_seen", "last_seen_run", "unseen_from",
+    "superseded_by", "source",
+)  # fmt: skip
 _CHANGED = (
     "an agent changes what it suggested itself until others confirm it: suggest a lesson of your own,"
     " or ask a person or the orchestrator"
@@ -171,7 +176,11 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
 
 def _require_change(bank: Bank, lesson: Lesson, changed: Lesson) -> None:
     """Refuse, and note in the ledger, an agent that changes what is not its own, or confirms itself."""
-    is_raised = is_confirmed(changed) and not may(bank.actor, Layer.LESSONS, Verb.DECIDE)
+    if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
+        return
+    is_raised = is_confirmed(changed) or any(
+        getattr(changed, field) != getattr(lesson, field) for field in _ORIGINS
+    )
     if is_raised or not may_change(bank.actor, lesson):
         bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=_CHANGED)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from archivist.access import Layer, Verb
+from archivist.access import Layer, Verb, may
 from archivist.age.decay import decayed
 from archivist.audit.lift import HOLDOUT_SHARE as HOLDOUT
 from archivist.audit.report import Report, Step, proposals, report
@@ -87,10 +87,14 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
     """Learn from the review findings of a captured run."""
     with bank.transaction() as writer:
         episode = find(writer, run)
+        found = sightings(_events(writer, run, EventKind.VERDICT))
+        if not found:
+            # Nothing to compare with every lesson that there is.
+            return Extraction((), (), 0)
         counted = writer.select(Lesson, has("runs", run))
         now = bank.now()
         result = extract_findings(
-            sightings(_events(writer, run, EventKind.VERDICT)),
+            found,
             _known(writer, counted),
             lambda lesson_id: lesson_desk.find(writer, lesson_id),
             cited={event for lesson in counted for event in lesson.evidence.events},
@@ -102,15 +106,35 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
             rules=bank.config.lessons,
             new_id=lambda: bank.new_id(now),
         )
-        met = tuple(lesson for lesson in result.met if writer.put(lesson, "see"))
-        created = tuple(replace(lesson, number=writer.next_number()) for lesson in result.created)
+        met = tuple(
+            lesson
+            for lesson in (_as_believed(bank, writer, each) for each in result.met)
+            if writer.put(lesson, "see")
+        )
+        created = tuple(
+            replace(_as_believed(bank, writer, lesson), number=writer.next_number())
+            for lesson in result.created
+        )
         for lesson in created:
             writer.put(lesson, "extract")
     return replace(result, met=met, created=created)
 
 
+def _as_believed(bank: Bank, reader: Reader, lesson: Lesson) -> Lesson:
+    """Return a lesson that was met with the standing it had, where only an agent says that it was."""
+    if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
+        return lesson
+    before = reader.get(Lesson, lesson.id)
+    return replace(lesson, status=before.status if before else Status.CANDIDATE)
+
+
 def decay(bank: Bank, run: str) -> Aged:
-    """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once."""
+    """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once.
+
+    An agent's does not: it could say that it ran often enough to retire what others know.
+    """
+    if not may(bank.actor, Layer.LESSONS, Verb.DECIDE):
+        return Aged(was_counted=False)
     rules = bank.config.decay
     with bank.transaction() as writer:
         now = bank.now()
@@ -159,10 +183,14 @@ def finish(
     from archivist.desks.proposals import propose_rules_quietly
 
     with bank.transaction() as writer:
-        if status is not None:
-            known = writer.get(Episode, episode.id)
-            finished = episode.finished or (known.finished if known else None) or bank.now()
-            episode = replace(episode, status=status, finished=finished)
+        known = writer.get(Episode, episode.id)
+        finished = episode.finished or (known.finished if known else None) or bank.now()
+        told = [status, episode.status, known.status if known else None]
+        # Nobody said what it came to.
+        closed = next(
+            (each for each in told if each and each is not EpisodeStatus.RUNNING), EpisodeStatus.PARTIAL
+        )
+        episode = replace(episode, status=closed, finished=finished)
         capture(bank, episode, events)
         extraction = extract(bank, episode.id, domain)
         aged = decay(bank, episode.id)

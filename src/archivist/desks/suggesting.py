@@ -51,8 +51,8 @@ class Suggested(NamedTuple):
 def told(
     bank: Bank, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
 ) -> Suggested:
-    """Keep a lesson in the name of whoever tells it: a person's counts at once, another's is suggested."""
-    if bank.actor.kind is ActorKind.HUMAN:
+    """Keep a lesson in the name of whoever tells it: an agent's is suggested, another's counts at once."""
+    if bank.actor.kind is not ActorKind.AGENT:
         said = {name: value for name, value in fields.items() if value not in ("", (), None)}
         return Suggested(bank.add(summary, **{"type": LessonType.PATTERN, **said}), is_new=True)
     return suggest(bank, summary, fields, run=run.strip(), evidence=evidence)
@@ -70,7 +70,7 @@ def suggest(
     fresh = _drafted(bank, summary, fields)
     shown = _resolved(bank, evidence)
     with bank.transaction() as writer:
-        is_known_run = bool(run) and writer.get(Episode, run) is not None
+        is_known_run = bool(run) and _is_of_others(bank, writer, run)
         seen_in = run if is_known_run else f"told-{fresh.created.date().isoformat()}"
         shown = _joined(shown, Evidence(episodes=(run,))) if is_known_run else shown
         known = _known(fresh, writer)
@@ -90,6 +90,12 @@ def suggest(
         lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(lesson, "suggest")
     return Suggested(lesson, is_new=True)
+
+
+def _is_of_others(bank: Bank, reader: Reader, run: str) -> bool:
+    """Say whether a run is known that the agent did not open itself: that is as cheap as a name."""
+    first = reader.changes(record_id=run, limit=1)
+    return reader.get(Episode, run) is not None and bool(first) and first[0].entry.actor != bank.actor
 
 
 def _drafted(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
@@ -133,7 +139,8 @@ def _known(fresh: Lesson, reader: Reader) -> Lesson | None:
         (
             each
             for each in found.values()
-            if twin(
+            if each.status.is_live
+            and twin(
                 replace(said, repo=fresh.repo or each.repo, provider=fresh.provider or each.provider), [each]
             )
         ),

@@ -369,8 +369,13 @@ class Store(Protocol):
         """Open a view that does not change while it is read."""
         ...
 
-    def writing(self, actor: Actor, now: datetime) -> AbstractContextManager[Writer]:
-        """Open a transaction in the actor's name; it is undone when the block raises."""
+    def writing(
+        self, actor: Actor, now: datetime, *, patience_s: float | None = None
+    ) -> AbstractContextManager[Writer]:
+        """Open a transaction in the actor's name; it is undone when the block raises.
+
+        A bank that another writes is waited for as configured, or so long.
+        """
         ...
 
     def erasing(self, actor: Actor, now: datetime) -> AbstractContextManager[Eraser]:

@@ -116,7 +116,9 @@ class SqliteStore:
                 self._db.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self, actor: Actor, now: datetime) -> Iterator[SqliteWriter]:
+    def writing(
+        self, actor: Actor, now: datetime, *, patience_s: float | None = None
+    ) -> Iterator[SqliteWriter]:
         """Open a transaction; within one, join it. The outermost block commits."""
         with self._lock, _errors(self.path, self._busy_timeout_s):
             if self._writer is not None:
@@ -126,7 +128,7 @@ class SqliteStore:
                 raise BankReadOnlyError(str(self.path))
             from archivist.stores.sqlite_writer import SqliteWriter
 
-            self._db.execute("BEGIN IMMEDIATE")
+            self._begin(self._busy_timeout_s if patience_s is None else patience_s)
             self._writer = SqliteWriter(self._db, self._cache, actor, now)
             try:
                 yield self._writer
@@ -137,6 +139,13 @@ class SqliteStore:
                 raise
             finally:
                 self._writer = None
+
+    def _begin(self, patience_s: float) -> None:
+        try:
+            self._db.set_busy_timeout(int(patience_s * 1000))
+            self._db.execute("BEGIN IMMEDIATE")
+        finally:
+            self._db.set_busy_timeout(int(self._busy_timeout_s * 1000))
 
     @contextmanager
     def erasing(self, actor: Actor, now: datetime) -> Iterator[SqliteEraser]:

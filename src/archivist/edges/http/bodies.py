@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import re
 import shutil
@@ -21,13 +23,17 @@ from starlette.responses import Response
 from archivist.desks.repeats import Claim, Repeats
 from archivist.edges.http.problems import Refusal
 from archivist.edges.http.visits import Visit
-from archivist.errors import InputError
+from archivist.errors import BankError, InputError
 from archivist.processes import is_gone, own_mark
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _JSON = "application/json"
 _KEY = re.compile(r"[!-~]{1,200}")
+# How often an answer is tried to be kept that a busy bank did not take.
+_TRIES = 10
+_KEEPING: set[asyncio.Task[None]] = set()
+_log = logging.getLogger("archivist.http")
 _NAME_CHARACTERS = 100
 _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 # An upload's folder is signed by its process, so that what a dead one left can be taken away.
@@ -155,8 +161,29 @@ async def _once(request: Request, body_digest: str, inner: Handler) -> Response:
         await run_sync(lambda: _with(visit, lambda desk: desk.release(name)))
         raise
     body = bytes(response.body).decode()
-    await run_sync(lambda: _with(visit, lambda desk: desk.keep(name, digest, response.status_code, body)))
+
+    def keep() -> None:
+        _with(visit, lambda desk: desk.keep(name, digest, response.status_code, body))
+
+    try:
+        await run_sync(keep)
+    except BankError:
+        # The work is done and its answer stands; that it is known again is seen to beside.
+        task = asyncio.create_task(_kept_at_last(keep))
+        _KEEPING.add(task)
+        task.add_done_callback(_KEEPING.discard)
     return response
+
+
+async def _kept_at_last(keep: Callable[[], None]) -> None:
+    """Keep an answer that a busy bank did not take at once."""
+    for _ in range(_TRIES):
+        try:
+            await run_sync(keep)
+        except BankError:
+            continue
+        return
+    _log.warning("an answer could not be kept: the same Idempotency-Key may do the work again")
 
 
 def _named(visit: Visit, key: str) -> str:
