@@ -114,3 +114,39 @@ def test_another_program_of_our_name_is_told(archivist: Command, project: Path, 
     ran = archivist("doctor", PATH=f"{folder}:{os.environ['PATH']}")
     assert "is another program" in _lines(ran.out)["command"]
     assert project.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (
+            '"/nonexistent/bin/archivist", "args": [',
+            "claude-code calls /nonexistent/bin/archivist, which is not there",
+        ),
+        (
+            '"archivist", "args": ["--bank", "/nonexistent", ',
+            "claude-code names the bank /nonexistent, which is not there",
+        ),
+    ],
+)
+def test_what_the_settings_call_is_looked_for(
+    archivist: Command, project: Path, named: str, told: str
+) -> None:
+    archivist("init")
+    archivist("install", "claude-code", "--project")
+    settings = project / ".claude" / "settings.json"
+    settings.write_text(settings.read_text().replace('"archivist", "args": [', named))
+    ran = archivist("doctor")
+    assert ran.code == 1
+    assert told in _lines(ran.out)["command"]
+
+
+def test_the_doctors_own_call_is_no_clients_failure(archivist: Command, project: Path) -> None:
+    archivist("init")
+    archivist("install", "claude-code", "--project")
+    config = project / ".archivist" / "config.toml"
+    config.write_text("[recall]\nlimit = \n")
+    assert archivist("doctor").code != 0
+    config.unlink()
+    ran = archivist("doctor")
+    assert (ran.code, "went wrong" in _lines(ran.out)["failures"]) == (0, False), ran.out

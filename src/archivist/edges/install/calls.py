@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -27,21 +28,34 @@ class Call(NamedTuple):
 
 def calls_in(handler: object) -> Iterator[Call]:
     """Yield the calls of ours in a handler or a server's entry."""
-    if not isinstance(handler, Mapping):
-        return
-    command, args = handler.get("command"), handler.get("args")
-    if isinstance(command, list):
-        commands, is_alone = [[str(word) for word in command]], True
-    elif not isinstance(command, str):
-        return
-    elif isinstance(args, list):
-        commands, is_alone = [[command, *(str(word) for word in args)]], True
-    else:
-        commands, is_alone = _shell_commands(command)
+    commands, is_alone = _commands(handler)
     for words in commands:
         call = _call(words)
         if call is not None:
             yield call._replace(is_alone=call.is_alone and is_alone)
+
+
+def named_in(handler: object) -> Iterator[tuple[str, str]]:
+    """Yield the program as each call of ours names it, and the bank that it names, if any."""
+    for words in _commands(handler)[0]:
+        at = next((place for place, word in enumerate(words) if _is_program(word)), None)
+        if at is not None:
+            bank = next((after for word, after in pairwise(words[at + 1 :]) if word == "--bank"), "")
+            yield words[at], bank
+
+
+def _commands(handler: object) -> tuple[list[list[str]], bool]:
+    """Return the commands of a handler, and whether they are one command and nothing more."""
+    if not isinstance(handler, Mapping):
+        return [], True
+    command, args = handler.get("command"), handler.get("args")
+    if isinstance(command, list):
+        return [[str(word) for word in command]], True
+    if not isinstance(command, str):
+        return [], True
+    if isinstance(args, list):
+        return [[command, *(str(word) for word in args)]], True
+    return _shell_commands(command)
 
 
 def _shell_commands(line: str) -> tuple[list[list[str]], bool]:

@@ -15,8 +15,10 @@ from archivist.desks.health import Check
 from archivist.edges.install import changes, obstacles
 from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.clients import Place, targets
+from archivist.edges.install.entries import named
 from archivist.errors import ArchivistError
 from archivist.moments import CLIENTS, PROBE
+from archivist.places import bank_file, is_file
 
 _PATIENCE_S = 10
 # The client waits for every hook; one that takes longer than this is noticed.
@@ -97,7 +99,9 @@ def _clients(found: list[Found], off: str) -> Check:
 
 
 def _command(found: list[Found]) -> Check:
-    place = shutil.which(PROGRAM)
+    if lost := _lost(found):
+        return Check("command", False, "; ".join(lost))
+    place = _program(found)
     if place is not None and found and obstacles.is_another_program(place):
         other = f"{place} is another program: put the folder of ours before it on PATH"
         return Check("command", False, other)
@@ -113,9 +117,41 @@ def _command(found: list[Found]) -> Check:
     )
 
 
+def _named(found: Sequence[Found]) -> list[tuple[str, str, str]]:
+    """Return what the settings call: the client, the program as it is named, and the bank."""
+    return [
+        (each.client, program, bank)
+        for each in found
+        for path in sorted(each.hooks)
+        for program, bank in dict.fromkeys(named(path.read_text("utf-8", "replace"), str(path)))
+    ]
+
+
+def _lost(found: Sequence[Found]) -> list[str]:
+    """Say of each program and bank that the settings name by a path whether it is gone."""
+    lost = []
+    for client, program, bank in _named(found):
+        if _is_path(program) and shutil.which(program) is None:
+            lost.append(f"{client} calls {program}, which is not there")
+        if _is_path(bank) and not is_file(bank_file(Path(bank))):
+            lost.append(f"{client} names the bank {bank}, which is not there")
+    return [f"{each}: mend its settings" for each in dict.fromkeys(lost)]
+
+
+def _program(found: Sequence[Found]) -> str | None:
+    """Return the program that the settings call, or that they would."""
+    named_so = [program for _, program, _ in _named(found)] or [PROGRAM]
+    return next(filter(None, map(shutil.which, named_so)), None)
+
+
+def _is_path(word: str) -> bool:
+    # What a shell would put in is not known here.
+    return "/" in word and "$" not in word and not word.startswith("~")
+
+
 def _hook(found: list[Found], root: Path, log_folder: Path) -> Check:
     """Call a hook as a client would, with an event that names no session, so that nothing is recorded."""
-    place = shutil.which(PROGRAM)
+    place = _program(found)
     if not found or place is None:
         return Check("firing", True, "not tried: no client is installed" if not found else "not tried")
     event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", PROBE: True})

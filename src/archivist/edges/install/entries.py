@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archivist.edges.install import jsonc, toml_table
-from archivist.edges.install.calls import Call, calls_in
+from archivist.edges.install.calls import Call, calls_in, named_in
 from archivist.errors import InputError
 
 _HOOKS = "hooks"
@@ -102,6 +102,17 @@ def _take_hooks(text: str, where: str, keep: Mapping[str, Call], was: str | None
                 continue
             text = _cut_empty(text, path, where, was)
     return text
+
+
+def named(text: str, where: str) -> list[tuple[str, str]]:
+    """Return the program and the bank of each hook of ours in a file, as they are named there."""
+    hooks = jsonc.find(jsonc.parse(text, where), (_HOOKS,), where)
+    return [
+        pair
+        for entry in (hooks.entries if hooks is not None else ())
+        for _, handler in _placed(entry.node)
+        for pair in named_in(handler)
+    ]
 
 
 def _unwanted(text: str, where: str, keep: Mapping[str, Call]) -> tuple[str | int, ...] | None:
