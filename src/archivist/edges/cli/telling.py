@@ -65,7 +65,8 @@ def episode_lines(episode: Episode) -> Iterator[str]:
     if episode.usage:
         spent = episode.usage
         tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
-        yield f"  {'usage':<12}{tokens}, ${spent.cost_usd:.2f}"
+        # A log that states no cost may well have had one.
+        yield f"  {'usage':<12}{tokens}" + (f", ${spent.cost_usd:.2f}" if spent.cost_usd else "")
 
 
 def history_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
