@@ -89,20 +89,22 @@ def _about_failure(reader: Reader, key: str, subject: str) -> list[Lesson]:
     Of many the most frequent; those that do not name what the failure is about are about another one.
     """
     about = any_of(*((holds(field, subject),) for field in _SAID))
-    order = ("-frequency", "number")
-    rows = reader.select_fields(
-        "lesson", ("id",), equals("signature", key), _LIVE, about, order=order, limit=_MOST_LESSONS
-    )
-    if not rows and _has_others(reader, key.partition("|")[0]):
-        ending = holds("signature", f"|{family_of(key)}")
-        signed = reader.select_fields("lesson", ("id", "signature"), ending, _LIVE, about, order=order)
-        rows = [row for row in signed if family_of(str(row[1])) == family_of(key)][:_MOST_LESSONS]
-    return list(reader.records("lesson", [str(row[0]) for row in rows]).values()) if rows else []
 
+    def signed(*keys: str) -> list[str]:
+        rows = reader.select_fields(
+            "lesson",
+            ("id",),
+            one_of("signature", keys),
+            _LIVE,
+            about,
+            order=("-frequency", "number"),
+            limit=_MOST_LESSONS,
+        )
+        return [str(row[0]) for row in rows]
 
-def _has_others(reader: Reader, project: str) -> bool:
-    """Say whether any live lesson is of another repository: counting two indexes is quicker than looking."""
-    return reader.count("lesson", _LIVE) > reader.count("lesson", _LIVE, equals("repo", project))
+    # By the index of signatures, one look a repository: no lesson is read that is about something else.
+    ids = signed(key) or signed(*(f"{name}|{family_of(key)}" for name in ("", *projects.every(reader))))
+    return list(reader.records("lesson", ids).values()) if ids else []
 
 
 def _like_the_error(bank: Bank, error: str, project: str) -> list[Lesson]:

@@ -25,7 +25,7 @@ def only(reader: Reader) -> str:
 
 def named(reader: Reader, name: str) -> str:
     """Return the project that a name means: itself, or the only one that differs by its owner's part."""
-    return name if _is_known(reader, name) else _like(name, _every(reader)) or name
+    return name if _is_known(reader, name) else _like(name, every(reader)) or name
 
 
 def worked_on(reader: Reader, folder: Path, root: Path) -> str:
@@ -44,10 +44,10 @@ def worked_on(reader: Reader, folder: Path, root: Path) -> str:
     remote = project_of_remote(remote_of(repository))
     if remote and _is_known(reader, remote):
         return remote
-    every = _every(reader)
-    found = [_like(each, every) for each in (name, remote) if each]
+    others = every(reader)
+    found = [_like(each, others) for each in (name, remote) if each]
     is_own = repository_of(root, root) == repository
-    former = next(iter(every)) if is_own and len(every) == 1 else ""
+    former = next(iter(others)) if is_own and len(others) == 1 else ""
     if former and (repository / former.rpartition("/")[2]).is_dir():
         # The one project of a workspace is a folder in it.
         former = ""
@@ -61,14 +61,15 @@ def _is_known(reader: Reader, name: str) -> bool:
     )
 
 
-def _every(reader: Reader) -> set[str]:
+def every(reader: Reader) -> set[str]:
+    """Return the projects of the bank's runs and lessons."""
     return known(reader) | set(reader.values("lesson", "repo"))
 
 
-def _like(name: str, every: set[str]) -> str:
+def _like(name: str, names: set[str]) -> str:
     """Return the only project of the same last part when one of the two names no owner."""
     owner, _, last = name.lower().rpartition("/")
     like = [
-        each for each in every if each.lower().rpartition("/")[2] == last and (not owner or "/" not in each)
+        each for each in names if each.lower().rpartition("/")[2] == last and (not owner or "/" not in each)
     ]
     return like[0] if len(like) == 1 else ""
