@@ -22,15 +22,6 @@ from archivist.moments import CLIENTS
 STOP = ".codex/hooks.json"
 
 
-@pytest.fixture
-def at(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a project's folder."""
-    monkeypatch.chdir(project)
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    return project
-
-
 def _run(command: Any, *words: str) -> Ran:
     return CliRunner().invoke(command, list(words), obj=Session("", ""))
 

@@ -206,8 +206,11 @@ async def _drawn_async(memory: Memory, kept: _Kept, work: AsyncGenerator[T, Any]
             sent = yield each
     except BaseException as error:
         failure = error
-        await work.aclose()
-        await _settled(lambda: _end(memory, kept, error=failure))
+        try:
+            await work.aclose()
+        finally:
+            # However it takes being closed, the run has ended.
+            await _settled(lambda: _end(memory, kept, error=failure))
         raise
     await _settled(lambda: _end(memory, kept))
 
