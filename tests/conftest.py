@@ -70,6 +70,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every test find the installed command first, however the tests were started."""
+    usual = os.environ.get("PATH", os.defpath)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), usual]))
+
+
+@pytest.fixture(autouse=True)
 def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make any connection that leaves the machine fail."""
     connect = socket.socket.connect

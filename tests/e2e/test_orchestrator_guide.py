@@ -21,8 +21,7 @@ COMMANDS = {
 
 def _run(language: str, folder: Path) -> str:
     """Run an example with the installed command on its path; return what it printed."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "TMPDIR": str(folder)}
+    environment = {**os.environ, "TMPDIR": str(folder)}
     done = subprocess.run(
         COMMANDS[language], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
     )
