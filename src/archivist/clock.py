@@ -15,7 +15,7 @@ def system_clock() -> datetime:
 
 def to_text(moment: datetime) -> str:
     """Write a time as ISO 8601 in UTC with microseconds always, so that the texts sort as the times do."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def to_short_text(moment: datetime) -> str:

@@ -3,6 +3,7 @@
 ArchivistError
 ├── InputError            bad_input        something given cannot be read
 │   ├── RecordError       bad_record       a record's field has no place in it
+│   ├── CursorError       bad_cursor       a list cannot be gone on with from there
 │   ├── DecidedError      decided          somebody has decided it already
 │   └── ConfigError       bad_config       the configuration cannot be used
 ├── NotFoundError         not_found        no record by that name
@@ -44,6 +45,15 @@ class RecordError(InputError):
     """A record's field is missing, of the wrong type or outside its set of words."""
 
     code = "bad_record"
+
+
+class CursorError(InputError):
+    """A place to go on from is none of the list that is asked for."""
+
+    code = "bad_cursor"
+
+    def __init__(self, message: str = "the cursor belongs to another question") -> None:
+        super().__init__(message, hint="give the `next` of an answer to the same question")
 
 
 class DecidedError(InputError):
@@ -89,7 +99,8 @@ class NothingToUndoError(ArchivistError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"nothing to undo for {name!r}", hint="archivist lessons history ID shows every change"
+            f"nothing to undo for {name!r}",
+            hint="archivist lessons history ID, or knowledge history NAME, shows every change",
         )
 
 

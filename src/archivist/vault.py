@@ -42,6 +42,8 @@ class Vault:
         ids: IdSource,
         bus: Bus | None = None,
         embedders: list[Embedder | None] | None = None,
+        patience_s: float | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._store = store
         self.path = path
@@ -51,9 +53,12 @@ class Vault:
         self._ids = ids
         self._bus = bus
         self._embedders = embedders if embedders is not None else []
+        self._patience_s = patience_s
+        # Where its caller works, which says what project is meant; None for who works in no folder of ours.
+        self.folder = folder
 
-    def acting_as(self, actor: Actor) -> Self:
-        """Return the same bank in another actor's name."""
+    def acting_as(self, actor: Actor, *, patience_s: float | None = None) -> Self:
+        """Return the same bank in another actor's name; who has waited already may wait so much longer."""
         return type(self)(
             self._store,
             path=self.path,
@@ -64,6 +69,8 @@ class Vault:
             bus=self.bus,
             # To open an embedder takes longer than to ask it.
             embedders=self._embedders,
+            patience_s=patience_s,
+            folder=self.folder,
         )
 
     @property
@@ -100,11 +107,15 @@ class Vault:
         return self._ids(moment)
 
     @contextmanager
-    def transaction(self) -> Iterator[Writer]:
-        """Make everything inside the block one change: all of it is kept, or none."""
+    def transaction(self, *, patience_s: float | None = None) -> Iterator[Writer]:
+        """Make everything inside the block one change: all of it is kept, or none.
+
+        A bank that somebody else writes is waited for as configured, or so long.
+        """
         is_outermost = not self._store.is_writing
+        patience_s = self._patience_s if patience_s is None else patience_s
         try:
-            with self._store.writing(self.actor, self.now()) as writer:
+            with self._store.writing(self.actor, self.now(), patience_s=patience_s) as writer:
                 yield writer
         except AccessError as error:
             # What was refused inside is taken back with the rest; that it was refused is not.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from archivist.errors import CursorError
 from archivist.records import Episode
 from archivist.stores.rows import place_of
 from tests.contract.test_stores import ACTOR, ENGINES
@@ -21,6 +23,12 @@ _ORDERS = [
     ("-id",),
     ("task", "-finished", "id"),
 ]
+
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=1), inner, max_size=2),
+    max_leaves=3,
+)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -52,3 +60,17 @@ def test_pages_by_place_are_the_whole_order(
             seen += page
     store.close()
     assert seen == whole
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(place=st.lists(_ANYTHING, max_size=4))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_no_place_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, engine: str, place: list[object]
+) -> None:
+    store = ENGINES[engine](Path(tmp_path_factory.mktemp("forged")))
+    # A run need not have begun or ended, and its name is any text.
+    is_one = len(place) == 3 and place[:2] == [None, None] and isinstance(place[2], str)
+    with store.reading() as reader, nullcontext() if is_one else pytest.raises(CursorError):
+        assert reader.select(Episode, order=_ORDERS[0], after=place) == []
+    store.close()

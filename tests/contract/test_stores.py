@@ -121,6 +121,28 @@ def test_a_block_that_raises_leaves_no_trace(store: Store) -> None:
         assert writer.next_number() == 1
 
 
+def test_lessons_are_found_by_their_very_words(store: Store) -> None:
+    begins = "Pin the linter in requirements-dev.txt, and no "
+    texts = (f"{begins}other", f"{begins}less", "Pin", "", "ä" * 50)
+    for number, text in enumerate(texts, 1):
+        _put(store, lesson(f"l{number}", number=number, summary=text))
+    _put(store, lesson("again", number=9, summary="Pin"))
+    with store.reading() as reader:
+        found = [[each.id for each in reader.saying(text)] for text in (*texts, begins, "pin")]
+    assert found == [["l1"], ["l2"], ["l3", "again"], ["l4"], ["l5"], [], []]
+
+
+def test_an_inner_block_acts_in_its_own_name(store: Store) -> None:
+    other = Actor(ActorKind.ARCHIVIST)
+    with store.writing(ACTOR, WHEN) as outer:
+        with store.writing(other, WHEN) as inner:
+            inner.put(lesson("theirs"), "add")
+        outer.put(lesson("ours", number=2), "add")
+    with store.reading() as reader:
+        assert [change.entry.actor for change in reader.changes()] == [other, ACTOR]
+        assert reader.verify().problems == ()
+
+
 def test_an_inner_block_joins_the_outer_one(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN):
         with store.writing(ACTOR, WHEN) as writer:
@@ -379,15 +401,44 @@ def test_a_run_that_failed_three_times_is_left_alone(store: Store) -> None:
         assert writer.lease("me", WHEN + timedelta(hours=1)) == ["r1"]
 
 
-def test_a_run_that_nobody_holds_can_leave_the_queue(store: Store) -> None:
-    with store.writing(ACTOR, WHEN) as writer:
-        writer.queue("held")
-        writer.lease("me", WHEN + timedelta(hours=1))
-        writer.queue("free")
-        writer.forget_waiting("held")
-        writer.forget_waiting("free")
+def test_a_run_that_was_reflected_on_leaves_the_queue_unless_it_came_again(store: Store) -> None:
+    looked = WHEN + timedelta(seconds=5)
+    for moment, run in ((WHEN, "held"), (WHEN, "free"), (looked + timedelta(seconds=1), "again")):
+        with store.writing(ACTOR, moment) as writer:
+            writer.queue(run)
+    with store.writing(ACTOR, looked + timedelta(seconds=2)) as writer:
+        writer.lease("dead", WHEN + timedelta(hours=1), runs=("held",))
+        for run in ("held", "free", "again"):
+            writer.forget_waiting(run, looked)
     with store.reading() as reader:
-        assert [each.run for each in reader.waiting()] == ["held"]
+        assert [each.run for each in reader.waiting()] == ["again"]
+
+
+def test_a_lease_that_is_given_back_was_no_attempt(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.queue("r1")
+        for _ in range(5):
+            assert writer.lease("me", WHEN + timedelta(hours=1)) == ["r1"]
+            writer.give_back("r1", "you")
+            assert writer.lease("you", WHEN + timedelta(hours=1)) == []
+            writer.give_back("r1", "me")
+    with store.reading() as reader:
+        assert [(each.attempts, each.holder, each.leased_until) for each in reader.waiting()] == [
+            (0, "", None)
+        ]
+
+
+def test_a_run_whose_holders_died_three_times_says_so(store: Store) -> None:
+    with store.writing(ACTOR, WHEN) as writer:
+        writer.queue("r1")
+    for hour in range(3):
+        with store.writing(ACTOR, WHEN + timedelta(hours=hour)) as writer:
+            assert writer.lease("dead", WHEN + timedelta(hours=hour, minutes=5)) == ["r1"]
+    with store.writing(ACTOR, WHEN + timedelta(hours=3)) as writer:
+        assert writer.lease("heir", WHEN + timedelta(hours=4)) == []
+    with store.reading() as reader:
+        (left,) = reader.waiting()
+    assert (left.error, left.holder) == ("every reflection on it broke off midway", "")
 
 
 def test_a_captured_file_is_known_by_its_content(store: Store) -> None:

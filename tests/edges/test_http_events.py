@@ -175,8 +175,9 @@ def test_a_place_beyond_everything_is_the_end(served: Served) -> None:
 
 
 @pytest.mark.req("M8")
-def test_working_memory_is_told_to_its_agent_alone(served: Served) -> None:
+def test_what_somebody_may_not_know_of_is_not_told(served: Served) -> None:
     with (
+        Listener(served, actor="human:ada") as ada,
         Listener(served, actor="agent:ann") as ann,
         Listener(served, actor="agent:kit") as kit,
         served.client("agent:kit") as client,
@@ -185,8 +186,13 @@ def test_working_memory_is_told_to_its_agent_alone(served: Served) -> None:
         client.post("/api/working/notes", json={"text": "mine"}).raise_for_status()
         bank.add("for all")
         kit.wait(lambda all_: {h.data["kind"] for h in all_} >= {"working", "lesson"})
-        ann.wait(lambda all_: "lesson" in [h.data["kind"] for h in all_])
-        assert "working" not in [h.data["kind"] for h in ann.heard]
+        for each in (ada, ann):
+            each.wait(lambda all_: "lesson" in [h.data["kind"] for h in all_])
+        kinds = {who: {h.data["kind"] for h in who.heard} for who in (ada, ann, kit)}
+        # Each listener came with a token that was made for him, after the one before had begun to listen.
+        assert kinds[ada] == {"token", "lesson"}
+        assert kinds[ann] == {"lesson"}
+        assert kinds[kit] == {"working", "lesson"}
 
 
 def test_many_idle_listeners_cost_little_and_who_left_is_noticed(served: Served) -> None:

@@ -17,10 +17,15 @@ import httpx
 import pytest
 
 from archivist import Bank
+from archivist.config import Config, StoreRules
+from archivist.edges.http import banks as lanes
 from archivist.edges.http.banks import Banks, Lane
-from archivist.edges.http.problems import Refusal
+from archivist.edges.wire.refusals import Refusal
+from archivist.errors import BankLockedError
 from archivist.opening import unpacks_beyond
 from archivist.records import Actor, ActorKind
+from archivist.stores.sqlite import SqliteStore
+from archivist.stores.sqlite_schema import MIGRATIONS, Migration
 from tests.edges.http_server import ADA, Served, serving
 
 _LINE = {"type": "user", "sessionId": "s", "message": {"role": "user", "content": "try it again " * 400}}
@@ -70,6 +75,32 @@ def test_reads_go_on_while_another_process_keeps_everybody_from_writing(served: 
             db.execute("ROLLBACK")
             db.close()
         assert {write.result().status_code for write in writes} == {201}
+
+
+def test_reads_go_on_while_the_whole_bank_is_checked_that_another_process_writes(served: Served) -> None:
+    db = apsw.Connection(str(served.folder / ".archivist" / "memory.db"))
+    with served.client("agent:kit") as client, ThreadPoolExecutor(5) as pool:
+        headers = {"Authorization": client.headers["Authorization"]}
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            asked = f"{served.url}/api/health?full=true"
+            checks = [pool.submit(httpx.get, asked, headers=headers, timeout=60) for _ in range(5)]
+            time.sleep(0.2)
+            began = time.monotonic()
+            assert client.get("/api/lessons?limit=1").status_code == 200
+            answers = [check.result() for check in checks]
+            assert time.monotonic() - began < _SOON_S
+        finally:
+            db.execute("ROLLBACK")
+            db.close()
+    told = [answer.json()["checks"] for answer in answers if answer.status_code == 200]
+    busy = [answer.json()["code"] for answer in answers if answer.status_code != 200]
+    assert told
+    assert set(busy) <= {"busy"}
+    writing = next(each for each in told[0] if each["name"] == "writing")
+    assert not writing["is_well"]
+    assert "'.archivist/memory.db' was locked by another process" in writing["text"]
+    assert not [each for checks in told for each in checks if str(served.folder) in each["text"]]
 
 
 def test_reads_and_writes_go_on_while_large_logs_are_read(served: Served) -> None:
@@ -132,6 +163,28 @@ def test_a_bank_that_was_taken_away_is_not_written_to(tmp_path: Path) -> None:
         assert client.get("/api/status").status_code == 503
 
 
+def test_a_bank_that_newer_code_upgraded_is_neither_read_nor_written(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path / "p", "--quiet", settings=("server.poll_s=0.2",)) as served,
+        served.client() as client,
+    ):
+        assert client.post("/api/stream", json={"action": "one"}).status_code == 201
+        assert client.get("/api/lessons").status_code == 200
+        later = Migration("add telepathy", lambda _db: None)
+        SqliteStore.open(served.folder / ".archivist" / "memory.db", migrations=(*MIGRATIONS, later)).close()
+        for answer in (
+            client.get("/api/lessons"),
+            client.post("/api/stream", json={"action": "two"}),
+            client.post("/api/capture", content=b"{}"),
+            client.get("/api/health?full=true"),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (503, "bank_too_new")
+        # Who looks for news finds the same at each look.
+        time.sleep(1.5)
+        _, noted = served.stop()
+    assert noted.count("events: ") == 1
+
+
 def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
     actor = Actor(ActorKind.HUMAN, "ada")
     banks = Banks(lambda: Bank.open(bank.path), 1)
@@ -170,6 +223,33 @@ def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
     end.set()
     for each in (holding, *waiting):
         each.join(30)
+    banks.close()
+
+
+def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    patience_s = 1.0
+    monkeypatch.setitem(lanes._PATIENCE_S, Lane.WRITE, patience_s)
+    config = Config(store=StoreRules(busy_timeout_s=patience_s))
+    banks = Banks(lambda: Bank.open(bank.path, config=config), 1)
+    for lane in (Lane.WRITE, Lane.READ):
+        with banks.lent(ADA, lane):
+            pass
+    other = apsw.Connection(str(bank.path))
+
+    def write(number: int) -> float:
+        began = time.monotonic()
+        with pytest.raises((BankLockedError, Refusal)), banks.lent(ADA, Lane.WRITE) as writer:
+            writer.add(f"Write {number}")
+        return time.monotonic() - began
+
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(8) as pool:
+        took = list(pool.map(write, range(8)))
+    other.execute("ROLLBACK")
+    other.close()
+    assert max(took) < 1.8 * patience_s
+    with banks.lent(ADA, Lane.WRITE) as writer:
+        assert writer.add("Write at last").summary == "Write at last"
     banks.close()
 
 

@@ -19,6 +19,36 @@ from archivist.edges.http.pages import Paging, _read
 from archivist.stores.rows import place_of
 from tests.edges.http_server import ADA, Served, serving
 
+LISTS: list[tuple[str, str, dict[str, object]]] = [
+    ("/api/memory/episodes", "episodes", {"task_id": "walk"}),
+    ("/api/runs", "runs", {"task": "walk"}),
+    ("/api/runs", "runs", {}),
+    ("/api/memory/artifacts", "artifacts", {"task_id": "walk"}),
+    ("/api/stream", "entries", {"role": "walker"}),
+    ("/api/stream", "entries", {"role": "walker", "start_cycle": 0}),
+    ("/api/memory/knowledge", "knowledge", {"project": "walk"}),
+    ("/api/lessons", "lessons", {"tag": "walk"}),
+    ("/api/proposals", "proposals", {}),
+    ("/api/archive/sources", "sources", {}),
+    ("/api/archive/text", "pieces", {"source": "long.md"}),
+    ("/api/workspace/learnings", "decisions", {"scope": "walk"}),
+    ("/api/tools", "tools", {}),
+]
+RANKINGS: list[tuple[str, str, dict[str, object]]] = [
+    ("/api/memory/knowledge", "knowledge", {"project": "walk", "text": "walked"}),
+    ("/api/lessons", "lessons", {"text": "walk"}),
+    ("/api/stream/search", "hits", {"query": "walked"}),
+    ("/api/archive/search", "hits", {"query": "text"}),
+]
+NO_SCALARS: list[object] = [True, [], {}, ["x"], {"x": 1}, [[[]]], 1 << 70, -(1 << 4000), "\ud800"]
+# What can stand in no place in which the last record's value was of this type.
+WRONG: dict[type, list[object]] = {
+    str: [*NO_SCALARS, 7, 0.5, -1],
+    int: [*NO_SCALARS, "7", 0.5, None],
+    float: [*NO_SCALARS, "7", None, float("nan"), float("inf")],
+    type(None): [*NO_SCALARS, 7, "no time", "2026-04-03"],
+}
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -73,24 +103,7 @@ def test_a_record_that_moves_up_repeats_nothing(human: httpx.Client) -> None:
     assert [each["id"] for each in rest] == [each["lesson"]["id"] for each in made[2:4]]
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "asked"),
-    [
-        ("/api/memory/episodes", "episodes", {"task_id": "walk"}),
-        ("/api/runs", "runs", {"task": "walk"}),
-        ("/api/runs", "runs", {}),
-        ("/api/memory/artifacts", "artifacts", {"task_id": "walk"}),
-        ("/api/stream", "entries", {"role": "walker"}),
-        ("/api/stream", "entries", {"role": "walker", "start_cycle": 0}),
-        ("/api/memory/knowledge", "knowledge", {"project": "walk"}),
-        ("/api/lessons", "lessons", {"tag": "walk"}),
-        ("/api/proposals", "proposals", {}),
-        ("/api/archive/sources", "sources", {}),
-        ("/api/archive/text", "pieces", {"source": "long.md"}),
-        ("/api/workspace/learnings", "decisions", {"scope": "walk"}),
-        ("/api/tools", "tools", {}),
-    ],
-)
+@pytest.mark.parametrize(("path", "name", "asked"), LISTS)
 def test_page_after_page_is_the_whole_list(
     served: Served, human: httpx.Client, path: str, name: str, asked: dict[str, object]
 ) -> None:
@@ -119,7 +132,7 @@ def _fill(served: Served) -> None:
             bank.start_run(f"open-{number}", task="walk")
             (served.folder / "walk.txt").write_text(str(number), encoding="utf-8")
             bank.artifacts.register("walk.txt", task="walk", agent="kit")
-            bank.knowledge.put("fact", f"Ä{number}", "v" * (number + 1), project="walk")
+            bank.knowledge.put("fact", f"Ä{number}", f"walked {number}", project="walk")
             bank.add(f"Walk {number}", tags=["walk"])
             bank.stream.log(f"walked {number}", role="walker")
             bank.documents.insert(f"text {number}", source=f"walk-{number}.md", type="decision")
@@ -143,9 +156,51 @@ def test_a_cursor_that_was_made_up_is_refused(human: httpx.Client) -> None:
         text = base64.urlsafe_b64encode(json.dumps([mark, *place]).encode()).decode()
         answer = human.get("/api/memory/knowledge", params={"project": "forged", "cursor": text})
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), place
-    odd = base64.urlsafe_b64encode(json.dumps([mark, "\ud800", 7, None]).encode()).decode()
-    answer = human.get("/api/memory/knowledge", params={"project": "forged", "cursor": odd})
-    assert answer.status_code in (200, 400)
+
+
+@pytest.mark.parametrize(("path", "name", "asked"), [*LISTS, *RANKINGS])
+def test_a_cursor_with_values_of_another_type_is_refused(
+    served: Served, human: httpx.Client, path: str, name: str, asked: dict[str, object]
+) -> None:
+    _fill(served)
+    page = _page(human, path, **asked, limit=2)
+    assert len(page[name]) == 2
+    mark, *place = json.loads(base64.urlsafe_b64decode(page["next"] + "=" * (-len(page["next"]) % 4)))
+    forged = [
+        [],
+        place[:-1],
+        [*place, "x"],
+        [*place, None],
+        [*place, *place],
+        [place],
+        [None] * 4,
+        [place, 1],
+    ]
+    for number, value in enumerate(place):
+        forged += [[*place[:number], wrong, *place[number + 1 :]] for wrong in WRONG[type(value)]]
+    for each in forged:
+        text = base64.urlsafe_b64encode(json.dumps([mark, *each]).encode()).decode()
+        answer = human.get(path, params={**_texts(asked), "limit": "2", "cursor": text})
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), each
+    again = base64.urlsafe_b64encode(json.dumps([mark, *place]).encode()).decode()
+    assert _page(human, path, **asked, limit=2, cursor=again)[name]
+
+
+def _texts(asked: dict[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in asked.items()}
+
+
+@pytest.mark.parametrize("shown", [1 << 39, 1 << 20, 5_000])
+def test_a_ranking_of_which_all_too_much_was_shown_has_no_more(
+    served: Served, human: httpx.Client, shown: int
+) -> None:
+    _fill(served)
+    for path, name, asked in RANKINGS:
+        following = _page(human, path, **asked, limit=2)["next"]
+        mark, *_ = json.loads(base64.urlsafe_b64decode(following + "=" * (-len(following) % 4)))
+        text = base64.urlsafe_b64encode(json.dumps([mark, shown, "nobody"]).encode()).decode()
+        page = _page(human, path, **asked, limit=2, cursor=text)
+        assert (page[name], page["next"]) == ([], None)
 
 
 def test_the_last_of_many_pages_costs_as_little_as_the_first(

@@ -1,60 +1,105 @@
-"""A repeated write that a busy bank comes between: what was done is answered, and is done once."""
+"""A write that is sent again by its key: it is done once, whatever came between it and its answer."""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 
 import apsw
 import httpx
 import pytest
 
-from tests.edges.http_server import Served, serving
+from archivist import Bank
+from tests.edges.http_server import ADA, Served, serving
+from tests.samples import MISSING_MODULE, agent_log
 
-ATTEMPTS = 60
-HELD_S = 1.0
+CLIENTS = 6
+ROUNDS = 4
 
 
 def _post(client: httpx.Client, key: str) -> httpx.Response:
-    return client.post("/api/lessons", headers={"Idempotency-Key": key}, json={"summary": f"Lesson of {key}"})
+    entry = {"action": "did", "content": key, "importance": 5}
+    return client.post("/api/stream", headers={"Idempotency-Key": key}, json=entry)
 
 
-def _caught(served: Served, client: httpx.Client, key: str) -> httpx.Response | None:
-    """Post a lesson, and hold the bank between its being written and its answer's being kept, if one can."""
-    other = apsw.Connection(str(served.folder / ".archivist" / "memory.db"))
-    answers: list[httpx.Response] = []
-    count = "SELECT count(*) FROM lessons"
-    before = other.execute(count).fetchone()
-    asking = Thread(target=lambda: answers.append(_post(client, key)))
-    asking.start()
-    try:
-        while asking.is_alive() and other.execute(count).fetchone() == before:
-            pass
-        other.execute("BEGIN IMMEDIATE")
-    except apsw.BusyError:
-        asking.join()
-        return None
-    kept = other.execute("SELECT count(*) FROM answers WHERE status = 0").fetchone() == (0,)
-    if not kept:
-        time.sleep(HELD_S)
-    other.execute("ROLLBACK")
-    asking.join()
-    other.close()
-    return None if kept else answers[0]
+def _until_killed(served: Served, client: httpx.Client, prefix: str) -> list[str]:
+    """Post from many at once until the server is killed in the middle; return all that was sent."""
+    sent: list[str] = []
+
+    def post(worker: int) -> None:
+        for number in range(10_000):
+            key = f"{prefix}-{worker}-{number}"
+            sent.append(key)
+            try:
+                assert _post(client, key).status_code == 201
+            except httpx.TransportError:
+                return
+
+    workers = [threading.Thread(target=post, args=(worker,)) for worker in range(CLIENTS)]
+    for each in workers:
+        each.start()
+    time.sleep(0.5)
+    served.process.send_signal(signal.SIGKILL)
+    served.process.communicate()
+    for each in workers:
+        each.join()
+    return sent
 
 
 @pytest.mark.req("M6")
-def test_what_was_done_is_answered_and_done_once_though_the_bank_was_busy(tmp_path: Path) -> None:
+def test_what_a_killed_server_did_is_not_done_again(tmp_path: Path) -> None:
+    sent: list[str] = []
+    with serving(tmp_path) as first:
+        secret = first.token("human:ada")
+    for number in range(ROUNDS):
+        with serving(tmp_path) as served:
+            head = {"Authorization": f"Bearer {secret}"}
+            with httpx.Client(base_url=served.url, headers=head, timeout=60) as client:
+                sent += _until_killed(served, client, f"round-{number}")
     with (
-        serving(tmp_path, settings=("store.busy_timeout_s=0.2",)) as served,
-        served.client() as client,
+        serving(tmp_path, settings=("server.rate_per_minute=1000000",)) as served,
+        httpx.Client(base_url=served.url, headers=head, timeout=60) as client,
     ):
-        found = ((f"key-{number}", _caught(served, client, f"key-{number}")) for number in range(ATTEMPTS))
-        key, answer = next((key, answer) for key, answer in found if answer is not None)
-        assert answer.status_code == 201
-        deadline = time.monotonic() + 20
-        while (again := _post(client, key)).status_code == 409 and time.monotonic() < deadline:
-            time.sleep(0.2)
-        assert again.headers["Idempotency-Replayed"] == "true"
-        assert again.json() == answer.json()
+        for key in sent:
+            assert _post(client, key).status_code == 201
+        with Bank.open(tmp_path, actor=ADA) as bank:
+            assert {each.content for each in bank.stream.recent(limit=100_000)} == set(sent)
+            db = apsw.Connection(str(bank.path), flags=apsw.SQLITE_OPEN_READONLY)
+            written = Counter(content for (content,) in db.execute("SELECT content FROM entries"))
+            db.close()
+    assert set(written.values()) == {1}
+
+
+def test_a_key_is_free_at_once_when_a_busy_bank_refused_its_work(tmp_path: Path) -> None:
+    with serving(tmp_path, settings=("store.busy_timeout_s=0.2",)) as served, served.client() as client:
+        with Bank.open(tmp_path, actor=ADA) as other, other.transaction():
+            refused = _post(client, "k")
+        assert (refused.status_code, refused.json()["code"]) == (503, "bank_locked")
+        done = _post(client, "k")
+        assert (done.status_code, "idempotency-replayed" in done.headers) == (201, False)
+        assert _post(client, "k").headers["idempotency-replayed"] == "true"
+
+
+@pytest.mark.parametrize("kind", ["capture", "reflect"])
+def test_what_takes_long_is_answered_the_same_to_all_who_send_it_at_once(tmp_path: Path, kind: str) -> None:
+    log = agent_log(tmp_path / "log.jsonl", MISSING_MODULE, session="s-1").read_bytes()
+    with serving(tmp_path) as served, served.client() as client:
+        send: dict[str, Callable[[], httpx.Response]] = {
+            "capture": lambda: client.post("/api/capture", content=log, headers={"Idempotency-Key": "k"}),
+            "reflect": lambda: client.post("/api/reflect", json={}, headers={"Idempotency-Key": "r"}),
+        }
+        if kind == "reflect":
+            send["capture"]()
+        answers: list[httpx.Response] = []
+        senders = [threading.Thread(target=lambda: answers.append(send[kind]())) for _ in range(4)]
+        for each in senders:
+            each.start()
+        for each in senders:
+            each.join()
+    assert {each.status_code for each in answers} == {201 if kind == "capture" else 200}
+    assert len({each.text for each in answers}) == 1
+    assert sum("idempotency-replayed" in each.headers for each in answers) == 3

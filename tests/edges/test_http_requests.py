@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import socket
 import tempfile
@@ -18,12 +19,10 @@ import pytest
 
 from archivist import Bank
 from archivist.access import MAX_DENIALS
-from archivist.desks.repeats import Repeats
 from archivist.edges.http.security import cookie_name
 from archivist.errors import ConfigError
 from archivist.processes import is_gone, own_mark
 from archivist.settings import check_flags
-from archivist.stores.answers import Answered
 from tests.edges.http_server import ADA, Served, serving
 
 _PATIENCE_S = 20
@@ -91,6 +90,44 @@ def test_only_where_logs_are_uploaded_much_is_taken(served: Served, method: str,
 def test_a_log_may_be_larger_than_another_body(human: httpx.Client) -> None:
     log = json.dumps({"episode": {"id": "large", "status": "success"}}) + "\n" * 2_000_000
     assert human.post("/api/runs/large/log?name=large.jsonl", content=log).status_code == 200
+
+
+def test_a_log_that_finds_no_room_is_told_so_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    monkeypatch.setenv("TMPDIR", str(spool))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 * 1024 * 1024, before[1]))
+    try:
+        with serving(tmp_path / "p") as served:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            with served.client() as client:
+                refused = client.post("/api/capture", content=b"x" * 5_000_000)
+                assert (refused.status_code, refused.json()["code"]) == (507, "no_room")
+                assert str(spool) not in refused.text
+                assert list(spool.iterdir()) == []
+                assert client.get("/api/status").status_code == 200
+            _, noted = served.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "no room for an upload: [Errno 27] File too large" in noted
+    assert "Traceback" not in noted
+
+
+@pytest.mark.parametrize(
+    ("encoding", "status", "code"),
+    [("gzip", 415, "compressed"), ("br", 415, "compressed"), ("identity", 201, None)],
+)
+def test_a_compressed_body_is_not_read_as_if_it_were_none(
+    human: httpx.Client, encoding: str, status: int, code: str | None
+) -> None:
+    body = json.dumps({"action": "tried it"}).encode()
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    answer = human.post("/api/stream", content=body, headers=headers)
+    assert (answer.status_code, answer.json().get("code")) == (status, code)
+    assert answer.headers.get("Accept-Encoding") == ("identity" if code else None)
 
 
 def test_two_lengths_are_none(served: Served) -> None:
@@ -364,22 +401,6 @@ def test_what_a_killed_server_left_is_taken_away_by_the_next(tmp_path: Path) -> 
 
 def _folders(pid: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"archivist-{pid}-*"))
-
-
-def test_the_claim_of_a_dead_server_holds_nobody_up(tmp_path: Path) -> None:
-    with Bank.open(tmp_path, actor=ADA) as bank:
-        repeats = Repeats(bank)
-        assert repeats.claim("r", "d").is_ours
-        assert repeats.claim("r", "d").is_under_way
-        with bank.reading() as reader:
-            begun = reader.answered("r")
-        assert begun is not None
-        host, _, mark = begun.body.rpartition("/")
-        assert mark == own_mark()
-        for holder, is_ours in ((f"{host}/4194305-0a", True), ("elsewhere/4194305-0a", False), ("", False)):
-            with bank.transaction() as writer:
-                writer.keep_answer("r", Answered("d", 0, holder, bank.now()))
-            assert repeats.claim("r", "d").is_ours == is_ours
 
 
 def test_a_mark_tells_whether_its_process_is_gone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import stat
 import time
@@ -16,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.security import Browsers, Rates, host_of, is_own_host, is_own_origin
+from archivist.edges.http.security import Browsers
+from archivist.edges.wire.security import Rates, host_of, is_own_host, is_own_origin
 from tests.conftest import TickingClock
 from tests.edges.http_server import ADA, Served, serving
 
@@ -203,10 +205,40 @@ def test_doubled_headers_are_refused(served: Served) -> None:
 )
 def test_broken_requests_are_refused_and_leave_the_server_well(served: Served, request_bytes: bytes) -> None:
     answer = _raw(served, request_bytes)
-    status = answer.split(b"\r\n")[0]
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status = head.split(b"\r\n")[0]
     assert answer == b"" or b" 4" in status or b" 501 " in status, answer
+    if answer:
+        # Also what never became a request is refused as everything is.
+        assert b"content-type: application/problem+json" in head.lower()
+        assert b"x-content-type-options: nosniff" in head.lower()
+        assert json.loads(body)["status"] == int(status.split()[1])
     assert b"Traceback" not in answer
     assert b"200 OK" in _get(served, f"Authorization: Bearer {served.token('human:ada')}")
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET /caf\xe9 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(), 400),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 70_000, 431),
+    ],
+)
+def test_what_is_no_http_is_told_so(served: Served, request_bytes: bytes, status: int) -> None:
+    _, _, body = _raw(served, request_bytes, is_ended=False).partition(b"\r\n\r\n")
+    told = json.loads(body)
+    assert (told["status"], told["code"]) == (status, "bad_http")
+    assert told["hint"]
+
+
+def test_a_target_with_our_host_is_read_as_its_path(served: Served) -> None:
+    token = f"Authorization: Bearer {served.token('human:ada')}"
+    assert b"200 OK" in _get(served, token, path="http://127.0.0.1/api/status")
+    assert b'"lessons"' in _get(served, token, path=f"{served.url}/api/lessons?limit=1")
+    assert b'"name":"archivist"' in _get(served, token, path="http://localhost")
+    assert b"unknown_host" in _get(served, token, path="http://evil.example/api/status")
+    assert b" 404 " in _get(served, token, path="ftp://127.0.0.1/api/status").split(b"\r\n")[0]
 
 
 def test_what_is_sent_back_cannot_hold_a_header(served: Served) -> None:
@@ -256,7 +288,8 @@ def test_a_body_that_ends_early_does_nothing(served: Served) -> None:
         f"Content-Type: application/json\r\nIdempotency-Key: half\r\nContent-Length: {len(body) + 10}\r\n\r\n"
     )
     answer = _raw(served, head.encode() + body)
-    assert b"201" not in answer.split(b"\r\n")[0]
+    assert b" 400 " in answer.split(b"\r\n")[0]
+    assert b"body_ended_early" in answer
     with served.client() as client:
         found = client.get("/api/lessons", params={"text": "half of a lesson"}).json()["lessons"]
         assert "half of a lesson" not in [each["summary"] for each in found]

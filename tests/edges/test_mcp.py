@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from mcp_types import INVALID_PARAMS, Implementation, TextContent, TextResourceC
 
 from archivist import Bank
 from archivist.config import Config
+from archivist.edges.mcp import late_bank
 from archivist.edges.mcp.late_bank import LateBank, agent_named
 from archivist.edges.mcp.server import MemoryServer
 from archivist.errors import InputError, NoBankError
@@ -336,6 +338,43 @@ def test_a_call_that_waits_to_write_keeps_no_other_from_reading(
     other.close()
 
 
+def test_calls_that_wait_to_write_wait_once_and_a_refusal_does_not_wait(
+    folder: Path, opening: Callable[[], Bank], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience_s = 2.0
+    monkeypatch.setattr(late_bank, "_PATIENCE_S", patience_s)
+    monkeypatch.setattr(late_bank, "_MOST_WAITING", 3)
+    other = apsw.Connection(str(folder / ".archivist" / "memory.db"))
+
+    async def timed(client: Client, name: str, given: dict[str, Any]) -> tuple[str, float]:
+        began = time.monotonic()
+        answer = await client.call_tool(name, given)
+        assert answer.is_error
+        return text_of(answer), time.monotonic() - began
+
+    async def talk(client: Client) -> None:
+        assert not (await client.call_tool("lesson_add", {"summary": "Open both lanes"})).is_error
+        other.execute("BEGIN IMMEDIATE")
+        writes = [
+            asyncio.create_task(timed(client, "lesson_add", {"summary": f"Wait {number}"}))
+            for number in range(6)
+        ]
+        await asyncio.sleep(0.2)
+        said, took = await timed(client, "knowledge_put", {"category": "c", "key": "k", "value": "v"})
+        assert "may not write knowledge" in said
+        assert took < 1.0
+        told = await asyncio.gather(*writes)
+        other.execute("ROLLBACK")
+        assert all("locked" in said or "busy" in said for said, _ in told)
+        # One has its turn and three wait for theirs; for more there is no room.
+        assert sum(took < 1.0 for _, took in told) == 2, told
+        assert max(took for _, took in told) < 1.8 * patience_s
+        assert not (await client.call_tool("lesson_add", {"summary": "Written at last"})).is_error
+
+    connect(opening, talk, actor="agent:w1")
+    other.close()
+
+
 # Who acts
 
 
@@ -438,8 +477,9 @@ def test_private_scratch_is_not_read_by_its_address(folder: Path, opening: Calla
         return await client.read_resource("archivist://memory/w1")
 
     assert "only mine" in _text(connect(opening, talk, actor="agent:w1"))
-    with pytest.raises(MCPError, match="may not read working"):
+    with pytest.raises(MCPError, match="no record 'w1'") as refused:
         connect(opening, talk, actor="agent:w2")
+    assert refused.value.code == INVALID_PARAMS
 
 
 @pytest.mark.req("A19")

@@ -20,6 +20,7 @@ from mcp_types import TextContent
 from archivist import Bank
 from archivist.recall.query import Query
 from tests.conftest import Command
+from tests.samples import MISSING_MODULE, agent_log
 
 COMMAND = str(Path(sys.executable).parent / "archivist")
 INITIALIZE = {
@@ -257,3 +258,18 @@ def test_the_example_client_runs() -> None:
     assert '"lessons": ["m-001"]' in said
     assert '"name": "m-002"' in said
     assert "memory_get(id) failed: no record" in said
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("billing", True), ("pottery", False)])
+def test_a_brief_is_about_the_folder_that_the_server_was_started_in(
+    made: Path, name: str, is_told: bool
+) -> None:
+    with Bank.open(made) as bank:
+        for project in ("billing", "shelves"):
+            log = agent_log(made / f"{project}.jsonl", MISSING_MODULE, session=project, project=project)
+            bank.finish_log(log)
+    (made / name / ".git").mkdir(parents=True)
+    with speaking(cwd=made / name) as server:
+        server.ask("initialize", **INITIALIZE)
+        told = server.ask("tools/call", name="brief", arguments={"task": "Anything"})
+    assert ("freezegun" in json.dumps(told["result"])) is is_told

@@ -40,9 +40,8 @@ UNCHECKED = {
     "Bank.version": "says that something changed, not what",
     "Tokens.holder": "says who acts",
     "Tokens.is_valid": "says whether who acts still may",
-    "Repeats.claim": "what a request does is checked; this is its own answer",
+    "Repeats.answered": "what a request does is checked; this is its own answer",
     "Repeats.keep": "what a request does is checked; this is its own answer",
-    "Repeats.release": "what a request does is checked; this is its own answer",
 }
 
 

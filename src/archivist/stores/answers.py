@@ -79,7 +79,7 @@ class Waiting(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What was answered to a request that may come again; a status of 0 while it is still being done."""
+    """What was answered to a request that may come again."""
 
     digest: str
     status: int

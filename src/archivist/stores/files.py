@@ -11,6 +11,7 @@ from typing import Any
 
 from archivist.age.merge import merged
 from archivist.age.promotion import standing
+from archivist.age.quarantine import doubt
 from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
@@ -226,6 +227,9 @@ def read_lesson(
             imported = from_cross_run(value, known=known)
     if is_archive and "status" not in value and imported.lesson.status is not Status.SUPERSEDED:
         return replace(imported, lesson=replace(imported.lesson, status=Status.ARCHIVED))
+    if imported.lesson.confirmed and "confirmed" not in value and doubt(imported.lesson):
+        # Another gate may have kept it; that a person approved these words nobody says.
+        return replace(imported, lesson=replace(imported.lesson, confirmed=False))
     return imported
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from archivist.age.receipt import Sought
     from archivist.age.retention import Sizes
     from archivist.messages import Kept, Message
-    from archivist.records import Actor, Event, Tally
+    from archivist.records import Actor, Event, Lesson, Tally
     from archivist.stores.ledger import Change, Entry, Verification
 
 R = TypeVar("R")
@@ -38,6 +38,7 @@ class Reader(Protocol):
         """Return the records for which all conditions hold; a `-` before an order field turns it round.
 
         `after` is a place in the order, the value of each of its fields: what stands behind it is returned.
+        Raise CursorError for values that no record's place can have.
         """
         ...
 
@@ -53,6 +54,10 @@ class Reader(Protocol):
 
         The record may be named by its kind, so that a cold process need not make its class.
         """
+        ...
+
+    def saying(self, words: str) -> list[Lesson]:
+        """Return the lessons whose summary is these very words."""
         ...
 
     def count(self, record: type[Any] | str, *conditions: Condition) -> int:
@@ -224,8 +229,12 @@ class Writer(Reader, Protocol):
         """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
         ...
 
-    def forget_waiting(self, run: str) -> None:
-        """Take a run out of the queue that nobody holds: it was reflected on otherwise."""
+    def give_back(self, run: str, holder: str) -> None:
+        """End a lease as if it had never been: the run waits on, and nothing was tried."""
+        ...
+
+    def forget_waiting(self, run: str, until: datetime) -> None:
+        """Take a run out of the queue that was reflected on; one that was queued after a time waits on."""
         ...
 
     def remember_file(self, digest: str, runs: Sequence[str]) -> None:
@@ -256,10 +265,6 @@ class Writer(Reader, Protocol):
 
     def keep_answer(self, request: str, answer: Answered) -> None:
         """Keep what a request by this name was answered."""
-        ...
-
-    def drop_answer(self, request: str) -> None:
-        """Let go of the answer to one request."""
         ...
 
     def drop_answers_before(self, moment: datetime) -> None:

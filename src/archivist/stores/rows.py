@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from archivist.clock import to_text
+from archivist.errors import RecordError
 from archivist.records.plain import canonical, decoder, to_plain, types_of
 
 R = TypeVar("R")
@@ -102,6 +103,25 @@ def place_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | Non
     encoders = dict(zip(how.columns[-len(how.encoders) :], how.encoders, strict=True))
     names = [field.lstrip("-") for field in order]
     return tuple(encoders.get(name, _as_it_is)(getattr(record, name)) for name in names)
+
+
+def is_place(record: type[Any], order: Sequence[str], place: Sequence[object]) -> bool:
+    """Say whether values can be a record's place in an order: for each field one, as it is written."""
+    kinds = [_type_of(record, field.lstrip("-")) for field in order]
+    return len(place) == len(kinds) and all(map(_is_written_so, kinds, place))
+
+
+def _type_of(record: type[Any], name: str) -> Any:
+    """Return the type of a record's field, or of what it computes by itself."""
+    types = types_of(record)  # type: ignore[arg-type]
+    return types[name] if name in types else get_type_hints(getattr(record, name).fget)["return"]
+
+
+def _is_written_so(kind: Any, value: object) -> bool:
+    try:
+        return bool(to_plain(decoder(kind)(value)) == value)
+    except (RecordError, OverflowError):
+        return False
 
 
 def _as_it_is(value: Any) -> Any:

@@ -15,11 +15,12 @@ from typing import Any
 from archivist.age.merge import merged
 from archivist.errors import InputError, RecordError
 from archivist.jsonl import Problem, read_lines, write_lines
-from archivist.records import Brief, Lesson, Verdict
+from archivist.records import Brief, Lesson, Status, Verdict
 from archivist.records.lesson import checked
 from archivist.records.plain import from_plain, to_plain
 from archivist.records.shapes import Imported
 from archivist.stores.files import place
+from archivist.stores.filters import differs
 from archivist.stores.protocol import Reader, Writer
 
 LESSONS = "lessons"
@@ -86,7 +87,9 @@ def take(writer: Writer, pool: Pool, *, promote_at_runs: int) -> dict[str, int]:
         lesson = place(writer, Imported(incoming, 0, since), before, promote_at_runs=promote_at_runs)
         if before is not None and not is_news:
             lesson = replace(lesson, unseen_from=before.unseen_from)
-        changed[LESSONS] += writer.put(lesson, "share")
+        # The order of its tags is all that a line of our own may have changed.
+        if before is None or to_line(lesson) != to_line(before) or lesson.unseen_from != before.unseen_from:
+            changed[LESSONS] += writer.put(lesson, "share")
     for record in (*pool.other_audit.values(), *pool.own_audit.values()):
         known = writer.get(type(record), record.id)
         if known is None or _is_later(record, known):
@@ -97,7 +100,8 @@ def take(writer: Writer, pool: Pool, *, promote_at_runs: int) -> dict[str, int]:
 def own_lines(reader: Reader, pool: Pool, *, promote_at_runs: int) -> dict[str, list[dict[str, object]]]:
     """Return what this bank has to say that the others' files do not, and what it said before."""
     lessons = []
-    for lesson in reader.select(Lesson, order=("id",)):
+    # What waits for a person of this bank is not for others to read.
+    for lesson in reader.select(Lesson, differs("status", Status.QUARANTINED), order=("id",)):
         said = pool.others.get(lesson.id)
         if lesson.id in pool.own or not said or to_line(_join(said, promote_at_runs)) != to_line(lesson):
             lessons.append(to_line(lesson))

@@ -33,23 +33,34 @@ if TYPE_CHECKING:
     from archivist.stores.sqlite_erase import SqliteEraser
     from archivist.stores.sqlite_writer import SqliteWriter
 
+    _Sight = tuple[tuple[int, int, int] | None, ...]
+    # A connection, and how the files looked when they were opened as such that nobody writes.
+    _Opened = tuple[apsw.Connection, _Sight | None]
+
 BUSY_TIMEOUT_S = 30.0
 
 
 class SqliteStore:
     """A bank in one file. Other processes may use the same file at the same time."""
 
-    def __init__(self, path: Path, db: apsw.Connection, busy_timeout_s: float) -> None:
+    def __init__(
+        self, path: Path, opened: _Opened, busy_timeout_s: float, migrations: Sequence[Migration]
+    ) -> None:
         self.path = path
-        self._db = db
         self._busy_timeout_s = busy_timeout_s
+        self._migrations = migrations
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
-        db.register_fts5_function(WEIGHED, weighed)
-        self._cache = VectorCache()
-        self._reader = SqliteReader(db, self._cache)
         self._is_reading = False
         self._identity = _identity(path)
+        self._reopened = 0
+        self._use(opened)
+
+    def _use(self, opened: _Opened) -> None:
+        self._db, self._sight = opened
+        self._db.register_fts5_function(WEIGHED, weighed)
+        self._cache = VectorCache()
+        self._reader = SqliteReader(self._db, self._cache)
 
     @classmethod
     def open(
@@ -66,14 +77,8 @@ class SqliteStore:
         if not path.is_file():
             raise NoBankError(str(path))
         with _errors(path, busy_timeout_s):
-            db = _connect(path, busy_timeout_s)
-            try:
-                _identify(db, path, create)
-                _migrate(db, path, migrations, busy_timeout_s)
-            except BaseException:
-                db.close()
-                raise
-        return cls(path, db, busy_timeout_s)
+            opened = _opened(path, busy_timeout_s, migrations, create=create)
+        return cls(path, opened, busy_timeout_s, migrations)
 
     @property
     def is_read_only(self) -> bool:
@@ -98,7 +103,9 @@ class SqliteStore:
     def version(self) -> int:
         """Return a number that is another one whenever somebody else has changed the bank since."""
         with self._lock, _errors(self.path, self._busy_timeout_s):
-            return _one(self._db, "PRAGMA data_version")
+            self._follow()
+            # Each connection counts for itself.
+            return _one(self._db, "PRAGMA data_version") + (self._reopened << 32)
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
@@ -107,10 +114,13 @@ class SqliteStore:
             if self._writer is not None or self._is_reading:
                 yield self._writer or self._reader
                 return
+            self._follow()
             self._db.execute("BEGIN")
             self._is_reading = True
             try:
+                self._require_known()
                 yield self._reader
+                self._require_unwritten()
             finally:
                 self._is_reading = False
                 self._db.execute("ROLLBACK")
@@ -120,17 +130,19 @@ class SqliteStore:
         self, actor: Actor, now: datetime, *, patience_s: float | None = None
     ) -> Iterator[SqliteWriter]:
         """Open a transaction; within one, join it. The outermost block commits."""
-        with self._lock, _errors(self.path, self._busy_timeout_s):
+        patience_s = self._busy_timeout_s if patience_s is None else patience_s
+        with self._lock, _errors(self.path, patience_s):
             if self._writer is not None:
-                yield self._writer
+                yield self._writer.in_name_of(actor, now)
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
             from archivist.stores.sqlite_writer import SqliteWriter
 
-            self._begin(self._busy_timeout_s if patience_s is None else patience_s)
+            self._begin(patience_s)
             self._writer = SqliteWriter(self._db, self._cache, actor, now)
             try:
+                self._require_known()
                 yield self._writer
                 self._db.execute("COMMIT")
             except BaseException:
@@ -146,6 +158,25 @@ class SqliteStore:
             self._db.execute("BEGIN IMMEDIATE")
         finally:
             self._db.set_busy_timeout(int(self._busy_timeout_s * 1000))
+
+    def _require_known(self) -> None:
+        """Refuse a bank that newer code upgraded since it was opened: its tables may be others."""
+        if _one(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
+            _refuse_newer(_applied(self._db), self.path, self._migrations)
+
+    def _follow(self) -> None:
+        """Open a file anew that was opened as one nobody writes, and has been written since."""
+        if self._sight is None or self._is_reading or self._sight == _sight(self.path):
+            return
+        before = self._db
+        self._use(_opened(self.path, self._busy_timeout_s, self._migrations))
+        self._reopened += 1
+        before.close()
+
+    def _require_unwritten(self) -> None:
+        """Refuse what was read, without a lock, of a file that somebody was writing."""
+        if self._sight is not None and self._sight != _sight(self.path):
+            raise BankError(f"{str(self.path)!r} was written while it was read", hint="ask again")
 
     @contextmanager
     def erasing(self, actor: Actor, now: datetime) -> Iterator[SqliteEraser]:
@@ -190,6 +221,7 @@ class SqliteStore:
         with self._lock, _errors(self.path, self._busy_timeout_s):
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._require_known()
                 refill(self._db)
                 self._db.execute("COMMIT")
             except BaseException:
@@ -220,24 +252,54 @@ def _make_file(path: Path) -> None:
         raise BankReadOnlyError(str(path)) from error
 
 
-def _connect(path: Path, busy_timeout_s: float) -> apsw.Connection:
-    db = _open_file(path, int(busy_timeout_s * 1000))
-    db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
-    return db
+def _sight(path: Path) -> _Sight:
+    """Return what is another one when a file or its log was written, seen from outside."""
+    return _look(path), _look(path.with_name(f"{path.name}-wal"))
 
 
-def _open_file(path: Path, busy_timeout_ms: int) -> apsw.Connection:
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+def _look(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _opened(
+    path: Path, busy_timeout_s: float, migrations: Sequence[Migration], *, create: bool = False
+) -> _Opened:
+    db, sight = _open_file(path, int(busy_timeout_s * 1000))
+    try:
+        db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
+        _identify(db, path, create)
+        _migrate(db, path, migrations, busy_timeout_s)
+    except BaseException:
+        db.close()
+        raise
+    return db, sight
+
+
+def _open_file(path: Path, busy_timeout_ms: int) -> _Opened:
+    db, sight = _connected(path, apsw.SQLITE_OPEN_READWRITE), None
     db.set_busy_timeout(busy_timeout_ms)
     try:
         db.execute("PRAGMA schema_version").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         # A write-ahead log needs a writable folder; a bank at rest on a read-only one is still readable.
+        # Others may write it from elsewhere, of which nothing but the look of the files tells.
         db.close()
-        uri = f"{path.absolute().as_uri()}?immutable=1"
-        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        sight = _sight(path)
+        db = _connected(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
         db.set_busy_timeout(busy_timeout_ms)
-    return db
+    return db, sight
+
+
+def _connected(path: Path, flags: int, how: str = "") -> apsw.Connection:
+    """Open a file by its name, or by its bytes where it has a name that is no text."""
+    is_text = str(path).isascii() or os.fsencode(path) == str(path).encode("utf-8", "replace")
+    if is_text and not how:
+        return apsw.Connection(str(path), flags=flags)
+    return apsw.Connection(path.absolute().as_uri() + how, flags=flags | apsw.SQLITE_OPEN_URI)
 
 
 def _identify(db: apsw.Connection, path: Path, create: bool) -> None:
@@ -251,11 +313,8 @@ def _identify(db: apsw.Connection, path: Path, create: bool) -> None:
 
 
 def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], busy_timeout_s: float) -> None:
-    known = {migration.name for migration in migrations}
     applied = _applied(db)
-    for name in applied:
-        if name not in known:
-            raise BankTooNewError(str(path), name)
+    _refuse_newer(applied, path, migrations)
     pending = [migration for migration in migrations if migration.name not in applied]
     if not pending:
         return
@@ -284,6 +343,13 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
         except BaseException:
             db.execute("ROLLBACK")
             raise
+
+
+def _refuse_newer(applied: Sequence[str], path: Path, migrations: Sequence[Migration]) -> None:
+    known = {migration.name for migration in migrations}
+    for name in applied:
+        if name not in known:
+            raise BankTooNewError(str(path), name)
 
 
 def _use_write_ahead_log(db: apsw.Connection, busy_timeout_s: float) -> None:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from archivist.clock import from_text
+from archivist.errors import CursorError
 from archivist.records.plain import canonical, to_plain
 from archivist.stores.answers import Answered, EventSum, Waiting, batched
 from archivist.stores.filters import Condition
-from archivist.stores.rows import kinds, mapping, table_of
+from archivist.stores.rows import is_place, kinds, mapping, table_of
+from archivist.stores.sqlite_schema import BEGINNING
 from archivist.stores.sqlite_search import SqliteSearch
 from archivist.stores.sqlite_sql import behind, bound, order_by, where
 
 if TYPE_CHECKING:
     from archivist.messages import Kept
-    from archivist.records import Tally
+    from archivist.records import Lesson, Tally
     from archivist.stores.ledger import Change, Entry, Verification
 
 R = TypeVar("R")
@@ -56,6 +58,8 @@ class SqliteReader(SqliteSearch):
         limit: int | None = None,
     ) -> list[R]:
         """Return the records for which all conditions hold; `after` a place in the order, those behind it."""
+        if after is not None and not is_place(record, order, after):
+            raise CursorError
         how = mapping(record)
         rows = self._rows(record, how.columns, conditions, order, limit, after)
         return [how.to_record(row) for row in rows]
@@ -70,6 +74,18 @@ class SqliteReader(SqliteSearch):
     ) -> list[tuple[Any, ...]]:
         """Return only some fields, as the table holds them."""
         return list(self._rows(record, fields, conditions, order, limit))
+
+    def saying(self, words: str) -> list[Lesson]:
+        """Return the lessons whose summary is these very words."""
+        from archivist.records import Lesson
+
+        how = mapping(Lesson)
+        rows = self._db.execute(
+            f"SELECT {', '.join(how.columns)} FROM lessons"
+            f" WHERE substr(summary, 1, {BEGINNING}) = ? AND summary = ? ORDER BY number",
+            (words[:BEGINNING], words),
+        )
+        return [how.to_record(row) for row in rows]
 
     def count(self, record: type[Any] | str, *conditions: Condition) -> int:
         """Return how many records there are for which all conditions hold."""
@@ -178,7 +194,7 @@ class SqliteReader(SqliteSearch):
     def answered(self, request: str) -> Answered | None:
         """Return what a request by this name was answered, or None."""
         row: Any = self._db.execute(
-            "SELECT digest, status, body, time FROM answers WHERE id = ?", (request,)
+            "SELECT digest, status, body, time FROM answers WHERE id = ? AND status > 0", (request,)
         ).fetchone()
         return Answered(row[0], row[1], row[2], from_text(row[3])) if row else None
 

@@ -7,6 +7,8 @@ import apsw
 
 # "ARCV": tells a bank from any other SQLite file.
 APPLICATION_ID = 0x41524356
+# So much of a lesson's words is in the index by which they are found.
+BEGINNING = 40
 
 
 class Migration(NamedTuple):
@@ -289,6 +291,11 @@ def _list_lessons(db: apsw.Connection) -> None:
     """)
 
 
+def _say_again(db: apsw.Connection) -> None:
+    """Let a lesson be found by its words; their beginning tells nearly all apart."""
+    db.execute(f"CREATE INDEX lessons_by_beginning ON lessons (substr(summary, 1, {BEGINNING}))")
+
+
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
@@ -302,4 +309,5 @@ MIGRATIONS = (
     Migration("open doors", _open_doors),
     Migration("keep messages", _keep_messages),
     Migration("list lessons", _list_lessons),
+    Migration("say again", _say_again),
 )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # A run whose reflection failed this often waits for somebody to look at it.
 MAX_ATTEMPTS = 3
+_BROKEN_OFF = "every reflection on it broke off midway"
 _COUNTED = ("helpful", "ineffective", "ignored")
 
 
@@ -36,6 +37,10 @@ class SqliteWriter(SqliteReader):
         super().__init__(db, cache)
         self._actor = actor
         self._now = now
+
+    def in_name_of(self, actor: Actor, now: datetime) -> SqliteWriter:
+        """Return this transaction as one that works in it sees it: what it does is done in its own name."""
+        return self if actor == self._actor else SqliteWriter(self._db, self._cache, actor, now)
 
     def put(self, record: Any, verb: str) -> bool:
         """Insert or replace a record and enter it in the ledger; False when it was the same already."""
@@ -83,6 +88,11 @@ class SqliteWriter(SqliteReader):
     def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
         """Take waiting runs, oldest first, that nobody else holds; they are ours until the given time."""
         now = to_text(self._now)
+        self._db.execute(
+            "UPDATE pending SET holder = '', error = ?"
+            " WHERE holder <> '' AND leased_until < ? AND attempts >= ?",
+            (_BROKEN_OFF, now, MAX_ATTEMPTS),
+        )
         chosen = f" AND run IN ({', '.join('?' * len(runs))})" if runs else ""
         rows = self._db.execute(
             f"SELECT run FROM pending WHERE leased_until < ? AND attempts < ?{chosen}"
@@ -105,9 +115,17 @@ class SqliteWriter(SqliteReader):
             self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ?", (run, holder))
         return self._db.changes() > 0
 
-    def forget_waiting(self, run: str) -> None:
-        """Take a run out of the queue that nobody holds: it was reflected on otherwise."""
-        self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ''", (run,))
+    def give_back(self, run: str, holder: str) -> None:
+        """End a lease as if it had never been: the run waits on, and nothing was tried."""
+        self._db.execute(
+            "UPDATE pending SET holder = '', leased_until = '', attempts = attempts - 1"
+            " WHERE run = ? AND holder = ?",
+            (run, holder),
+        )
+
+    def forget_waiting(self, run: str, until: datetime) -> None:
+        """Take a run out of the queue that was reflected on; one that was queued after a time waits on."""
+        self._db.execute("DELETE FROM pending WHERE run = ? AND queued <= ?", (run, to_text(until)))
 
     def remember_file(self, digest: str, runs: Sequence[str]) -> None:
         """Note that a file of this content was captured, and which runs it held."""
@@ -157,10 +175,6 @@ class SqliteWriter(SqliteReader):
             "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
             (request, answer.digest, answer.status, answer.body, to_text(answer.time)),
         )
-
-    def drop_answer(self, request: str) -> None:
-        """Let go of the answer to one request."""
-        self._db.execute("DELETE FROM answers WHERE id = ?", (request,))
 
     def keep_message(self, message: Message, *, most: int) -> None:
         """Keep a live message behind the ledger's last entry, and of all the latest so many."""

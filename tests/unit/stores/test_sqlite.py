@@ -96,6 +96,39 @@ def test_a_newer_bank_is_refused_by_name(tmp_path: Path) -> None:
     assert "upgrade" in caught.value.hint
 
 
+@pytest.mark.parametrize("is_read_first", [True, False])
+def test_a_bank_that_newer_code_upgrades_meanwhile_is_refused_like_at_its_opening(
+    tmp_path: Path, is_read_first: bool
+) -> None:
+    path = tmp_path / "memory.db"
+    store = SqliteStore.open(path, create=True)
+    if is_read_first:
+        with store.reading() as reader:
+            assert reader.count(Lesson) == 0
+
+    def move(db: apsw.Connection) -> None:
+        db.execute("ALTER TABLE lessons RENAME TO wisdom")
+
+    SqliteStore.open(path, migrations=(*MIGRATIONS, Migration("move lessons", move))).close()
+    with pytest.raises(BankTooNewError, match="'move lessons'"), store.reading() as reader:
+        reader.count(Lesson)
+    with pytest.raises(BankTooNewError, match="'move lessons'"), store.writing(ACTOR, WHEN) as writer:
+        writer.set_setting("seen", "no")
+    with pytest.raises(BankTooNewError, match="'move lessons'"):
+        store.reindex()
+    store.close()
+    assert _execute(path, "SELECT count(*) FROM settings WHERE name = 'seen'") == [(0,)]
+
+
+def test_a_view_that_began_before_an_upgrade_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = SqliteStore.open(path, create=True)
+    with store.reading() as reader:
+        SqliteStore.open(path, migrations=(*MIGRATIONS, Migration("later", lambda _db: None))).close()
+        assert reader.count(Lesson) == 0
+    store.close()
+
+
 def test_a_migration_that_fails_leaves_the_bank_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     SqliteStore.open(path, create=True).close()
@@ -155,9 +188,11 @@ def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -
 
 _AS_NOBODY = """
 import os, sys, urllib.parse
-import archivist.stores.sqlite, archivist.desks.briefing, archivist.desks.runs, archivist.stores.sqlite_writer
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
+with Bank.open(sys.argv[2]) as loaded:
+    loaded.add("What nobody may not load is loaded")
+    loaded.brief()
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
 print(bank.brief().text, end="")
@@ -168,19 +203,78 @@ except BankReadOnlyError as error:
 """
 
 
+_WATCHED_BY_NOBODY = """
+import os, sys, urllib.parse
+from archivist import Bank
+from archivist.recall.query import Query
+with Bank.open(sys.argv[2]) as loaded:
+    loaded.query(Query())
+os.setgid(65534); os.setuid(65534)
+bank = Bank.open(sys.argv[1], create=False)
+known = -1
+for line in sys.stdin:
+    is_new, known = bank.version() != known, bank.version()
+    print(len(bank.query(Query())), is_new, flush=True)
+"""
+
+
+def _open_to_read(folder: Path) -> None:
+    """Let everybody read a project, and nobody but root write it."""
+    for path in (folder, folder / ".archivist", *(folder / ".archivist").iterdir()):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for parent in folder.parents:
+        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):  # noqa: S108
+            parent.chmod(parent.stat().st_mode | 0o055)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to become somebody without permission")
+def test_who_can_only_read_a_bank_sees_what_others_write_to_it(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    Bank.open(folder).close()
+    _open_to_read(folder)
+    with subprocess.Popen(
+        [sys.executable, "-c", _WATCHED_BY_NOBODY, str(folder), str(tmp_path / "other")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as watcher:
+        assert watcher.stdin is not None
+        assert watcher.stdout is not None
+
+        def seen() -> str:
+            watcher.stdin.write("look\n")  # type: ignore[union-attr]
+            watcher.stdin.flush()  # type: ignore[union-attr]
+            return watcher.stdout.readline()  # type: ignore[union-attr]
+
+        assert (seen(), seen()) == ("0 True\n", "0 False\n")
+        with Bank.open(folder) as bank:
+            bank.add("Prefer small commits")
+        assert (seen(), seen()) == ("1 True\n", "1 False\n")
+        with Bank.open(folder) as bank:
+            bank.add("Use uv for packages")
+            # While its writer holds it, what is new is in the log.
+            assert (seen(), seen()) == ("2 True\n", "2 False\n")
+            bank.add("Run the tests in parallel")
+            assert (seen(), seen()) == ("3 True\n", "3 False\n")
+        with Bank.open(folder) as bank:
+            bank.add("Pin the formatter")
+        assert (seen(), seen()) == ("4 True\n", "4 False\n")
+        watcher.stdin.close()
+    assert watcher.returncode == 0
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to become somebody without permission")
 def test_a_read_only_bank_can_be_read_and_says_that_it_cannot_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     bank = Bank.open(folder)
     bank.add("Prefer small commits")
     bank.close()
-    for path in (folder, folder / ".archivist", bank.path):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    for parent in folder.parents:
-        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):  # noqa: S108
-            parent.chmod(parent.stat().st_mode | 0o055)
+    _open_to_read(folder)
     done = subprocess.run(
-        [sys.executable, "-c", _AS_NOBODY, str(folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _AS_NOBODY, str(folder), str(tmp_path / "other")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "Prefer small commits [seen 1x, user_feedback]" in done.stdout, done.stderr
     assert done.stdout.endswith("bank_read_only\n")
@@ -246,7 +340,11 @@ def test_an_erased_payload_leaves_the_chain_whole_and_shows(bank: Bank) -> None:
 
 
 def test_threads_of_one_process_can_share_a_bank(bank: Bank) -> None:
-    threads = [threading.Thread(target=lambda: [bank.add("Same words") for _ in range(20)]) for _ in range(4)]
+    def add(thread: int) -> None:
+        for number in range(20):
+            bank.add(f"Words of thread {thread}, number {number}")
+
+    threads = [threading.Thread(target=add, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -80,6 +80,7 @@ class Lesson(Open):
     importance: float
     frequency: int
     status: str
+    quarantined_for: str
 
 
 class Run(Open):

@@ -20,13 +20,14 @@ from archivist.edges.http.banks import Banks
 from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import Happenings
 from archivist.edges.http.guard import Guard
-from archivist.edges.http.receiving import Incoming
 from archivist.edges.http.security import Browsers
+from archivist.edges.wire.receiving import Incoming
+from archivist.edges.wire.refusals import MEDIA_TYPE
 
 # What is asked most comes first.
 _ROUTERS = (
-    telling.router, stream.router, memory.router, tiers.router, lessons.router, runs.router, runs.uploads,
-    house.router, workspace.router,
+    telling.router, stream.router, memory.router, tiers.router, lessons.router, runs.router, runs.longer,
+    runs.uploads, house.router, workspace.router,
 )  # fmt: skip
 _KEY = {
     "name": "Idempotency-Key",
@@ -123,5 +124,5 @@ def _describe(method: str, operation: dict[str, Any]) -> None:
     for status in problems.DOCUMENTED:
         answers[str(status)] = {
             "description": "What went wrong.",
-            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }

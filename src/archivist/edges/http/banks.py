@@ -6,6 +6,7 @@ lets one write at a time, and Python one think at a time, so that more than a fe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -13,7 +14,7 @@ from queue import Empty, LifoQueue
 from threading import Lock
 
 from archivist.bank import Bank
-from archivist.edges.http.problems import Refusal
+from archivist.edges.wire.refusals import Refusal
 from archivist.messages import Listener
 from archivist.records import Actor
 
@@ -63,10 +64,15 @@ class Banks:
 
     @contextmanager
     def lent(self, actor: Actor, lane: Lane) -> Iterator[Bank]:
-        """Lend a bank that acts in somebody's name; wait for one when all of the lane are out."""
+        """Lend a bank that acts in somebody's name; wait for one when all of the lane are out.
+
+        Who waited for it waits so much less for another process to let him write: it is one patience.
+        """
+        until = time.monotonic() + _PATIENCE_S[lane]
         bank = self._take(lane)
         try:
-            yield bank.acting_as(actor)
+            left_s = max(0.0, until - time.monotonic())
+            yield bank.acting_as(actor, patience_s=min(left_s, bank.config.store.busy_timeout_s))
         finally:
             self._free[lane].put(bank)
 

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
 import shutil
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial, wraps
 from hashlib import sha256
+from inspect import signature
+from io import FileIO
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from archivist.desks.repeats import Claim, Repeats
-from archivist.edges.http.problems import Refusal
-from archivist.edges.http.visits import Visit
+from archivist.bank import Bank
+from archivist.desks.repeats import Repeats
+from archivist.edges.http.banks import Lane
+from archivist.edges.http.visits import REPEATABLE, Repeatable, Visit
+from archivist.edges.wire.refusals import Refusal
 from archivist.errors import BankError, InputError
 from archivist.processes import is_gone, own_mark
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+Endpoint = Callable[..., Response]
 WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _JSON = "application/json"
+_AS_IT_IS = "identity"
 _KEY = re.compile(r"[!-~]{1,200}")
-# How often an answer is tried to be kept that a busy bank did not take.
-_TRIES = 10
-_KEEPING: set[asyncio.Task[None]] = set()
 _log = logging.getLogger("archivist.http")
 _NAME_CHARACTERS = 100
 _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
@@ -51,15 +55,22 @@ class Upload(NamedTuple):
 class BodyRoute(APIRoute):
     """A route that takes JSON bodies, and does what has an idempotency key once."""
 
+    is_long: ClassVar[bool] = False
+
+    def __init__(self, path: str, endpoint: Endpoint, **rest: Any) -> None:
+        if WRITING.intersection(rest.get("methods") or ()):
+            endpoint = _once(endpoint, is_long=self.is_long)
+        super().__init__(path, endpoint, **rest)
+
     def get_route_handler(self) -> Handler:
         """Return the handler: take the body, then answer as before or do it."""
         inner, known = super().get_route_handler(), self._parameters()
 
         async def handle(request: Request) -> Response:
             _check_parameters(request, known)
-            if request.method not in WRITING:
-                return await inner(request)
-            return await _once(request, await self._digest(request), inner)
+            if request.method in WRITING:
+                _note_key(request, await self._digest(request))
+            return await inner(request)
 
         return handle
 
@@ -77,10 +88,20 @@ class BodyRoute(APIRoute):
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != _JSON:
             raise Refusal(415, "not_json", "the body is not application/json", hint=f"Content-Type: {_JSON}")
+        if body and request.headers.get("content-encoding", _AS_IT_IS).strip().lower() != _AS_IT_IS:
+            hint = "send it as it is; only logs are taken compressed"
+            taken = {"Accept-Encoding": _AS_IT_IS}
+            raise Refusal(415, "compressed", "the body is compressed", hint=hint, headers=taken)
         return sha256(body).hexdigest()
 
 
-class UploadRoute(BodyRoute):
+class LongRoute(BodyRoute):
+    """A route whose work may take minutes, and does nothing twice."""
+
+    is_long = True
+
+
+class UploadRoute(LongRoute):
     """A route that takes a file as its body, of any type; the handler finds it in the request's state."""
 
     def get_route_handler(self) -> Handler:
@@ -92,7 +113,8 @@ class UploadRoute(BodyRoute):
             async with _spooled(request) as upload:
                 request.state.upload = upload
                 try:
-                    return await _once(request, upload.digest, inner)
+                    _note_key(request, upload.digest)
+                    return await inner(request)
                 except InputError as error:
                     # Where the file lies on this machine is nobody's business outside.
                     told = error.message.replace(f"{upload.path.parent}{os.sep}", "")
@@ -113,15 +135,36 @@ def _check_parameters(request: Request, known: frozenset[str]) -> None:
 async def _spooled(request: Request) -> AsyncIterator[Upload]:
     """Write a body to a file that only we can read, and take it away at the end."""
     digest, size = sha256(), 0
-    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{own_mark()}-") as folder:
+    with _room():
+        own = tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{own_mark()}-")
+    with own as folder:
         path = Path(folder) / _file_name(request.query_params.get("name", ""))
-        path.touch(mode=0o600, exist_ok=False)
-        with path.open("wb") as file:
+        with _room():
+            path.touch(mode=0o600, exist_ok=False)
+        # What a buffer holds that finds no room would be in the way of its closing.
+        with path.open("wb", buffering=0) as file:
             async for piece in request.stream():
                 digest.update(piece)
                 size += len(piece)
-                await run_sync(file.write, piece)
+                await run_sync(_append, file, piece)
         yield Upload(path, size, digest.hexdigest())
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Say to somebody outside that there is no room for what he sends."""
+    try:
+        yield
+    except OSError as error:
+        _log.error("no room for an upload: %s", error)
+        hint = "the server's own output says why"
+        raise Refusal(507, "no_room", "the server has no room for the upload", hint=hint) from error
+
+
+@_room()
+def _append(file: FileIO, piece: bytes) -> None:
+    while piece:
+        piece = piece[file.write(piece) :]
 
 
 def remove_leftovers() -> None:
@@ -145,81 +188,62 @@ def _file_name(given: str) -> str:
     return _NOT_IN_NAMES.sub("_", PurePosixPath(given).name)[-_NAME_CHARACTERS:].lstrip(".") or "upload"
 
 
-async def _once(request: Request, body_digest: str, inner: Handler) -> Response:
-    key = request.headers.get("idempotency-key")
-    if key is None:
-        return await inner(request)
-    visit = Visit.of(request)
-    name, digest = _named(visit, key), _digest_of(request, body_digest)
-    claim = await run_sync(lambda: _with(visit, lambda desk: desk.claim(name, digest)))
-    if not claim.is_ours:
-        return _answered(claim, digest)
-    try:
-        response = await inner(request)
-    except Exception:
-        # Not when the server stops in the middle of it: its claims end with it, and the bank may be busy.
-        await run_sync(lambda: _with(visit, lambda desk: desk.release(name)))
-        raise
-    body = bytes(response.body).decode()
+def _once(endpoint: Endpoint, *, is_long: bool) -> Endpoint:
+    """Return an endpoint that does what may come again once, and keeps its answer with what it did.
 
-    def keep() -> None:
-        _with(visit, lambda desk: desk.keep(name, digest, response.status_code, body))
+    One transaction holds both, so that both are there or neither, whatever ends the server in between; the
+    same request at the same moment waits for it. What takes long would keep all others from writing: logs and
+    reflection do nothing twice anyway, so that only their answer is kept, and they stand in one lane.
+    """
 
+    @wraps(endpoint)
+    def done(*args: Any, **given: Any) -> Response:
+        visitor = given.get("visitor")
+        if visitor is None or visitor.repeatable is None:
+            return endpoint(*args, **given)
+        with visitor.bank(Lane.LOG if is_long else Lane.WRITE) as bank:
+            given["visitor"] = replace(visitor, held=bank)
+            with nullcontext() if is_long else bank.transaction():
+                work = partial(endpoint, *args, **given)
+                return _answered(bank, visitor.repeatable, work, is_long=is_long)
+
+    # The names of the types are those of the endpoint's own module.
+    done.__signature__ = signature(endpoint, eval_str=True)  # type: ignore[attr-defined]
+    return done
+
+
+def _answered(bank: Bank, asked: Repeatable, work: Callable[[], Response], *, is_long: bool) -> Response:
+    """Return what a request was answered before, or do it and keep the answer."""
+    repeats = Repeats(bank)
+    known = repeats.answered(asked.name)
+    if known is not None:
+        if known.digest != asked.digest:
+            hint = "take a new key for a new request"
+            raise Refusal(409, "key_reused", "another request has this Idempotency-Key", hint=hint)
+        told = {"Idempotency-Replayed": "true"}
+        return Response(known.body, known.status, headers=told, media_type=_JSON)
+    response = work()
     try:
-        await run_sync(keep)
+        repeats.keep(asked.name, asked.digest, response.status_code, bytes(response.body).decode())
     except BankError:
-        # The work is done and its answer stands; that it is known again is seen to beside.
-        task = asyncio.create_task(_kept_at_last(keep))
-        _KEEPING.add(task)
-        task.add_done_callback(_KEEPING.discard)
+        if not is_long:
+            raise
+        _log.warning("an answer could not be kept: the same Idempotency-Key is answered anew")
     return response
 
 
-async def _kept_at_last(keep: Callable[[], None]) -> None:
-    """Keep an answer that a busy bank did not take at once."""
-    for _ in range(_TRIES):
-        try:
-            await run_sync(keep)
-        except BankError:
-            continue
+def _note_key(request: Request, body_digest: str) -> None:
+    """Note what a request with an idempotency key is called, for who does it."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
         return
-    _log.warning("an answer could not be kept: the same Idempotency-Key may do the work again")
-
-
-def _named(visit: Visit, key: str) -> str:
     if not _KEY.fullmatch(key):
-        raise Refusal(
-            400, "bad_key", "the Idempotency-Key is none", hint="1 to 200 letters, digits and marks"
-        )
-    return f"{visit.token}:{key}"
+        hint = "1 to 200 letters, digits and marks"
+        raise Refusal(400, "bad_key", "the Idempotency-Key is none", hint=hint)
+    name = f"{Visit.of(request).token}:{key}"
+    request.scope[REPEATABLE] = Repeatable(name, _digest_of(request, body_digest))
 
 
 def _digest_of(request: Request, body_digest: str) -> str:
     whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _answered(claim: Claim, digest: str) -> Response:
-    assert claim.answer is not None  # noqa: S101 what is not ours was begun by somebody
-    if claim.answer.digest != digest:
-        raise Refusal(
-            409,
-            "key_reused",
-            "another request has this Idempotency-Key",
-            hint="take a new key for a new request",
-        )
-    if claim.is_under_way:
-        raise Refusal(
-            409,
-            "under_way",
-            "a request by this key is being done",
-            hint="ask again",
-            headers={"Retry-After": "1"},
-        )
-    told = {"Idempotency-Replayed": "true"}
-    return Response(claim.answer.body, claim.answer.status, headers=told, media_type=_JSON)
-
-
-def _with(visit: Visit, work: Callable[[Repeats], Any]) -> Any:
-    with visit.bank() as bank:
-        return work(Repeats(bank))

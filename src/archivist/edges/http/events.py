@@ -22,11 +22,11 @@ from anyio.to_thread import run_sync
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from archivist.access import Layer, Verb, may
 from archivist.bank import Bank
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
-from archivist.edges.http.problems import Refusal
+from archivist.desks.lookup import is_there_for
+from archivist.edges.wire.refusals import Refusal
 from archivist.errors import ArchivistError
 from archivist.messages import Kept, Message
 from archivist.records import Actor
@@ -55,10 +55,10 @@ class Place(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """Something to tell: its place, whose it is when it is private, the words, and whether a key changed."""
+    """Something to tell: its place, the kind and id of what changed, the words, and whether a key did."""
 
     place: Place
-    owner: str | None
+    record: tuple[str, str] | None
     text: bytes
     is_of_keys: bool = False
 
@@ -105,12 +105,15 @@ class Happenings:
         # When the first and the last thing changed that has no vector yet.
         first = last = -math.inf
         embedding: asyncio.Task[None] | None = None
+        # What lasts is noted once, not at each look.
+        trouble = ""
         while True:
             try:
-                has_changed = await self._look()
+                has_changed, trouble = await self._look(), ""
             except ArchivistError as error:
-                _log.warning("events: %s", error.message)
-                has_changed = False
+                if error.message != trouble:
+                    _log.warning("events: %s", error.message)
+                has_changed, trouble = False, error.message
             now = self._loop.time()
             if has_changed:
                 first, last = (now if first == -math.inf else first), now
@@ -288,8 +291,8 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _may_hear(self, happening: Happening) -> bool:
-        owner = happening.owner
-        return owner is None or may(self._actor, Layer.WORKING, Verb.READ, owner=owner)
+        # What somebody may not know of is not even told of.
+        return happening.record is None or is_there_for(self._actor, *happening.record)
 
 
 async def _left(receive: Receive) -> None:
@@ -319,9 +322,8 @@ def _change(entry: Entry) -> Happening:
         "actor": str(entry.actor),
     }
     place = Place(entry.seq)
-    # Another agent's working memory is not even told of.
-    owner = entry.record if entry.kind == "working" else None
-    return Happening(place, owner, _told(place, "change", data), is_of_keys=entry.kind == "token")
+    record = entry.kind, entry.record
+    return Happening(place, record, _told(place, "change", data), is_of_keys=entry.kind == "token")
 
 
 def _message(message: Message, place: Place) -> Happening:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
@@ -16,13 +18,14 @@ from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.events import EventStream, Happenings
 from archivist.edges.http.guard import OPEN_PATH
 from archivist.edges.http.pages import Asked
-from archivist.edges.http.problems import Refusal
 from archivist.edges.http.security import SESSION_HOLDS, Browsers, cookie_name
 from archivist.edges.http.shapes import Id
 from archivist.edges.http.visits import Visitor, answer, plain_json
+from archivist.edges.wire.refusals import Refusal
 from archivist.errors import NotFoundError
 
 router = APIRouter(tags=["the server"], route_class=BodyRoute)
+_CHECKING = Lock()
 _Set = Literal["archivist", "cognitive", "layers", "workspace"]
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -59,12 +62,24 @@ def health(
     ] = False,
 ) -> Response:
     """Say whether the bank can be read, or with `full` everything that doctor checks."""
-    with visitor.bank() as bank:
-        if not full:
-            with bank.reading() as reader:
-                return answer({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
+    if not full:
+        with visitor.bank() as bank, bank.reading() as reader:
+            return answer({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
+    with _alone(), visitor.bank() as bank:
         checks = [{"name": each.name, "is_well": each.is_well, "text": each.text} for each in bank.health()]
     return answer({"is_well": all(each["is_well"] for each in checks), "checks": checks})
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one check of everything be made at a time: each keeps a connection that others read by."""
+    if not _CHECKING.acquire(blocking=False):
+        again = {"Retry-After": "1"}
+        raise Refusal(503, "busy", "such a check is being made", hint="try again", headers=again)
+    try:
+        yield
+    finally:
+        _CHECKING.release()
 
 
 @router.get("/api/tools", responses=answers.page_of("tools", answers.Open))
@@ -86,7 +101,8 @@ def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response
     if tool is None:
         raise NotFoundError("tool", name, hint="GET /api/tools lists them")
     given: Any = plain_json(arguments)
-    with visitor.bank(Lane.READ if tool.only_reads(given) else Lane.WRITE) as bank:
+    changes = not tool.only_reads(given) and tool.is_open_to(visitor.actor)
+    with visitor.bank(Lane.WRITE if changes else Lane.READ) as bank:
         return answer(tool.call(bank, given))
 
 

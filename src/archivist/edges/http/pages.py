@@ -7,11 +7,11 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from hashlib import blake2s
-from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from fastapi import Depends, Query, Request
 
-from archivist.edges.http.problems import Refusal
+from archivist.errors import CursorError
 from archivist.stores.rows import place_of
 
 T = TypeVar("T")
@@ -23,7 +23,6 @@ MAX_LIMIT = 200
 _MAX_CURSOR = 8_000
 _INT_BITS = 63
 _MOST_SHOWN = 1 << 40
-_HINT = "give the `next` of an answer to the same question"
 
 
 class Page(NamedTuple, Generic[T]):
@@ -47,17 +46,15 @@ class Paging(NamedTuple):
 
     def cut(self, fetch: Callable[[Spot | None, int], Sequence[T]], order: Sequence[str]) -> Page[T]:
         """Return the page of a list that a store orders; `fetch` gives so many behind a place."""
-        if self.place and len(self.place) != len(order):
-            raise _foreign()
         return self._page(fetch(self.place or None, self.limit + 1), lambda each: place_of(each, order))
 
     def among(self, found: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
         """Return the page of a list that is there as a whole, ordered by a key that no two things share."""
         begins = 0
-        if self.place and found:
+        if self.place:
             after: Any = self.place[0]
-            if len(self.place) != 1 or type(after) is not type(key(found[0])):
-                raise _foreign()
+            if len(self.place) != 1 or not isinstance(after, type(key(found[0])) if found else int | str):
+                raise CursorError
             begins = bisect_right(found, after, key=key)
         return self._page(found[begins : begins + self.limit + 1], lambda last: (key(last),))
 
@@ -82,7 +79,7 @@ class Paging(NamedTuple):
                 return 0, ""
             case (int(shown), str(last)) if 0 < shown < _MOST_SHOWN:
                 return shown, last
-        raise _foreign()
+        raise CursorError
 
     def _page(self, found: Sequence[T], place: Callable[[T], Spot]) -> Page[T]:
         """Return what is shown of one more than that, and the cursor behind it."""
@@ -111,22 +108,31 @@ Asked = Annotated[Paging, Depends(_asked)]
 
 
 def _read(cursor: str, mark: str) -> Spot:
-    """Return the place that a cursor tells, or refuse what is none of ours."""
+    """Return the place that a cursor tells, or refuse what is none of ours.
+
+    Whether the place is one of the list, the list says: it alone knows what it is ordered by.
+    """
     try:
-        whole: Any = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-        made_for, *place = whole
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
+        made_for, *place = json.loads(text, parse_constant=_refused)
     except (ValueError, TypeError, RecursionError):
-        raise Refusal(400, "bad_cursor", "the cursor is none of ours", hint=_HINT) from None
+        raise CursorError("the cursor is none of ours") from None
     if made_for != mark or not place or not all(_is_scalar(each) for each in place):
-        raise _foreign()
+        raise CursorError
     return tuple(place)
 
 
 def _is_scalar(value: object) -> bool:
-    if type(value) is int:
-        return value.bit_length() <= _INT_BITS
-    return value is None or type(value) in (str, float)
+    match value:
+        case bool():
+            return False
+        case int():
+            return value.bit_length() <= _INT_BITS
+        case str():
+            # JSON can spell half of a surrogate pair; no name holds one.
+            return value.isascii() or value.encode("utf-8", "replace").decode() == value
+    return value is None or isinstance(value, float)
 
 
-def _foreign() -> Refusal:
-    return Refusal(400, "bad_cursor", "the cursor belongs to another question", hint=_HINT)
+def _refused(word: str) -> NoReturn:
+    raise ValueError(word)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from http import HTTPStatus
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 
+from archivist.edges.wire.refusals import Refusal, problem
 from archivist.errors import (
     AccessError,
     ArchivistError,
@@ -29,7 +27,6 @@ from archivist.errors import (
     NothingToUndoError,
 )
 
-MEDIA_TYPE = "application/problem+json"
 _SHOWN = 5
 _log = logging.getLogger("archivist.http")
 
@@ -60,41 +57,7 @@ _LISTS = {
 # A hint for who sits at the machine: a command, or a flag of one.
 _COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
 # What every operation may answer beside what it is asked for.
-DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503)
-
-
-class Refusal(Exception):  # noqa: N818 not an error of ours, but what the door says to somebody outside
-    """A request that the door itself turns away."""
-
-    def __init__(
-        self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.hint = hint
-        self.headers = dict(headers or {})
-
-    def response(self) -> Response:
-        """Return it as the answer."""
-        return problem(self.status, self.code, self.detail, self.hint, self.headers)
-
-
-def problem(
-    status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return an answer that says what went wrong."""
-    told = {
-        "type": f"urn:archivist:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        "hint": hint,
-    }
-    body = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503, 507)
 
 
 def status_of(error: ArchivistError) -> int:
@@ -108,8 +71,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _routed)
-    app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(TimeoutError, _slow)
     app.add_exception_handler(Exception, _unforeseen)
 
 
@@ -178,15 +139,6 @@ def _methods(request: Request) -> list[str]:
     routes: Sequence[APIRoute] = request.app.state.routes
     found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return sorted({method for route in found for method in route.methods or ()})
-
-
-async def _gone(_request: Request, _error: Exception) -> Response:
-    # Nobody is there to read it; the log shows it.
-    return problem(400, "body_ended_early", "the body ended before its length")
-
-
-async def _slow(_request: Request, _error: Exception) -> Response:
-    return problem(408, "too_slow", "the body did not come", "send it whole, without long pauses")
 
 
 async def _unforeseen(_request: Request, error: Exception) -> Response:

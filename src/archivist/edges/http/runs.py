@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from archivist.audit.report import proposals
@@ -16,9 +17,8 @@ from archivist.desks.capturing import Known
 from archivist.desks.runs import LATEST
 from archivist.edges.http import answers
 from archivist.edges.http.banks import Lane
-from archivist.edges.http.bodies import BodyRoute, Upload, UploadRoute
+from archivist.edges.http.bodies import BodyRoute, LongRoute, Upload, UploadRoute
 from archivist.edges.http.pages import Asked
-from archivist.edges.http.problems import Refusal
 from archivist.edges.http.shapes import (
     CheckBody,
     Ended,
@@ -40,6 +40,7 @@ from archivist.edges.http.views import (
     verdicts_view,
 )
 from archivist.edges.http.visits import Visitor, answer, plain_json
+from archivist.edges.wire.refusals import Refusal
 from archivist.errors import InputError
 from archivist.jsonl import Line
 from archivist.opening import unpacks_beyond
@@ -47,7 +48,16 @@ from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain
 from archivist.reflect.trigger import Outcome, Scenario
 
+
+class _RunConvertor(PathConvertor):
+    """The id of a run, which may have slashes; what is done to a run has a path of its own."""
+
+    regex = r"(?!.*/(?:finish|log)\Z).*"
+
+
+register_url_convertor("run", _RunConvertor())
 router = APIRouter(prefix="/api", tags=["runs"], route_class=BodyRoute)
+longer = APIRouter(prefix="/api", tags=["runs"], route_class=LongRoute)
 uploads = APIRouter(prefix="/api", tags=["runs"], route_class=UploadRoute)
 _LOG = {
     "requestBody": {
@@ -91,7 +101,7 @@ def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "
     return answer({"runs": [run_view(each) for each in page.items], "next": page.next})
 
 
-@router.get("/runs/{run:path}", responses=answers.one("run", answers.Run))
+@router.get("/runs/{run:run}", responses=answers.one("run", answers.Run))
 def show_run(run: Id, visitor: Visitor) -> Response:
     """Return what a run was."""
     with visitor.bank() as bank:
@@ -102,7 +112,7 @@ def show_run(run: Id, visitor: Visitor) -> Response:
 def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
     """Close a run: take its review events in, learn, age the bank, judge what it was told."""
     ended = EpisodeStatus(body.status) if body.status else None
-    events: Any = plain_json(body.events)
+    events: Any = plain_json([each.model_dump(exclude_unset=True) for each in body.events])
     lines = [Line("events", number, value) for number, value in enumerate(events, 1)]
     log = read_runs(lines, run=run)
     if log.problems:
@@ -162,14 +172,10 @@ def _log_of(request: Request) -> Path:
     return upload.path
 
 
-@router.post("/reflect", responses=answers.of(answers.Learnt))
+@longer.post("/reflect", responses=answers.of(answers.Learnt))
 def reflect(body: ReflectBody, visitor: Visitor) -> Response:
     """Learn from one captured run, from those of the last days, or from all that wait."""
-    if body.run and body.days:
-        raise InputError(
-            "run and days exclude each other", hint="give one of them, or none for all that wait"
-        )
-    with visitor.bank() as bank:
+    with visitor.bank(Lane.LOG) as bank:
         if body.run:
             done = [bank.reflect(body.run, scenario=Scenario.MANUAL)]
             return answer(reflected_view(bank, done, []))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Path, Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic.config import JsonDict
 
 from archivist.clock import from_text
 
 _LARGEST = (1 << 31) - 1
 _WORDS = 4_000
+_RUN_AND_DAYS: JsonDict = {
+    "required": ["run", "days"],
+    "properties": {"run": {"minLength": 1}, "days": {"type": "integer"}},
+}
 
 
 def _whole(value: Any) -> Any:
@@ -152,8 +157,16 @@ class LessonBody(_Placed):
 class LessonEdit(_Placed):
     """What of a lesson changes."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
     summary: Said | None = None
     type: LessonKind | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("nothing to change: give at least one field")
+        return self
 
 
 class BriefBody(Body):
@@ -197,19 +210,36 @@ class RunBody(Body):
     fence: bool | None = None
 
 
+class ReviewEvent(BaseModel):
+    """Something that happened in a run, as ArcheFlow writes it; it may say more than is known here."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    type: Annotated[str, Field(min_length=1)]
+    data: dict[str, Any] | None = None
+
+
 class FinishBody(Body):
     """How a run ended, with its review events as ArcheFlow writes them."""
 
     status: Ended | None = None
     domain: Word = ""
-    events: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = []
+    events: Annotated[list[ReviewEvent], Field(max_length=100_000)] = []
 
 
 class ReflectBody(Body):
     """Which runs to learn from: one, those of the last days, or all that wait."""
 
+    model_config = ConfigDict(json_schema_extra={"not": _RUN_AND_DAYS})
+
     run: Word = ""
     days: Annotated[int, Field(ge=1, le=36_500), _Whole] | None = None
+
+    @model_validator(mode="after")
+    def _says_one(self) -> Self:
+        if self.run and self.days:
+            raise ValueError("run and days exclude each other: give one, or none for all that wait")
+        return self
 
 
 class CheckBody(Body):
@@ -301,10 +331,26 @@ class CommentBody(Body):
     comment: Note = ""
 
 
+class SaveItem(Body):
+    """A decision, a lesson or a plan's status; what is left out is found by rule."""
+
+    text: str | None = None
+    kind: Annotated[str | None, Field(description="decision, lesson or plan_status.")] = None
+    title: str | None = None
+    category: str | None = None
+    tags: Annotated[
+        list[str] | str | None, Field(description="A list, or a text with commas in between.")
+    ] = None
+    date: Annotated[str | None, Field(description="YYYY-MM-DD.")] = None
+    scope: str | None = None
+    plan: str | None = None
+    status: str | None = None
+
+
 class SaveBody(Body):
     """Decisions, lessons and plans' statuses to write into the workspace."""
 
-    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1_000)]
+    items: Annotated[list[SaveItem], Field(min_length=1, max_length=1_000)]
     scope: Word = ""
     on_conflict: Literal["refuse", "supersede", "keep_both"] = "refuse"
     create: bool = False

@@ -82,7 +82,7 @@ def told_view(bank: Bank, told: Told) -> View:
             {**view, "is_global": each.is_global} for view, each in zip(views, told.chosen, strict=True)
         ],
         "brief": told.brief_id,
-        "withheld": [each.lesson.short_id for each in told.withheld],
+        "withheld": [each.name for each in told.withheld],
         "stale": dict(told.stale),
     }
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from fastapi import Depends, Request
@@ -16,19 +16,32 @@ from archivist.errors import InputError
 from archivist.records import Actor
 
 KEY = "archivist.visit"
+REPEATABLE = "archivist.repeatable"
 _MAX_DEPTH = 64
 _INT_BITS = 63
 
 
+class Repeatable(NamedTuple):
+    """A request that may come again: its name, and what tells it from others of that name."""
+
+    name: str
+    digest: str
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request that was let in: the id of its token, and in whose name it acts."""
+    """One request that was let in: the id of its token, and in whose name it acts.
+
+    `held` is the bank of a request that is done within one transaction, or one lane, from its beginning.
+    """
 
     token: str
     name: str
     actor: Actor
     banks: Banks
     lane: Lane = Lane.WRITE
+    repeatable: Repeatable | None = None
+    held: Bank | None = None
 
     @classmethod
     def of(cls, request: Request) -> Visit:
@@ -38,12 +51,14 @@ class Visit:
 
     def bank(self, lane: Lane | None = None) -> AbstractContextManager[Bank]:
         """Open the bank in the visitor's name, in the lane of what the request does."""
-        return self.banks.lent(self.actor, lane or self.lane)
+        return nullcontext(self.held) if self.held else self.banks.lent(self.actor, lane or self.lane)
 
 
 async def _visit(request: Request) -> Visit:
     visit = Visit.of(request)
-    return replace(visit, lane=Lane.READ) if request.method in ("GET", "HEAD") else visit
+    if request.method in ("GET", "HEAD"):
+        return replace(visit, lane=Lane.READ)
+    return replace(visit, repeatable=request.scope.get(REPEATABLE))
 
 
 Visitor = Annotated[Visit, Depends(_visit)]

@@ -86,7 +86,7 @@ def learnings(
 @router.post("/save", responses=answers.of(answers.Open))
 def save(body: SaveBody, visitor: Visitor) -> Response:
     """Write decisions, lessons and plans' statuses, unless they are there already or contradict what is."""
-    items = [item_from(plain_json(each)) for each in body.items]
+    items = [item_from(plain_json(each.model_dump(exclude_unset=True))) for each in body.items]
     with visitor.bank() as bank:
         done = bank.workspace.save_memory(items, body.scope, on_conflict=body.on_conflict, create=body.create)
     counts = {result.value: sum(each.result is result for each in done) for result in Result}

@@ -1,95 +1,194 @@
-"""The MCP server as an HTTP application: a token of the bank on every request, Host and Origin checked."""
+"""The MCP server as an HTTP application: a token on every request, and every answer to its end."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import anyio
+import mcp_types as types
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
-from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.authentication import AuthenticationError
-from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.responses import JSONResponse
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.responses import Response
 
-from archivist.errors import ArchivistError
-from archivist.records.tokens import TokenState
+from archivist.edges.mcp.lines import refusal
+from archivist.edges.mcp.sessions import Sessions, Streams
+from archivist.edges.wire.gate import Gate, Held, bearer, held
+from archivist.edges.wire.receiving import MEGABYTE, Incoming, check_length, stopping
+from archivist.edges.wire.refusals import Refusal, seal
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import HTTPConnection
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from archivist.bank import Bank
+    from archivist.config import ServerRules
     from archivist.edges.mcp.server import MemoryServer
+    from archivist.records import Token
 
 PATH = "/mcp"
-_MAX_BODY_BYTES = 2 * 1024 * 1024
+_SESSION = "mcp-session-id"
+_VERSION = "mcp-protocol-version"
 
 
-class BankTokens:
-    """Let those in who hold a token of the bank, in the name that it was handed out for."""
+class HttpDoor:
+    """Let in who shows a token, in the name that it was handed out for; refuse as every door does."""
 
-    def __init__(self, memory: MemoryServer) -> None:
-        self._memory = memory
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose token this is; None when it is nobody's here, has expired or was revoked."""
-        try:
-            return await self._memory.reading.do(lambda bank: _holder(bank.opened(), token))
-        except ArchivistError as error:
-            raise AuthenticationError(f"{error.message}; {error.hint}") from error
-
-
-class Completed:
-    """See every response to its end: a stream that is cut off when the server closes just stops."""
-
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
         self._app = app
+        self._memory = memory
+        self._most_bytes = rules.max_body_mb * MEGABYTE
+        self._gate = Gate(rules, self._found)
+        self._incoming = Incoming(rules.silence_s)
+        self._sessions = Sessions()
+        self._streams = Streams(memory, rules)
+
+    def stop(self) -> None:
+        """Let go of who sends and who listens: they would outlast the server."""
+        self._incoming.stop()
+        self._streams.finish()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and end what was begun of an answer."""
-        is_open = False
+        """Pass a request on, or answer it here."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(send)
+        try:
+            headers = self._gate.headers(scope)
+            token = await self._gate.token(scope, bearer(headers))
+            self._gate.count(token.id)
+            body = await self._body(headers, receive)
+            wrong = _wrong(body) if scope["method"] == "POST" else None
+            if wrong is not None:
+                await wrong(scope, receive, answer.send)
+                return
+            await self._served({**scope, "user": _user(token)}, headers, _replayed(body, receive), answer)
+        except Refusal as refused:
+            await refused.response()(scope, receive, answer.send)
+        except asyncio.CancelledError:
+            # The server has waited long enough for this request, and stops.
+            if answer.status:
+                raise
+            await stopping().response()(scope, receive, answer.send)
 
-        async def sent(message: Message) -> None:
-            nonlocal is_open
-            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
-            await send(message)
+    async def _found(self, secret: str) -> Held | None:
+        return await self._memory.reading.do(lambda bank: held(bank.opened(), secret))
 
-        await self._app(scope, receive, sent)
-        if is_open and scope["type"] == "http":
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+        check_length(headers.get("content-length", ""), self._most_bytes)
+        limited, pieces = self._incoming.limited(receive, self._most_bytes), bytearray()
+        while True:
+            message = await limited()
+            pieces += message.get("body", b"")
+            if not message.get("more_body"):
+                return bytes(pieces)
+
+    async def _served(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _Answer
+    ) -> None:
+        token, name = scope["user"].access_token.client_id, headers.get(_SESSION, "")
+        if not name and headers.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
+            # Only the era of handshakes has sessions, and only who has none asks for one.
+            self._sessions.check_room(token)
+        with anyio.CancelScope() as until, self._sessions.using(token, name):
+            answer.on_stream = lambda: self._streams.add(until, token)
+            try:
+                await self._app(scope, receive, answer.send)
+            finally:
+                self._streams.remove(until)
+        # A stream that was cut off just stops; the answer is still to be ended.
+        await answer.end()
+        if answer.session and not name:
+            surplus = self._sessions.opened(token, answer.session)
+            if surplus is not None:
+                await self._end(scope, surplus)
+        elif name and scope["method"] == "DELETE":
+            self._sessions.ended(token, name)
+
+    async def _end(self, scope: Scope, name: str) -> None:
+        """End a session as its client would, in the client's name."""
+        headers = [(b"host", b"localhost"), (_SESSION.encode(), name.encode())]
+        asked = {**scope, "method": "DELETE", "headers": headers}
+
+        async def unheard(_message: Message) -> None:
+            return
+
+        await self._app(asked, _replayed(b"", _nothing), unheard)
 
 
-def http_app(memory: MemoryServer, *, host: str = "127.0.0.1") -> Starlette:
-    """Return the application for an address of this machine; its lifespan runs the sessions."""
-    tokens = BankTokens(memory)
-    names = ["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host]
-    places = [f"{name}:*" for name in dict.fromkeys(names)]
+class _Answer:
+    """What is sent of an answer: with the headers of every answer, and to its end."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_open = False
+        self.status = 0
+        self.session = ""
+        self.on_stream = _nobody
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            seal(message)
+            self.status = message["status"]
+            headers = dict(message["headers"])
+            if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
+                self.on_stream()
+            self.session = headers.get(_SESSION.encode(), b"").decode("latin-1") if self.status < 400 else ""
+        self._is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+        await self._send(message)
+
+    async def end(self) -> None:
+        if self._is_open:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def http_app(memory: MemoryServer, rules: ServerRules) -> HttpDoor:
+    """Return the application; its lifespan runs the sessions."""
     app = memory.offered().streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
-        max_request_body_size=_MAX_BODY_BYTES,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=places, allowed_origins=[f"http://{place}" for place in places]
-        ),
-        token_verifier=tokens,
+        max_request_body_size=rules.max_body_mb * MEGABYTE,
+        # The door has looked at them before.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    # The last to be added is the first to see a request.
     app.add_middleware(AuthContextMiddleware)
-    app.add_middleware(AuthenticationMiddleware, backend=BearerAuthBackend(tokens), on_error=_unavailable)
-    app.add_middleware(Completed)
-    return app
+    return HttpDoor(app, memory, rules)
 
 
-def _holder(bank: Bank, secret: str) -> AccessToken | None:
-    held = bank.tokens.holder(secret)
-    if held is None or held.state(bank.now()) is not TokenState.VALID:
-        return None
-    # The key itself goes no further than here.
-    return AccessToken(token=held.id, client_id=held.id, scopes=[], subject=str(held.actor))
+def _user(token: Token) -> AuthenticatedUser:
+    # The key itself goes no further than the gate.
+    return AuthenticatedUser(
+        AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
+    )
 
 
-def _unavailable(_connection: HTTPConnection, error: Exception) -> JSONResponse:
-    """Answer that the bank, in which the tokens lie, cannot be asked now."""
-    return JSONResponse({"error": "unavailable", "error_description": str(error)}, status_code=503)
+def _wrong(body: bytes) -> Response | None:
+    """Return the answer to a body that is no message, in the words in which such a line is answered."""
+    try:
+        types.jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValidationError as error:
+        told = refusal(error)
+        said = told.model_dump_json(by_alias=True, exclude_unset=True) if told else ""
+        return Response(said, 400, media_type="application/json")
+    return None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return received
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _nobody() -> None:
+    return

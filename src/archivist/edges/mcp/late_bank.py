@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
 
+from archivist.errors import BankError
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 T = TypeVar("T")
+# How long a call waits for those before it and for other processes, all in all; and how many may wait.
+_PATIENCE_S = 30.0
+_MOST_WAITING = 100
 UNNAMED = "mcp"
 _MAX_NAME = 64
 _ODD = re.compile(r"[^\w.@+-]+")
@@ -31,10 +36,13 @@ class LateBank:
         self._open = open_bank
         self._bank: Bank | None = None
         self._file: tuple[int, int] | None = None
+        # How much longer who has its turn may wait for another process to let it write.
+        self.left_s = _PATIENCE_S
 
     def acting_as(self, actor: Actor) -> Bank:
         """Return the bank in an actor's name."""
-        return self.opened().acting_as(actor)
+        bank = self.opened()
+        return bank.acting_as(actor, patience_s=min(self.left_s, bank.config.store.busy_timeout_s))
 
     def opened(self) -> Bank:
         """Return the bank, opened now if it is not; NoBankError when there is none."""
@@ -56,16 +64,39 @@ class LateBank:
 class Lane:
     """A way to the bank, with a connection of its own, on which one call goes after another."""
 
-    def __init__(self, open_bank: Callable[[], Bank]) -> None:
+    def __init__(self, open_bank: Callable[[], Bank], purpose: str) -> None:
         self.bank = LateBank(open_bank)
+        self._purpose = purpose
         # The connection takes one call at a time anyhow; here they queue without holding threads.
-        self._one_at_a_time: anyio.CapacityLimiter | None = None
+        self._turn = anyio.Lock(fast_acquire=True)
 
     async def do(self, work: Callable[[LateBank], T]) -> T:
-        """Do work on the bank in a thread, in turn. Once begun it is finished, whoever left."""
-        if self._one_at_a_time is None:
-            self._one_at_a_time = anyio.CapacityLimiter(1)
-        return await anyio.to_thread.run_sync(work, self.bank, limiter=self._one_at_a_time)
+        """Do work on the bank in a thread, in turn. Once begun it is finished, whoever left.
+
+        Who waited for its turn waits so much less for another process to let it write: it is one patience.
+        """
+        until = time.monotonic() + _PATIENCE_S
+        await self._wait()
+        try:
+            return await anyio.to_thread.run_sync(self._begun, work, until)
+        finally:
+            self._turn.release()
+
+    async def _wait(self) -> None:
+        if self._turn.statistics().tasks_waiting >= _MOST_WAITING:
+            raise self._busy()
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise self._busy() from None
+
+    def _begun(self, work: Callable[[LateBank], T], until: float) -> T:
+        self.bank.left_s = max(0.0, until - time.monotonic())
+        return work(self.bank)
+
+    def _busy(self) -> BankError:
+        return BankError(f"busy: too many wait to {self._purpose}", hint="try again in a while")
 
 
 def agent_named(client: str) -> Actor:

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from archivist import __version__, prompts
 from archivist.edges.mcp.late_bank import Lane, LateBank, agent_named
-from archivist.errors import ArchivistError, InputError, NotFoundError
+from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
 from archivist.tool_answers import hint_for_agents
 from archivist.tools import Tool, for_mcp
@@ -58,7 +58,7 @@ class MemoryServer:
 
     def __init__(self, open_bank: Callable[[], Bank], tools: Sequence[Tool], *, actor: Actor | None) -> None:
         # Who reads need not wait for whom another process keeps from writing.
-        self.reading, self.writing = Lane(open_bank), Lane(open_bank)
+        self.reading, self.writing = Lane(open_bank, "read"), Lane(open_bank, "write")
         self._tools = {tool.name: tool for tool in tools}
         self._actor = actor
 
@@ -104,10 +104,12 @@ class MemoryServer:
         if params.name not in self._tools:
             offered = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} here; there are {offered}")
-        tool, given = self._tools[params.name], params.arguments or {}
-        lane = self.reading if tool.only_reads(given) else self.writing
+        tool, given, actor = self._tools[params.name], params.arguments or {}, self._acting(ctx)
+        # Who may not write is told so at once, whoever else waits to write.
+        changes = not tool.only_reads(given) and tool.is_open_to(actor)
+        lane = self.writing if changes else self.reading
         try:
-            answer = await lane.do(partial(_called, tool, given, self._acting(ctx)))
+            answer = await lane.do(partial(_called, tool, given, actor))
         except ArchivistError as error:
             return _failed(error.message, error.hint)
         except Exception:  # noqa: BLE001 a mistake of ours must reach neither the model nor the protocol
@@ -160,8 +162,10 @@ class MemoryServer:
             said = _told(error.message, hint_for_agents(error))
             raise MCPError(types.INVALID_PARAMS, said, {"uri": params.uri}) from None
         except ArchivistError as error:
-            said = _told(error.message, error.hint)
-            raise MCPError(types.INTERNAL_ERROR, said, {"uri": params.uri}) from None
+            # A refusal is the asker's matter; that the bank cannot be read is ours.
+            is_asked_wrongly = isinstance(error, AccessError | InputError)
+            code = types.INVALID_PARAMS if is_asked_wrongly else types.INTERNAL_ERROR
+            raise MCPError(code, _told(error.message, error.hint), {"uri": params.uri}) from None
         contents = types.TextResourceContents(uri=params.uri, text=shown.text, mime_type=shown.media_type)
         return types.ReadResourceResult(contents=[contents])
 

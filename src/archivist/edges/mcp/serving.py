@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
-import os
 import signal
-import socket
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.errors import ArchivistError, InputError
+from archivist.edges.wire.listening import use_one_thread_for_vectors
+from archivist.edges.wire.security import is_loopback
+from archivist.errors import InputError
 
 if TYPE_CHECKING:
     from archivist.edges.mcp.server import MemoryServer
@@ -33,7 +32,7 @@ def parse_place(text: str) -> Listening:
     name = host.strip("[]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and host[0] != "["):
         raise InputError(f"{text!r} is no place to listen", hint="HOST:PORT, such as 127.0.0.1:7778")
-    if name != "localhost" and not _is_loopback(name):
+    if not is_loopback(name):
         raise InputError(
             f"{name!r} is beyond this machine, where a token would travel in the clear",
             hint="listen on 127.0.0.1 and let a proxy with TLS forward to it",
@@ -67,25 +66,18 @@ def serve_stdio(memory: MemoryServer) -> None:
 
 def serve_http(memory: MemoryServer, place: Listening, *, announce: Callable[[str], None]) -> None:
     """Serve any number of clients over streamable HTTP, each with a token of the bank, until interrupted."""
-    import uvicorn
-
     from archivist.edges.mcp.http_app import PATH, http_app
+    from archivist.edges.wire.listening import listen, url_of
+    from archivist.edges.wire.serving import server_of
 
     _prepare()
-    memory.reading.bank.opened()
-    listening = _listen(place)
-    host, port = listening.getsockname()[:2]
-    config = uvicorn.Config(
-        http_app(memory, host=place.host),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        timeout_graceful_shutdown=_GRACE_S,
-    )
-    announce(f"http://[{host}]:{port}{PATH}" if ":" in host else f"http://{host}:{port}{PATH}")
+    rules = memory.reading.bank.opened().config.server
+    listening = listen(place.host, place.port)
+    door = http_app(memory, rules)
+    server = server_of(door, silence_s=rules.silence_s, stop=door.stop)
+    announce(url_of(*listening.getsockname()[:2]) + PATH)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     except KeyboardInterrupt:
         # How people end it; the server has closed by now.
         return
@@ -94,34 +86,7 @@ def serve_http(memory: MemoryServer, place: Listening, *, announce: Callable[[st
         memory.close()
 
 
-def _listen(place: Listening) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((place.host, place.port))
-        # Who comes before the server is ready waits instead of being turned away.
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        raise ArchivistError(
-            f"cannot listen on {place.host}:{place.port}: {error.strerror}",
-            hint="name another port; 0 is any",
-        ) from error
-    return listening
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _prepare() -> None:
     """Keep stdout for the protocol, and the processor for whom it serves."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="archivist mcp: %(message)s")
-    # Read when numpy is loaded, at the first recall. Threads that wait for each other by spinning take more
-    # than the small products of a recall do: 24 ms of processor time became 9.
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    use_one_thread_for_vectors()

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from http import HTTPStatus
 from typing import ClassVar
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from archivist.edges.wire.receiving import ended_early
+from archivist.edges.wire.refusals import HEADERS, Refusal
+
+_HINT = "HTTP/1.1 with one Host, a path in ASCII, and a body of the length that is told"
 
 
 class Connection(H11Protocol):
@@ -38,16 +45,40 @@ class Connection(H11Protocol):
         Who only listens on has left: to close one's end looks the same as to close both.
         """
         cycle = self.cycle
-        is_owed = cycle is not None and not cycle.more_body and not cycle.response_started
         # With TLS there is no half of a connection.
-        self._has_ended = is_owed and self.scheme == "http"
+        is_owed = self.scheme == "http" and cycle is not None and not cycle.response_started
+        if is_owed and cycle.more_body:
+            self._refuse(ended_early())
+        self._has_ended = is_owed and not cycle.more_body
         return self._has_ended
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP as every door answers what it refuses, and hang up."""
+        # It is called where h11's error is caught, which alone knows what kind of wrong it is.
+        status = getattr(sys.exception(), "error_status_hint", 400)
+        self._refuse(Refusal(status, "bad_http", msg.rstrip("."), hint=_HINT))
 
     def on_response_complete(self) -> None:
         """Go on with the next request, or hang up on who has no other."""
         super().on_response_complete()
         if self._has_ended and self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.timeout_keep_alive_handler()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer in the app's stead, unless it has begun to; the app learns that nobody is there."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            response = refusal.response()
+            start = h11.Response(
+                status_code=refusal.status,
+                headers=[*response.raw_headers, *HEADERS, (b"connection", b"close")],
+                reason=HTTPStatus(refusal.status).phrase.encode(),
+            )
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _watch_head(self) -> None:
         if self.conn.their_state is not h11.IDLE:

@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.types import Message, Receive
 
-from archivist.edges.http.problems import Refusal
+from archivist.edges.wire.refusals import Refusal
 
 MEGABYTE = 1024 * 1024
 
@@ -34,6 +34,8 @@ class Incoming:
             if is_whole:
                 return await receive()
             message = await self._next(receive)
+            if message["type"] == "http.disconnect":
+                raise ended_early()
             is_whole = not message.get("more_body", False)
             taken += len(message.get("body", b""))
             if taken > most:
@@ -53,9 +55,13 @@ class Incoming:
                 finally:
                     self._waits.discard(wait)
         except TimeoutError:
-            if self._is_over:
-                raise stopping() from None
-            raise
+            raise (stopping() if self._is_over else _too_slow()) from None
+
+
+def check_length(given: str, most: int) -> None:
+    """Refuse a body that says itself, in Content-Length, that it is larger than may be."""
+    if given.isdecimal() and int(given[:20]) > most:
+        raise too_large(most)
 
 
 def too_large(most: int) -> Refusal:
@@ -64,7 +70,16 @@ def too_large(most: int) -> Refusal:
     return Refusal(413, "too_large", f"the body is larger than {most // MEGABYTE} MB", hint=hint)
 
 
+def ended_early() -> Refusal:
+    """Return the refusal of a body of which the rest will never come."""
+    return Refusal(400, "body_ended_early", "the body ended before its length", hint="send all of it")
+
+
 def stopping() -> Refusal:
     """Return the refusal of a request that the server's end overtakes."""
     again = {"Retry-After": "5", "Connection": "close"}
     return Refusal(503, "stopping", "the server is stopping", hint="ask again in a while", headers=again)
+
+
+def _too_slow() -> Refusal:
+    return Refusal(408, "too_slow", "the body did not come", hint="send it whole, without long pauses")
