@@ -16,6 +16,7 @@ from archivist.desks import reflection
 from archivist.messages import Message
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
+from archivist.reflect.account import account
 from archivist.reflect.trigger import Outcome, Scenario, Trigger
 
 
@@ -44,6 +45,17 @@ def test_a_run_teaches_what_failed_and_what_helped(bank: Bank, tmp_path: Path) -
     assert done.account.worked[0] == made.summary
     assert bank.episode("s-1").extra["reflection"]
     assert bank.verify().is_whole
+
+
+def test_failures_are_counted_alike_throughout_a_story(bank: Bank, tmp_path: Path) -> None:
+    """What a run's own slips are is no lesson, and a failure all the same."""
+    output = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nNameError: x'
+    slip = ("python -c 'print(x)'", f"Exit code 1\n{output}", True)
+    waited = ("make check", "Command timed out after 120 seconds", True)
+    log = agent_log(tmp_path / "s-1.jsonl", [slip, slip, waited, ("make check", "ok", False)])
+    story = bank.reflect(bank.capture_file(log).episodes[0].id).account
+    assert story.outcome.endswith("4 tool calls, 3 failures of 2 kinds.")
+    assert "`make check` failed 1 of 2 times" in story.failed
 
 
 @pytest.mark.req("N1")
@@ -141,6 +153,40 @@ def test_a_leased_run_is_left_alone_until_the_lease_ends(
     assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
     with bank.transaction() as writer:
         assert writer.settle("s-1", "other") is False
+
+
+def test_a_run_whose_reflection_is_interrupted_waits_as_before(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _capture(bank, tmp_path, "s-1")
+
+    def stopped(*_given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reflection, "account", stopped)
+        for _ in range(4):
+            with pytest.raises(KeyboardInterrupt):
+                list(bank.reflect_waiting())
+    assert [(each.attempts, each.holder) for each in bank.waiting()] == [(0, "")]
+    assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
+    assert bank.waiting() == []
+
+
+def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _capture(bank, tmp_path, "s-1")
+
+    def slowly(*given: Any) -> Any:
+        with bank.transaction() as writer:
+            writer.queue("s-1")
+        return account(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reflection, "account", slowly)
+        bank.reflect("s-1")
+    assert [each.run for each in bank.waiting()] == ["s-1"]
 
 
 def test_a_run_that_fails_to_be_reflected_on_waits_and_is_shown(bank: Bank) -> None:
@@ -290,6 +336,8 @@ def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Pat
     assert "freezegun" in told.text
     assert [each.lesson.repo for each in bank.brief(task="sort shelves again").chosen] == ["other"]
     assert bank.brief(task="nothing of the kind", repo="third").text == ""
+    # One common word does not make it the same task.
+    assert bank.brief(task="sort the mail").text == ""
 
 
 def test_known_issues_of_several_repositories_are_not_mixed(bank: Bank, tmp_path: Path) -> None:

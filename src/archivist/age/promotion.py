@@ -5,19 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from archivist.age.quarantine import is_quarantined
 from archivist.records import Lesson, LessonType, Source, Status
 
 
 def standing(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
-    """Return the lesson as candidate or active by what is known of it; any other status stays.
+    """Return the lesson as candidate, active or in quarantine by what is known of it; retired ones stay.
 
     Preferences and what a human or an approver confirmed are active at once; anything else is when it
-    was met in a second distinct run, and is a candidate again when it has faded below that.
+    was met in a second distinct run, and is a candidate again when it has faded below that. Words that would
+    command their reader are neither, however often they are met, until a person approves them.
     """
-    if not lesson.status.is_live:
+    if lesson.status.is_retired:
         return lesson
-    is_believed = is_confirmed(lesson) or lesson.frequency >= promote_at_runs
-    status = Status.ACTIVE if is_believed else Status.CANDIDATE
+    if is_quarantined(lesson):
+        status = Status.QUARANTINED
+    elif is_confirmed(lesson) or lesson.frequency >= promote_at_runs:
+        status = Status.ACTIVE
+    else:
+        status = Status.CANDIDATE
     return lesson if lesson.status is status else replace(lesson, status=status)
 
 

@@ -30,8 +30,11 @@ _PATH = re.compile(
     r"|[\w.-]+\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|toml|ya?ml|cfg|ini|txt|md|rst|sh|rs|go|java|kt|c|h|cc|cpp"
     r"|hpp|cs|rb|php|sql|html|css|lock|env|gradle|xml|ipynb)"
 )
-_FLAGS = re.compile(r"-{1,2}\w|[A-Z_]+=\S*$")
-_SHELL_MARK = re.compile(r"(?:^|\s)-{1,2}\w|&&|\||(?:^|\s)[A-Z_]+=|<\w+>")
+_FLAGS = re.compile(r"-{1,2}\w|[A-Z_][A-Z0-9_]*=\S*$")
+_SHELL_MARK = re.compile(r"(?:^|\s)-{1,2}\w|&&|\||(?:^|\s)[A-Z_][A-Z0-9_]*=|<\w+>")
+_SETTING = re.compile(r"[A-Z_][A-Z0-9_]*=")
+_PROGRAM = re.compile(r"\.|(?:\.{0,2}/)?[a-z][\w./+-]*")
+_ARGUMENT = re.compile(r"[\w./~+@%:,-]+|['\"$<].*")
 _FUNCTION_WORDS = frozenset([
     "the", "a", "an", "it", "its", "or", "and", "then", "again", "first", "before", "after", "of", "to", "in",
     "with", "for", "that", "this", "when", "is", "are", "be", "sure", "your", "you", "them", "each", "every",
@@ -51,6 +54,14 @@ _VERBS = frozenset([
     "edit", "open", "find", "test", "time", "sort", "make", "type", "date", "file", "view", "info", "help",
     "read", "head", "task",
 ])  # fmt: skip
+# Words that begin sentences, or lines of code, and no command.
+_SPEECH = _VERBS | frozenset([
+    "use", "add", "set", "check", "run", "rerun", "write", "give", "keep", "avoid", "prefer", "put", "call",
+    "install", "start", "restart", "commit", "stash", "upgrade", "update", "retry", "wait", "try", "ask",
+    "plan", "settle", "remove", "drop", "omit", "leave", "change", "changing", "do", "never", "always", "no",
+    "not", "writing", "reading", "split", "rename", "import", "const", "let", "var", "def", "class", "return",
+    "raise", "assert", "async", "await", "public", "new", "function", "fn", "type",
+])  # fmt: skip
 # Whoever runs these runs the language whose failure a lesson is about.
 KIN = {
     "python": ("python", "pytest", "unittest", "tox", "nox"),
@@ -59,6 +70,8 @@ KIN = {
 _SHORTEST_WORD = 3
 # Signatures that name no failure: a wish, a habit, a run that was dear.
 _NO_FAILURE = ("wish:", "verification:", "flaky:", "thrashing:", "outlier:")
+
+_COMFORTS = frozenset(["flaky", "not-your-bug"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +121,7 @@ def read(lesson: Lesson) -> Advice:
         or _of_pieces(advised, with_paths=True)
         or _of_pieces(said, with_paths=False)
     )
+    wanted = tuple(_beyond(remedy, (*unwanted, *occasions)) for remedy in wanted)
     wanted = _bound((*wanted, *_of_flags(advised)), tuple(dict.fromkeys(each.purpose for each in occasions)))
     variants = {each.purpose for remedy in wanted for each in remedy.deeds}
     unwanted += tuple(each for each in occasions if each.purpose in variants and each not in unwanted)
@@ -130,7 +144,9 @@ def failure_family(lesson: Lesson) -> str:
     family = lesson.signature.split("|", 1)[-1]
     # A provider that struggles with a purpose is told by attempts, not by one failure.
     is_quirk = bool(lesson.provider) and family.startswith("provider:")
-    return "" if is_quirk or family.startswith(_NO_FAILURE) else family
+    # What says only how to take a failure cannot keep it away.
+    is_comfort = not _COMFORTS.isdisjoint(lesson.tags)
+    return "" if is_quirk or is_comfort or family.startswith(_NO_FAILURE) else family
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
@@ -145,8 +161,24 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _commands(texts: list[str]) -> tuple[Deed, ...]:
-    found = (deed for text in texts if _is_command(text, is_code=True) for deed in asked(text))
+    found = (deed for text in texts if _is_command(text, is_code=True) for deed in _working(asked(text)))
     return tuple(dict.fromkeys(found))
+
+
+def _working(found: tuple[Deed, ...]) -> tuple[Deed, ...]:
+    """Return what a command is for, or what it makes ready where that is all it does."""
+    return tuple(deed for deed in found if not deed.is_preparing) or found
+
+
+def _beyond(remedy: Remedy, replaced: tuple[Deed, ...]) -> Remedy:
+    """Return a remedy by what it is for; by what it makes ready where the rest is what failed without it."""
+    working = tuple(deed for deed in remedy.deeds if not deed.is_preparing)
+    is_more = any(deed not in replaced for deed in working)
+    return replace(remedy, deeds=working) if is_more or working == remedy.deeds else _prepared(remedy)
+
+
+def _prepared(remedy: Remedy) -> Remedy:
+    return replace(remedy, deeds=tuple(deed for deed in remedy.deeds if deed.is_preparing))
 
 
 def _of_texts(remedies: tuple[str, ...]) -> tuple[Remedy, ...]:
@@ -193,7 +225,8 @@ def _bound(wanted: tuple[Remedy, ...], purposes: tuple[str, ...]) -> tuple[Remed
     found: dict[Remedy, None] = {}
     for remedy in wanted:
         is_open = any(not deed.purpose for deed in remedy.deeds)
-        for purpose in purposes if is_open and purposes else ("",):
+        is_bound = is_open and not all(deed.is_setting for deed in remedy.deeds)
+        for purpose in purposes if is_bound and purposes else ("",):
             deeds = tuple(replace(deed, purpose=deed.purpose or purpose) for deed in remedy.deeds)
             found[replace(remedy, deeds=deeds)] = None
     return tuple(found)
@@ -205,7 +238,7 @@ def _is_command(text: str, *, is_code: bool) -> bool:
     if not words or "\n" in text or words[0].startswith("-") or _PATH.fullmatch(text):
         return False
     first = re.sub(r"[\d.]+$", "", words[0].rsplit("/", 1)[-1])
-    is_program = first in _PROGRAMS or bool(re.match(r"[A-Z_]+=", words[0]))
+    is_program = first in _PROGRAMS or bool(_SETTING.match(words[0])) or _may_be_run(words)
     if is_code:
         return is_program or (len(words) > 1 and bool(_SHELL_MARK.search(text)))
     if _FUNCTION_WORDS.intersection(words) or (first in _VERBS and not _SHELL_MARK.search(text)):
@@ -213,11 +246,23 @@ def _is_command(text: str, *, is_code: bool) -> bool:
     return is_program or bool(_SHELL_MARK.search(text))
 
 
+def _may_be_run(words: list[str]) -> bool:
+    """Say whether words can be a program with its arguments, though nobody knows the program."""
+    first, *rest = words
+    return (
+        bool(rest)
+        and bool(_PROGRAM.fullmatch(first))
+        and first not in _SPEECH
+        and _FUNCTION_WORDS.isdisjoint(words)
+        and all(_ARGUMENT.fullmatch(word) for word in rest)
+    )
+
+
 def _purposes(lesson: Lesson, occasions: tuple[Deed, ...], wanted: tuple[Remedy, ...]) -> frozenset[str]:
     """Return the programs that a lesson is about: those it speaks against, else all that it names."""
     if occasions:
         return frozenset(each.purpose for each in occasions)
-    found = {each.purpose for remedy in wanted for each in remedy.deeds}
+    found = {each.purpose for remedy in wanted for each in remedy.deeds if not each.is_preparing}
     kind, _, rest = failure_family(lesson).partition(":")
     # A file is looked for by any program.
     if kind != FailureKind.MISSING_FILE:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from archivist.reflect import programs
-from archivist.reflect.commands import is_preparation, parse, step_purpose
+from archivist.reflect.commands import parse, step_purpose
 from archivist.reflect.installs import installs, is_install, package_name
 from archivist.reflect.steps import Step
 
@@ -21,7 +21,14 @@ _INSTALLING = frozenset([
     "-U", "--pre", "--force-reinstall", "--no-deps", "--legacy-peer-deps", "--no-build-isolation",
     "--break-system-packages",
 ])  # fmt: skip
-_UNTOLD = ("<script>", "write file", "")
+_SOURCE = "source"
+_UNTOLD = ("<script>", "write file")
+# Steps that leave everything as it was.
+_IDLE = frozenset([
+    "echo", "printf", "true", ":", "sleep", "wait", "clear", "pwd", "exit", "return", "local", "set", "shopt",
+])  # fmt: skip
+_SETTING = re.compile(r"[A-Z_][A-Z0-9_]*=")
+_VERSIONED = re.compile(r"[a-z]+\d+(?:\.\d+)+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +50,25 @@ class Deed:
         """Return a text that every command line which does this contains."""
         if self.packages:
             return self.purpose.rsplit(" ", 1)[-1]
-        parts = (part for word in (*self.words, self.purpose) for part in word.split())
+        # A dot is the same as the word.
+        purpose = "" if self.purpose == _SOURCE else self.purpose
+        parts = (part for word in (*self.words, purpose) for part in word.split())
         return max(parts, key=len, default="")
+
+    @property
+    def is_preparing(self) -> bool:
+        """Say whether it only makes ready for what comes after: moves there, sets or removes something."""
+        return self.program in programs.PREPARATIONS or not self.purpose
+
+    @property
+    def is_setting(self) -> bool:
+        """Say whether it only sets variables, for whatever command."""
+        return bool(self.words) and all(_SETTING.match(word) for word in self.words)
 
     @property
     def is_bare(self) -> bool:
         """Say whether it names a program and nothing of what to do with it."""
-        return self.purpose == self.program and not self.words
+        return bool(self.program) and self.purpose == self.program and not self.words
 
     def includes(self, wanted: Deed) -> bool:
         """Say whether doing this is doing what is wanted, packages aside."""
@@ -66,11 +85,11 @@ class Deed:
 
 
 def deeds(command: str) -> tuple[Deed, ...]:
-    """Return what a command line does, without moving about, saying so and cutting the output."""
+    """Return what a command line does, without saying so, waiting and cutting the output."""
     return tuple(
         _deed(step)
         for step in parse(command)
-        if not step.is_filter and (not is_preparation(step) or is_install(step))
+        if not step.is_filter and (step.is_writing or step.program not in _IDLE)
     )
 
 
@@ -78,14 +97,27 @@ def asked(command: str) -> tuple[Deed, ...]:
     """Return what a lesson's command asks for: its telling words, without those that were left open."""
     # The marks of what was left open are redirections to a shell.
     found = (_closed(deed) for deed in deeds(_OPEN.sub("…", command)))
-    return tuple(deed for deed in found if deed.purpose not in _UNTOLD and "<script>" not in deed.purpose)
+    return tuple(
+        deed
+        for deed in found
+        if (deed.purpose or deed.is_setting)
+        and deed.purpose not in _UNTOLD
+        and "<script>" not in deed.purpose
+    )
 
 
 def told_apart(wanted: Deed, unwanted: Iterable[Deed]) -> Deed:
     """Return a wanted deed by the words that it has and what it replaces has not, else by those that tell."""
     replaced = [each for each in unwanted if each.purpose == wanted.purpose]
     gained = wanted.words.difference(*(each.words for each in replaced)) if replaced else frozenset()
-    return _with_words(wanted, gained or wanted.words - _MANNER)
+    told = _with_words(wanted, gained or wanted.words - _MANNER - _versions(wanted.words))
+    # A variable may be set in one call and used in another.
+    is_open = bool(gained) and told.is_setting
+    return Deed("", name=told.name, words=told.words, size=told.size) if is_open else told
+
+
+def _versions(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in words if _VERSIONED.match(word))
 
 
 def _with_words(deed: Deed, words: frozenset[str]) -> Deed:
@@ -99,7 +131,7 @@ def _closed(deed: Deed) -> Deed:
 
 
 def _deed(step: Step) -> Deed:
-    purpose = step_purpose(step)
+    purpose = _SOURCE if step.program == "." else step_purpose(step)
     if is_install(step):
         (install,) = installs((step,))
         packages = frozenset(_package(each) for each in install.packages)
@@ -109,6 +141,10 @@ def _deed(step: Step) -> Deed:
         words = frozenset(
             part for word in (*step.flags, *step.arguments, *step.assignments) for part in split_word(word)
         ) | frozenset(step.wrappers)
+        # Another version of an interpreter is another program.
+        words |= _versions(frozenset(word.value.rsplit("/", 1)[-1] for word in step.words[:1]))
+    if step.program == "export" or not step.program:
+        return Deed("", words=words, size=len(words))
     program = purpose.split(" ")[0] if purpose in programs.TEST_RUNNERS else step.program
     return Deed(purpose, program, step.name, words, packages, len(words))
 

@@ -50,9 +50,9 @@ def judge(
 
     - a told lesson judged by findings was helpful, as documented;
     - one judged by signature was helpful when it was followed, `ignored` when there was occasion to and the
-      run did without it, and unknown when the run never came near: a failure that had no occasion was not
-      prevented, and counting it as help would let a lesson about nothing rise to the top;
-    - where nobody can tell whether it was followed, the documented rule holds and it was helpful.
+      run did without it, and unknown when the run never came near or nobody can tell whether it was followed:
+      what had no occasion was not prevented, and counting it as help would let a lesson about nothing rise to
+      the top.
 
     A withheld lesson has no effect to judge; whether its failure occurred is what told ones are held against.
     """
@@ -98,11 +98,9 @@ def _effect(method: Method, heeded: Following, *, failed: bool | None) -> Effect
         return Effect.UNKNOWN
     if failed:
         return Effect.INEFFECTIVE
-    if method is Method.SIGNATURE and heeded is Following.IGNORED:
-        return Effect.IGNORED
-    if method is Method.SIGNATURE and heeded is Following.NOT_APPLICABLE:
-        return Effect.UNKNOWN
-    return Effect.HELPFUL
+    if method is Method.KEYWORDS or heeded is Following.FOLLOWED:
+        return Effect.HELPFUL
+    return Effect.IGNORED if heeded is Following.IGNORED else Effect.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,9 +133,21 @@ class Core(Desk):
             if content == before.content:
                 return before
             after = replace(before, content=content, updated=now, actor=bank.actor)
+            self._refuse_commanding(before, after)
             core_view.check_budget(blocks, after, bank.config.core)
             writer.put(after, verb)
         return after
+
+    def _refuse_commanding(self, before: Block, after: Block) -> None:
+        """Refuse an agent words that would command whoever has them in context: here nothing can wait."""
+        if self._bank.actor.kind is not ActorKind.AGENT:
+            return
+        from archivist.age.quarantine import suspicion
+
+        why = suspicion(core_view.render_block(after))
+        if why and not suspicion(core_view.render_block(before)):
+            hint = f"{why}: a person may write that"
+            self._bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
 
     def _whose(self, section: CoreSection, role: str) -> str:
         """Return the role whose block is changed; another role's is refused to agents."""

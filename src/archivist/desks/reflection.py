@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,7 @@ def reflect(
     bank: Bank, run: str, scenario: Scenario | None = None, memo: dict[str, Episode] | None = None
 ) -> Reflection:
     """Learn from one run. Reflecting on it again changes nothing."""
+    looked = bank.now()
     seen = context_of(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
     announce(bank, messages.REFLECTION_START, run=run, scenario=why.value)
@@ -119,8 +120,9 @@ def reflect(
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    story = account(seen.episode, seen.events, digest, candidates)
-    created, updated = _persist(bank, seen, candidates, story, digest)
+    told = [each for each in candidates if not gate.doubt(each)]
+    story = account(seen.episode, seen.events, reading, told)
+    created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.episode(run)
     result = Reflection(run, why, story, _failures(digest), tuple(created), tuple(updated))
@@ -166,6 +168,11 @@ def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator
                 # Its lease is kept until the end, so that this round does not try it again.
                 errors[run] = _reason(failure)
                 done = Outcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
+            except BaseException:
+                # Somebody stopped us, which says nothing of the run.
+                with bank.transaction() as writer:
+                    writer.give_back(run, holder)
+                raise
             else:
                 with bank.transaction() as writer:
                     writer.settle(run, holder)
@@ -229,7 +236,12 @@ def recent(bank: Bank, days: int) -> list[str]:
 
 
 def _persist(
-    bank: Bank, seen: Context, candidates: Sequence[Candidate], story: Account, digest: dict[str, Any]
+    bank: Bank,
+    seen: Context,
+    candidates: Sequence[Candidate],
+    story: Account,
+    digest: dict[str, Any],
+    looked: datetime,
 ) -> tuple[list[Lesson], list[Lesson]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
     episode = seen.episode
@@ -253,7 +265,8 @@ def _persist(
         created: list[Lesson] = []
         updated: list[Lesson] = []
         for candidate in candidates:
-            known = twin(candidate, lessons.values()) or _by_signature(writer, candidate.key)
+            known = twin(candidate, gate.comparable(candidate, lessons.values()))
+            known = known or _by_signature(writer, candidate)
             if known is not None:
                 after = _meet(bank, writer, known, candidate, sighting)
                 if after is not None:
@@ -272,7 +285,8 @@ def _persist(
                 created.append(fresh)
                 lessons[fresh.id] = fresh
         noted = to_plain({**digest, **asdict(story)})
-        writer.forget_waiting(episode.id)
+        # What came in since we looked is not in it yet.
+        writer.forget_waiting(episode.id, looked)
         current = run_desk.find(writer, episode.id)
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", _digest(current).get("outcome"))
@@ -297,14 +311,17 @@ def _meet(
     return after if writer.put(after, "see") else None
 
 
-def _by_signature(reader: Reader, key: str) -> Lesson | None:
+def _by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
     """Return a lesson of this signature that was retired: what people forgot is not learnt again."""
-    if not key:
+    if not candidate.key:
         return None
     found = reader.select(
-        Lesson, equals("signature", key), differs("status", Status.SUPERSEDED), order=("-updated",), limit=1
+        Lesson,
+        equals("signature", candidate.key),
+        differs("status", Status.SUPERSEDED),
+        order=("-updated",),
     )
-    return found[0] if found else None
+    return next(iter(gate.comparable(candidate, found)), None)
 
 
 def _events(reader: Reader, run: str) -> list[Event]:
@@ -358,7 +375,8 @@ def _announce(bank: Bank, done: Reflection) -> None:
     added = len(done.created)
     if added:
         announce(bank, messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
-    for lesson in (*done.created, *done.updated):
+    told = [lesson for lesson in (*done.created, *done.updated) if lesson.status is not Status.QUARANTINED]
+    for lesson in told:
         is_pattern = lesson.frequency == bank.config.reflect.pattern_at_runs
         if lesson.importance >= _HIGHLIGHT_AT or is_pattern:
             scenario = Scenario.PATTERN_DETECTED if is_pattern else done.scenario
@@ -379,7 +397,7 @@ def _announce(bank: Bank, done: Reflection) -> None:
         updated=len(done.updated),
     )
     if bank.config.reflect.write_progress:
-        _write_progress(bank, [*done.created, *done.updated])
+        _write_progress(bank, told)
 
 
 def _progress_file(bank: Bank) -> Path:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access import Layer, Verb, may_change
 from archivist.age.promotion import is_confirmed, standing, united
+from archivist.age.quarantine import doubt
 from archivist.capture.cleaning import Cleaner
+from archivist.controls import legible
 from archivist.desks import lookup
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.recall.keywords import keywords
-from archivist.records import ActorKind, Episode, Event, Evidence, Lesson, LessonType, Source
+from archivist.records import ActorKind, Episode, Event, Evidence, Lesson, LessonType, Source, Status
 from archivist.records.lesson import checked
 from archivist.records.plain import from_plain
 from archivist.reflect.candidates import Candidate
@@ -53,8 +55,10 @@ def told(
 ) -> Suggested:
     """Keep a lesson in the name of whoever tells it: an agent's is suggested, another's counts at once."""
     if bank.actor.kind is not ActorKind.AGENT:
-        said = {name: value for name, value in fields.items() if value not in ("", (), None)}
-        return Suggested(bank.add(summary, **{"type": LessonType.PATTERN, **said}), is_new=True)
+        from archivist.desks.lessons import said
+
+        given = {name: value for name, value in fields.items() if value not in ("", (), None)}
+        return said(bank, summary, given.pop("type", LessonType.PATTERN), given)
     return suggest(bank, summary, fields, run=run.strip(), evidence=evidence)
 
 
@@ -103,10 +107,13 @@ def _drafted(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
     unknown = sorted(fields.keys() - _SAID)
     if unknown:
         raise RecordError(f"{unknown[0]}: is not for who suggests a lesson to say")
-    clean = Cleaner().text
+
+    def clean(text: str) -> str:
+        return Cleaner().text(legible(text))
+
     words = clean(" ".join(summary.split()))
     if not words:
-        raise InputError("summary: a lesson needs words", hint="one sentence that says what was learnt")
+        raise InputError("a lesson needs words", hint="one sentence that says what was learnt")
     said = {name: clean(value) if isinstance(value, str) else value for name, value in fields.items()}
     tags = (tag.strip().lower() for tag in map(clean, fields.get("tags") or ()))
     now = bank.now()
@@ -128,19 +135,27 @@ def _drafted(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
     return lesson
 
 
+def alike(reader: Reader, summary: str) -> list[Lesson]:
+    """Return the lessons that answer the words of a summary best, the best first."""
+    only_lessons = Within(groups=((scope_token("kind", "lesson"),),))
+    hits = reader.search(Words(tuple(sorted(keywords(summary)))), within=only_lessons, limit=_COMPARED)
+    placed = reader.placed([hit.place for hit in hits])
+    return list(reader.records("lesson", [placed[hit.place].record for hit in hits]).values())
+
+
 def _known(fresh: Lesson, reader: Reader) -> Lesson | None:
     """Return the lesson that says the same; whose repository it is, an agent in the project need not say."""
-    only_lessons = Within(groups=((scope_token("kind", "lesson"),),))
-    hits = reader.search(Words(tuple(sorted(keywords(fresh.summary)))), within=only_lessons, limit=_COMPARED)
-    placed = reader.placed([hit.place for hit in hits])
-    found = reader.records("lesson", [placed[hit.place].record for hit in hits])
     said = Candidate(key="", summary=fresh.summary, rule=fresh.rule, tags=fresh.tags)
+    among = [each for each in alike(reader, fresh.summary) if each.status.is_live]
+    if doubt(fresh):
+        # Such words go into no lesson that is told. What waits for a person is hidden from search.
+        among = [each for each in among if not may_change(fresh.actor, each)]
+        among += reader.select(Lesson, equals("status", Status.QUARANTINED))
     return next(
         (
             each
-            for each in found.values()
-            if each.status.is_live
-            and twin(
+            for each in among
+            if twin(
                 replace(said, repo=fresh.repo or each.repo, provider=fresh.provider or each.provider), [each]
             )
         ),

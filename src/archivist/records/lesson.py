@@ -12,6 +12,8 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.words import Category, LessonType, Scope, Severity, Source, Status
 
 SHORT_ID = re.compile(r"m-(\d{1,12})")
+# What is told must be short: ten times the longest that was ever learnt from a run.
+LONGEST_CHARACTERS = 2_000
 
 # A count that was imported without naming its runs is kept as runs with this mark, so that frequency
 # stays the size of a set.
@@ -95,9 +97,16 @@ class Lesson:
 
 
 def checked(lesson: Lesson) -> Lesson:
-    """Return the lesson, or raise RecordError when it says nothing or its weight is no weight."""
+    """Return the lesson, or raise RecordError when it says nothing or too much or weighs nothing."""
     if not lesson.summary.strip():
-        raise RecordError("summary: a lesson needs words")
+        raise RecordError("a lesson needs words", hint="one sentence that says what was learnt")
+    for name in ("summary", "rule"):
+        size = len(getattr(lesson, name))
+        if size > LONGEST_CHARACTERS:
+            raise RecordError(
+                f"{name}: {size} characters, and a lesson is told in at most {LONGEST_CHARACTERS}",
+                hint="say it in a sentence; long texts are for archivist archive add or knowledge set",
+            )
     if not 0 <= lesson.importance <= 1:
         raise RecordError(f"importance: {lesson.importance:g} is not between 0 and 1")
     return lesson

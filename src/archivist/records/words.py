@@ -10,6 +10,8 @@ from enum import StrEnum
 
 # Where an episode keeps what reflection noted of it.
 NOTES = "reflection"
+# Between a run's name and the project of a part of it that was done in another repository.
+PART = "@"
 
 
 class Scope(StrEnum):
@@ -78,8 +80,13 @@ class Status(StrEnum):
 
     @property
     def is_live(self) -> bool:
-        """Say whether runs still count for it: a live lesson is a candidate or active."""
+        """Say whether it may be told: a live lesson is a candidate or active."""
         return self in (Status.CANDIDATE, Status.ACTIVE)
+
+    @property
+    def is_retired(self) -> bool:
+        """Say whether runs no longer count for it; for one that waits in quarantine they do."""
+        return self in (Status.SUPERSEDED, Status.ARCHIVED)
 
 
 class ActorKind(StrEnum):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.reflect.candidates import Candidate
+from archivist.reflect.past import Attempts
+from archivist.reflect.reading import Reading
 
 _SHOWN = 5
 _TASK_CHARS = 160
 _PATH_PARTS = 3
+_TIMEOUT = "timed_out"
 _OUTCOMES = {
     EpisodeStatus.RUNNING: "Still running",
     EpisodeStatus.SUCCESS: "Succeeded",
@@ -33,49 +35,51 @@ class Account:
 
 
 def account(
-    episode: Episode, events: Sequence[Event], digest: Mapping[str, Any], candidates: Sequence[Candidate]
+    episode: Episode, events: Sequence[Event], reading: Reading, candidates: Sequence[Candidate]
 ) -> Account:
-    """Sum a run up from its events and from what was learnt of it."""
+    """Sum a run up from its events and from what was learnt of it.
+
+    A failure is a call that did not go well, whoever's doing it was: only some are worth a lesson.
+    """
     calls = sum(event.kind in (EventKind.TOOL_CALL, EventKind.EDIT) for event in events)
-    met = digest.get("failures") or {}
-    failures = sum(int(each.get("n", 1)) for each in met.values())
+    kinds = [act.key or _TIMEOUT for act in reading.acts if act.has_failed or act.event.extra.get(_TIMEOUT)]
     asked = " ".join(episode.task.split())
     task = f": {asked[:_TASK_CHARS].rstrip()}{'…' if len(asked) > _TASK_CHARS else ''}" if asked else ""
     outcome = f"{_OUTCOMES[episode.status]}{task}"
-    met_words = f"{_count(failures, 'failure')} of {_count(len(met), 'kind')}" if failures else "no failures"
-    outcome = f"{outcome.rstrip('.')}. {_count(calls, 'tool call')}, {met_words}."
+    met = f"{_count(len(kinds), 'failure')} of {_count(len(set(kinds)), 'kind')}" if kinds else "no failures"
+    outcome = f"{outcome.rstrip('.')}. {_count(calls, 'tool call')}, {met}."
     worked = [each.summary for each in candidates if each.remedies]
     worked += [
-        f"`{purpose}` worked {tries['ok']} times"
-        for purpose, tries in _most(digest, "ok")
-        if not tries.get("failed") and int(tries["ok"]) > 1
+        f"`{purpose}` worked {tries.ok} times"
+        for purpose, tries in _most(reading.attempts, lambda tries: tries.ok)
+        if not _failed(tries) and tries.ok > 1
     ]
     failed = [each.summary for each in candidates if not each.remedies]
     failed += [
-        f"`{purpose}` failed {tries['failed']} of {int(tries['failed']) + int(tries.get('ok', 0))} times"
-        for purpose, tries in _most(digest, "failed")
+        f"`{purpose}` failed {_failed(tries)} of {_failed(tries) + tries.ok} times"
+        for purpose, tries in _most(reading.attempts, _failed)
     ]
-    return Account(outcome, tuple(worked[:_SHOWN]), tuple(failed[:_SHOWN]), _decisions(events))
+    return Account(outcome, tuple(worked[:_SHOWN]), tuple(failed[:_SHOWN]), _decisions(events, reading.said))
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _most(digest: Mapping[str, Any], word: str) -> list[tuple[str, Mapping[str, Any]]]:
-    attempts = digest.get("attempts") or {}
-    counted = [(purpose, tries) for purpose, tries in attempts.items() if tries.get(word)]
-    return sorted(counted, key=lambda each: (-int(each[1][word]), each[0]))
+def _failed(tries: Attempts) -> int:
+    return tries.failed + tries.timeout
 
 
-def _decisions(events: Sequence[Event]) -> tuple[str, ...]:
+def _most(attempts: Mapping[str, Attempts], count: Callable[[Attempts], int]) -> list[tuple[str, Attempts]]:
+    """Return the attempts of which any are counted, those with the most first."""
+    counted = [(purpose, tries) for purpose, tries in attempts.items() if count(tries)]
+    return sorted(counted, key=lambda each: (-count(each[1]), each[0]))
+
+
+def _decisions(events: Sequence[Event], said: Sequence[Event]) -> tuple[str, ...]:
     edits = Counter(_short(event.target) for event in events if event.kind is EventKind.EDIT and event.target)
     changed = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
-    asked = [
-        f"the user said: {' '.join(event.text.split())[:120]}"
-        for event in events
-        if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
-    ][1:3]
+    asked = [f"the user said: {' '.join(event.text.split())[:120]}" for event in said[1:3]]
     return tuple([*changed, *asked][:_SHOWN])
 
 

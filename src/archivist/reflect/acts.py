@@ -18,7 +18,7 @@ from archivist.reflect.commands import (
 from archivist.reflect.edits import Change, changes, written_by
 from archivist.reflect.failures import Failure, detect, family, is_shell
 from archivist.reflect.installs import Install, installs, is_install
-from archivist.reflect.phrases import base_name
+from archivist.reflect.phrases import base_name, is_telling, open_command
 from archivist.reflect.steps import Step, parse
 
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
@@ -67,6 +67,12 @@ class Act:
     def text(self) -> str:
         """Return the command in general terms, or the tool with its target."""
         return generalise(self.event.text) if self.steps else self.event.tool
+
+    @property
+    def shown(self) -> str:
+        """Return the command as it was called, where another run can read it so, else in general terms."""
+        whole = open_command(self.event.text.strip()) if self.steps else ""
+        return whole if is_telling(whole) else open_command(self.text)
 
     @property
     def scripts(self) -> frozenset[str]:

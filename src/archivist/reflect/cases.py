@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from archivist.reflect.hazards import is_destructive
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.past import Past
+from archivist.reflect.proofs import Proof, proofs
 from archivist.reflect.reading import CODE_KINDS, Met, Reading, place
 from archivist.reflect.remedies import Remedy, Way
 
@@ -17,7 +19,10 @@ class Case:
     """One failure that the run met: every time here, and what earlier runs of the project say.
 
     `runs` counts this run too, `tasks` the different tasks that they were about, `subjects` the runs for each
-    subject, `untouched` the runs that met it before they changed anything of the project.
+    subject, `untouched` the runs that met it before they changed anything of the project, `fleeting` those in
+    which the very same call went well with nothing done in between. `remedies` are what helped and in how
+    many runs, the best proven first. `command` and `line` are of the first run that met it; `shown` has those
+    of the call that each remedy helped.
     """
 
     key: str
@@ -25,10 +30,13 @@ class Case:
     runs: int
     tasks: int
     untouched: int
+    fleeting: int
     subjects: Mapping[str, int]
     remedies: tuple[tuple[Remedy, int], ...]
     places: tuple[str, ...]
+    command: str
     line: str
+    shown: Mapping[Remedy, tuple[str, str]]
 
     @property
     def first(self) -> Met:
@@ -57,8 +65,16 @@ class Case:
         found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
         return tuple(dict.fromkeys(found))
 
+    def helped(self, remedy: Remedy) -> int:
+        """Return in how many runs a remedy was seen to work."""
+        return next((runs for each, runs in self.remedies if each == remedy), 0)
+
+    def seen(self, remedy: Remedy | None = None) -> tuple[str, str]:
+        """Return a call that failed and what it said, both of one sighting: that of a remedy, if given."""
+        return self.shown.get(remedy, (self.command, self.line)) if remedy else (self.command, self.line)
+
     def best(self, *ways: Way) -> Remedy | None:
-        """Return what helped most often, in one of the ways when any are given."""
+        """Return what is best proven to help, in one of the ways when any are given."""
         return next((remedy for remedy, _ in self.remedies if not ways or remedy.way in ways), None)
 
 
@@ -81,28 +97,53 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
         runs=before.runs + 1,
         tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
         untouched=before.untouched + any(met.is_untouched for met in those),
+        fleeting=before.fleeting + any(met.is_fleeting for met in those),
         subjects=_ranked(subjects + before.subjects),
-        remedies=_whole(remedies + before.remedies),
+        remedies=_whole(remedies + before.remedies, proofs([*before.tried, _tried(those)])),
         places=tuple(_ranked(places + before.places)),
         # The first wording stays, so that a sighting does not change what a lesson quotes.
-        line=before.line or those[0].failure.line,
+        command=before.command or those[0].act.shown,
+        line=(before.line if before.command else "") or those[0].failure.line,
+        shown={**_shown(those), **before.shown},
     )
+
+
+def _tried(those: Sequence[Met]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what worked in this run, and what was done in vain."""
+    worked = frozenset(met.cure.remedy.text for met in those if met.cure)
+    return worked, frozenset(text for met in those for text in met.in_vain)
+
+
+def _shown(those: Sequence[Met]) -> dict[Remedy, tuple[str, str]]:
+    found: dict[Remedy, tuple[str, str]] = {}
+    for met in those:
+        if met.cure:
+            found.setdefault(met.cure.remedy, (met.act.shown, met.failure.line))
+    return found
 
 
 def _ranked(found: Counter[str]) -> dict[str, int]:
     return {each: found[each] for each in sorted(found, key=lambda each: (-found[each], each))}
 
 
-def _whole(found: Counter[Remedy]) -> tuple[tuple[Remedy, int], ...]:
-    """Order remedies by how many runs they helped; one change in several files is one remedy."""
+def _whole(found: Counter[Remedy], proven: Mapping[str, Proof]) -> tuple[tuple[Remedy, int], ...]:
+    """Order remedies by how well they are proven; one change in several files is one remedy.
+
+    What can destroy work or data is none until a second run has done it.
+    """
     files: dict[tuple[Way, str, str], Counter[str]] = {}
     counts: Counter[tuple[Way, str, str]] = Counter()
     for remedy, runs in found.items():
         name = (remedy.way, remedy.text, remedy.instead)
         files.setdefault(name, Counter()).update(dict.fromkeys(remedy.files, runs))
-        counts[name] = max(counts[name], runs)
-    ranked = sorted(counts, key=lambda name: (-counts[name], name[0] is Way.EDIT, name))
-    return tuple((Remedy(*name, _usual(files[name])), counts[name]) for name in ranked)
+        # What is done first helps whatever call came after it.
+        counts[name] = max(counts[name], proven[remedy.text].runs if remedy.way is Way.STEP else runs)
+    ranked = sorted(counts, key=lambda name: (proven[name[1]].rank, name[0] is Way.EDIT, name))
+    return tuple(
+        (Remedy(*name, _usual(files[name])), counts[name])
+        for name in ranked
+        if counts[name] > 1 or not (name[0] in (Way.STEP, Way.COMMAND) and is_destructive(name[1]))
+    )
 
 
 def _usual(files: Counter[str]) -> tuple[str, ...]:

@@ -184,7 +184,9 @@ def generalise(command: str) -> str:
             parts.append(";" if step.operator in ("", ";", "&") else step.operator)
         parts.append(_general_step(step, root))
     text = " ".join(parts).replace(" ;", ";")
-    return text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1].rstrip() + "…"
+    if len(text) <= _LONGEST_COMMAND:
+        return text
+    return f"{text[: _LONGEST_COMMAND - 1].rsplit(' ', 1)[0]} …"
 
 
 def _is_dropped(step: Step, steps: tuple[Step, ...], index: int) -> bool:

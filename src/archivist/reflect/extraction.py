@@ -21,6 +21,7 @@ from archivist.records import (
     Severity,
     Source,
 )
+from archivist.records.lesson import LONGEST_CHARACTERS
 
 # How much a lesson of each severity matters until something better is known of it.
 IMPORTANCE = {
@@ -108,7 +109,7 @@ def extract(
             index.add(fresh.id, fresh.summary, fresh.tags)
         elif match.key not in created:
             before = touched.get(match.key) or fetch(match.key)
-            if before.status.is_live:
+            if not before.status.is_retired:
                 touched[match.key] = sighted(
                     before,
                     run=run,
@@ -126,12 +127,15 @@ def candidate(
     """Make the lesson that a finding seen for the first time may become."""
     finding = sighting.finding
     category = finding.category.strip()
+    told = finding.description.strip()
+    is_long = len(told) > LONGEST_CHARACTERS
     return Lesson(
         id=lesson_id,
         created=now,
         updated=now,
         edited=now,
-        summary=finding.description.strip(),
+        summary=f"{told[: LONGEST_CHARACTERS - 1]}…" if is_long else told,
+        detail=told if is_long else "",
         type=LessonType.PATTERN,
         category=Category.ANTI_PATTERN if finding.severity is Severity.BUG else Category.HEURISTIC,
         domain=category or domain or "general",

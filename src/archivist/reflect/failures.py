@@ -30,7 +30,7 @@ from archivist.reflect.signatures import (
     sign,
 )
 
-__all__ = ["Failure", "FailureKind", "detect", "family", "is_shell"]
+__all__ = ["Failure", "FailureKind", "are_of_other_things", "detect", "family", "is_shell"]
 
 _SHELL_TOOL = late(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
 _REFUSED = late(
@@ -71,7 +71,13 @@ _SIGNALLED = 128
 _LAST_LINES = 3
 _NOT_IN = late(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
 _PATCHERS = ("patch", "git apply", "git am")
+# Scripts that a project has of its framework; nobody writes them for a task.
+_OF_FRAMEWORKS = frozenset(("manage.py", "setup.py"))
 _INLINE = ("<string>", "<stdin>")
+# Stands in a key before the thing that the failure is about.
+ABOUT = "@"
+# Failures whose message is the same whatever thing they are about.
+_OF_THINGS = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
 _INSTALLED = late(r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen")
 
 
@@ -248,7 +254,7 @@ def _failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
     return Failure(
         kind=clue.kind,
         line=clue.line[:400],
-        subject=clue.subject,
+        subject=clue.endpoint or clue.subject,
         signature=sign(program.lower(), clue),
         is_own_code=_is_own_code(clue, steps),
         is_at_import=bool(trace and trace.is_at_import),
@@ -282,9 +288,9 @@ def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:
 
 def _is_scripted(steps: tuple[Step, ...]) -> bool:
     step = main_step(steps)
-    return step is not None and (
-        step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
-    )
+    if step is None or run_scripts((step,)) & _OF_FRAMEWORKS:
+        return False
+    return step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
 
 
 def _is_own_file(file: str, steps: tuple[Step, ...]) -> bool:
@@ -299,6 +305,8 @@ def family(failure: Failure) -> str:
             return f"{failure.kind}:patch"
         case FailureKind.EDIT_NOT_APPLIED:
             return f"{failure.kind}:{sign_.program}:{sign_.error}"
+        case FailureKind.MISSING_MODULE if sign_.program == "python" and _is_apart(failure.subject):
+            return f"{failure.kind}:{sign_.program}:{failure.subject}"
         case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
             return f"{failure.kind}:{sign_.program}"
         case FailureKind.USAGE:
@@ -307,4 +315,26 @@ def family(failure: Failure) -> str:
             # The same whether it was raised or printed.
             return f"{failure.kind}:{sign_.program}:{named[2]}.{named[1]}"
         case _:
-            return f"{failure.kind}:{sign_.key}"
+            thing = _thing(failure)
+            return f"{failure.kind}:{sign_.key}{f' {ABOUT}{thing}' if thing else ''}"
+
+
+def _thing(failure: Failure) -> str:
+    """Return the script, port or host that a failure is about: what helps one of them is not for another."""
+    if failure.kind not in _OF_THINGS:
+        return ""
+    subject = failure.subject.strip("'\"").removeprefix("./")
+    return subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
+
+
+def are_of_other_things(first: str, second: str) -> bool:
+    """Say whether two keys name different things, or only one of them any: however alike, they are two."""
+    kind, mark, thing = first.partition(f" {ABOUT}")
+    other_kind, other_mark, other = second.partition(f" {ABOUT}")
+    return thing != other if mark and other_mark else mark != other_mark and kind == other_kind
+
+
+def _is_apart(module: str) -> bool:
+    from archivist.reflect.modules import is_apart
+
+    return is_apart(module)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from archivist.age import quarantine
 from archivist.age.promotion import sighted, standing, united
+from archivist.age.quarantine import suspicion
 from archivist.capture.cleaning import Cleaner
 from archivist.config import Config
 from archivist.records import Actor, Evidence, Lesson, Source, Status
@@ -44,8 +46,31 @@ def admitted(
         for each in candidates
         if each.summary.strip() and each.events and set(each.events) <= events
     ]
-    ranked = sorted(passed, key=lambda each: -each.importance)
+    # What waits for a person takes no other's place.
+    ranked = sorted(passed, key=lambda each: (bool(doubt(each)), -each.importance))
     return [each for each in deduplicated(ranked) if each.importance >= least_importance]
+
+
+def doubt(candidate: Candidate) -> str:
+    """Return why the words of a candidate should wait for a person, or nothing."""
+    return suspicion(
+        candidate.summary, candidate.rule, candidate.detail, *candidate.remedies, *candidate.tags
+    )
+
+
+def comparable(candidate: Candidate, lessons: Iterable[Lesson]) -> list[Lesson]:
+    """Return the lessons that a candidate can be one with: what waits for a person only meets its like.
+
+    Otherwise the words of a tool's output could take over a lesson that is believed, or one that waits could
+    swallow what is harmless.
+    """
+    if doubt(candidate):
+        return [each for each in lessons if each.status is Status.QUARANTINED or quarantine.doubt(each)]
+    return [
+        each
+        for each in lessons
+        if each.status is not Status.QUARANTINED and not (each.status.is_retired and quarantine.doubt(each))
+    ]
 
 
 def created(
@@ -90,7 +115,7 @@ def met(lesson: Lesson, candidate: Candidate, sighting: Sighting, config: Config
     """Return a known lesson after a run met it again, in newer words unless a person chose its words."""
     promote_at_runs = config.lessons.promote_at_runs
     seen = lesson
-    if lesson.status.is_live and sighting.run not in lesson.runs:
+    if not lesson.status.is_retired and sighting.run not in lesson.runs:
         seen = sighted(
             lesson,
             run=sighting.run,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
 from archivist.reflect.courses import Course, State, courses
-from archivist.reflect.obstacles import Sign, Wait, told_by, waits_of
+from archivist.reflect.obstacles import Sign, Wait, waits_of
 from archivist.reflect.subjects import Subject, subject_of
 
 MOST_INSIGHTS = 5
@@ -126,12 +126,6 @@ def insights(
     found += [*_waiting(entries), *_between_roles(entries, related, said), *_decisions(entries)]
     found += [*_known_lessons(entries, lessons), *_theme(entries)]
     return found[:MOST_INSIGHTS]
-
-
-def is_blocked(entry: Entry, roles: Iterable[str] = ()) -> bool:
-    """Say whether an entry tells of something that stands in the way, or of a role that is waited for."""
-    known = tuple(roles)
-    return any(each.sign is Sign.BLOCKED for each in told_by(entry, known)) or bool(waits_of(entry, known))
 
 
 def _obstacle(course: Course, entries: Sequence[Entry], related: Sequence[Related]) -> Insight:

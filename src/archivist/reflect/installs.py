@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from archivist.reflect.steps import Step
 
@@ -38,6 +39,11 @@ _TELLING = {"-U": "-U", "--upgrade": "-U", "--pre": "--pre", "--force-reinstall"
             "--no-build-isolation": "--no-build-isolation",
             "--break-system-packages": "--break-system-packages",
             "-e": "-e", "--editable": "-e", "-r": "-r", "--requirement": "-r"}  # fmt: skip
+# Flags that take a value: where to install from, or what within which bounds.
+_VALUED = frozenset(
+    ("--extra-index-url", "--index-url", "-i", "-f", "--find-links", "--registry", "-c", "--constraint",
+     "--channel", "--platform", "--python", "--python-version", "--source", "--config-settings", "-C")
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 # Distributions that are not called as the module that they bring.
 ALIASES = {
@@ -100,12 +106,23 @@ def is_install(step: Step) -> bool:
 
 def _install(step: Step) -> Install:
     flags = dict.fromkeys(_TELLING[flag] for flag in step.flags if flag in _TELLING)
+    values, taken = _valued(step)
     packages: dict[str, None] = {}
     for argument in step.arguments:
-        value = _general(argument)
+        value = "" if argument in taken else _general(argument)
         if value:
             packages[value] = None
-    return Install(step.name, tuple(flags), tuple(packages))
+    return Install(step.name, (*flags, *values), tuple(packages))
+
+
+def _valued(step: Step) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the options that say where from, each with its value, and the words that are such values."""
+    spoken = [word.value for word in step.words]
+    apart = {flag: value for flag, value in pairwise(spoken) if flag in _VALUED}
+    together = [word for word in spoken if word.partition("=")[0] in _VALUED and "=" in word]
+    told = [*(f"{flag} {value}" for flag, value in apart.items()), *together]
+    # Another machine keeps its files elsewhere.
+    return tuple(each for each in told if not re.search(r"[ =][/~$]", each)), frozenset(apart.values())
 
 
 def _general(argument: str) -> str:

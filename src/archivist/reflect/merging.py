@@ -1,6 +1,7 @@
 """Tell whether a candidate is a lesson that the bank has already.
 
-The key names the phenomenon: the same key is the same lesson. Where the keys differ, the words decide:
+The key names the phenomenon: the same key is the same lesson, and the same failure of another script or port
+never is. Where the keys differ otherwise, the words decide:
 summary and rule are compared as sets of words, with tags as a nudge, and the names in backticks (commands,
 modules, flags) must not contradict each other. The weights and the threshold are those that separate the
 labelled pairs in `tests/unit/reflect/test_merging.py` best.
@@ -16,6 +17,7 @@ from rapidfuzz import fuzz
 
 from archivist.records import Lesson
 from archivist.reflect.candidates import Candidate
+from archivist.reflect.failures import are_of_other_things
 
 SUMMARY_WEIGHT = 0.6
 NAME_WEIGHT = 0.3
@@ -74,6 +76,8 @@ def twin(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | None:
             return lesson
         if lesson.repo != candidate.repo or lesson.provider != candidate.provider:
             continue
+        if are_of_other_things(lesson.signature, candidate.key):
+            continue
         score = likeness(mine, words_of(lesson))
         if score >= DUPLICATE_AT and (best is None or score > best[0]):
             best = score, lesson
@@ -90,11 +94,17 @@ def deduplicated(candidates: Sequence[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
     for candidate in candidates:
         mine = words_of(candidate)
-        if not any(
-            candidate.key == other.key or likeness(mine, words_of(other)) >= DUPLICATE_AT for other in kept
-        ):
+        if not any(_repeats(candidate, mine, other) for other in kept):
             kept.append(candidate)
     return kept
+
+
+def _repeats(candidate: Candidate, mine: Words, other: Candidate) -> bool:
+    if candidate.key == other.key:
+        return True
+    return (
+        not are_of_other_things(candidate.key, other.key) and likeness(mine, words_of(other)) >= DUPLICATE_AT
+    )
 
 
 def _similar(first: str, second: str) -> float:

@@ -29,15 +29,23 @@ class PastRun:
 
 @dataclass(frozen=True, slots=True)
 class Sightings:
-    """What earlier runs of a project know of one failure: how many met it, on what, and what helped."""
+    """What earlier runs of a project know of one failure: how many met it, on what, and what helped.
+
+    `command` and `line` are of the first that met it. `shown` has, for each remedy, the call that it first
+    helped and what that had said; `tried` what worked and what was done in vain, run by run, oldest first.
+    """
 
     runs: int = 0
     failures: int = 0
     untouched: int = 0
+    fleeting: int = 0
     subjects: Counter[str] = field(default_factory=Counter)
     remedies: Counter[Remedy] = field(default_factory=Counter)
     places: Counter[str] = field(default_factory=Counter)
+    command: str = ""
     line: str = ""
+    shown: Mapping[Remedy, tuple[str, str]] = field(default_factory=dict)
+    tried: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
     tasks: frozenset[str] = frozenset()
 
 
@@ -93,20 +101,39 @@ class Past:
         subjects: Counter[str] = Counter()
         remedies: Counter[Remedy] = Counter()
         places: Counter[str] = Counter()
+        shown: dict[Remedy, tuple[str, str]] = {}
+        tried: list[tuple[frozenset[str], frozenset[str]]] = []
         for entry in found:
+            helped = [from_digest(value) for value in entry.get("remedies") or ()]
+            for remedy, (command, line) in zip(helped, entry.get("shown") or (), strict=False):
+                shown.setdefault(remedy, (str(command), str(line)))
+            tried.append((frozenset(each.text for each in helped), frozenset(entry.get("in_vain") or ())))
             subjects.update(dict.fromkeys(entry.get("subjects") or (), 1))
-            remedies.update(dict.fromkeys(map(from_digest, entry.get("remedies") or ()), 1))
+            remedies.update(dict.fromkeys(helped, 1))
             places.update(dict.fromkeys(entry.get("places") or (), 1))
         return Sightings(
             runs=len(found),
             failures=sum(int(entry.get("n") or 0) for entry in found),
             untouched=sum(bool(entry.get("untouched")) for entry in found),
+            fleeting=sum(bool(entry.get("fleeting")) for entry in found),
             subjects=subjects,
             remedies=remedies,
             places=places,
+            command=str(found[0].get("command") or "") if found else "",
             line=str(found[0].get("line") or "") if found else "",
+            shown=shown,
+            tried=tuple(tried),
             tasks=frozenset(run.task or run.run for run in runs),
         )
+
+    def has_passed(self, project: str, key: str, call: str) -> bool:
+        """Say whether a test call went well in an untouched project after a run had met a failure there."""
+        has_failed = False
+        for run in self.of(project):
+            if has_failed and call in (run.digest.get("passed") or ()):
+                return True
+            has_failed = has_failed or key in _part(run, "failures")
+        return False
 
     def projects_with(self, family: str) -> frozenset[str]:
         """Return the projects whose runs met a failure of a family."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_PATH = re.compile(r"(?<![\w.<])(?:~|/(?!dev/(?:tty|null)))[\w.@+-]*(?:/[\w.@+-]+)+/?")
+# A web address is the same on every machine; a file's is a path.
+_PATH = re.compile(
+    r"\b[A-Za-z][A-Za-z\d+.-]{1,20}://[^/\s][^\s`'\"<>]*|(?<![\w.<])(?:~|/(?!dev/(?:tty|null)))[\w.@+-]*(?:/[\w.@+-]+)+/?"
+)
 _ID = re.compile(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
 _QUOTED = re.compile(r"\"[^\"]{13,}\"|'[^']{13,}'")
 _FILE = re.compile(
@@ -26,7 +29,9 @@ def open_command(text: str) -> str:
 
 def without_paths(text: str) -> str:
     """Replace absolute paths by what follows the project's folder."""
-    return _PATH.sub(lambda found: relative(found[0]), text) if "/" in text else text
+    if "/" not in text:
+        return text
+    return _PATH.sub(lambda found: found[0] if "://" in found[0] else relative(found[0]), text)
 
 
 def relative(path: str) -> str:

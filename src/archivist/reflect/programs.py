@@ -107,7 +107,7 @@ LOOKING_SUBCOMMANDS = {
     "go": _words("env list version doc"),
     "docker": _words("ps images logs inspect"),
     "kubectl": _words("get describe logs"),
-    "gh": frozenset(("issue view", "pr view", "pr list", "issue list")),
+    "gh": frozenset(("issue view", "pr view", "pr list", "issue list", "pr diff", "run view", "run list")),
     "apt": _words("list search show"),
     "str_replace_editor": frozenset(("view",)),
 }

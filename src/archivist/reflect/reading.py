@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.age.quarantine import suspicion
+from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 from archivist.reflect.acts import Act, acts
 from archivist.reflect.edits import Change
 from archivist.reflect.failures import Failure
 from archivist.reflect.installs import Install, is_of
 from archivist.reflect.kinds import FailureKind as K
+from archivist.reflect.modules import is_being_written
 from archivist.reflect.past import Attempts
 from archivist.reflect.phrases import base_name, is_scratch, open_command, relative
-from archivist.reflect.remedies import Cure, cure, to_digest
+from archivist.reflect.remedies import Cure, Remedy, Way, cure, to_digest, tried_in_vain
+from archivist.reflect.steps import Step
+from archivist.reflect.wording import advice
 
 _MOST_KEYS = 40
 # A root such as `/w/` is too short to be told from other text.
@@ -30,9 +35,14 @@ CODE_KINDS = frozenset(
     (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
 )
 _SOURCE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
+# Failures that may name a module of the project's own.
+_NAMING = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
+# Steps that do nothing but let time go by.
+_PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
+_MOST_PASSED = 12
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
-_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__(?:init|main)__|^[./]")
+_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,8 @@ class Met:
     `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that
     nothing of the project had been changed yet. `is_of_task` says that it may be what the task is about: a
     script of the run's own brought it out, or the same call went well once the run had changed the project.
-    `after` names what had just been installed.
+    `is_fleeting` says that the very same call went well with nothing done in between. `after` names what had
+    just been installed, `in_vain` what was done about it and did not help.
     """
 
     act: Act
@@ -52,7 +63,9 @@ class Met:
     cost: int = 1
     is_untouched: bool = False
     is_of_task: bool = False
+    is_fleeting: bool = False
     after: Install | None = None
+    in_vain: tuple[str, ...] = ()
 
     @property
     def is_of_code(self) -> bool:
@@ -76,10 +89,14 @@ def read(episode: Episode, events: Sequence[Event]) -> Reading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said."""
     events = _at_home(events, str(episode.extra.get("cwd") or ""))
     calls = acts(events)
-    met = _met(calls, episode.project)
+    met = _met(calls, episode.project, _spoken(events))
     attempts = _attempts(calls)
+    # In a run that another one started, it is the other one's model that speaks in the user's role.
+    is_delegated = bool(episode.parent) or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(
-        event for event in events if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
+        event
+        for event in (() if is_delegated else events)
+        if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
     )
     reading = Reading(episode, tuple(calls), met, attempts, said)
     return replace(reading, digest=_digest(reading))
@@ -103,18 +120,34 @@ def _at_home(events: Sequence[Event], root: str) -> Sequence[Event]:
     ]
 
 
-def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
+def _spoken(events: Sequence[Event]) -> list[int]:
+    """Return when the user spoke: meanwhile anything may have been done elsewhere."""
+    return sorted(event.seq for event in events if event.kind is EventKind.MESSAGE and event.role == "user")
+
+
+def _met(calls: Sequence[Act], project: str, spoken: Sequence[int]) -> tuple[Met, ...]:
     found: list[Met] = []
     scratch: set[str] = set()
     is_untouched = True
     in_python = any(act.purpose.startswith(("python", "pytest", "pip")) for act in calls)
     installed: Install | None = None
+    changed = [change for act in calls for change in act.changes if change.file]
+    files, made = [each.file for each in changed], [each.file for each in changed if each.is_whole]
     for act in calls:
         failure = act.failure
+        # What a test written first misses in the code that is to come is no lesson.
+        if (
+            failure
+            and failure.kind in _NAMING
+            and is_being_written(failure.line, failure.subject, files, made)
+        ):
+            failure = None
         # The state before this call's own changes counts, unless the call puts an earlier state back first.
         is_original = is_untouched or any(change.is_restored and not change.file for change in act.changes)
         if failure is not None and not is_own(act, failure, scratch) and not _is_broken_here(calls, act):
-            overcome = cure(calls, act.at)
+            is_fleeting = _is_fleeting(_in_turn(calls, act, spoken), act)
+            # What goes away by itself nothing has cured.
+            overcome = None if is_fleeting else cure(calls, act.at)
             own_name = failure.kind is K.MISSING_COMMAND and is_of(failure.subject, project)
             found.append(
                 Met(
@@ -127,7 +160,9 @@ def _met(calls: Sequence[Act], project: str) -> tuple[Met, ...]:
                     is_untouched=is_original,
                     is_of_task=failure.kind in CODE_KINDS
                     and (_is_brought_out(act, failure, scratch) or _is_mended(calls, act)),
+                    is_fleeting=is_fleeting,
                     after=installed,
+                    in_vain=tried_in_vain(calls, act.at),
                 )
             )
         if act.installs and not (failure and act.purpose.endswith("install")):
@@ -167,6 +202,54 @@ def _is_broken_here(calls: Sequence[Act], failed: Act) -> bool:
             return True
         is_changed = is_changed or any(not change.is_whole for change in act.changes)
     return False
+
+
+def _in_turn(calls: Sequence[Act], act: Act, spoken: Sequence[int]) -> list[Act]:
+    """Return the calls around one between which the user said nothing."""
+    turn = bisect(spoken, act.event.seq)
+    near = calls[max(0, act.at - _REACH) : act.at + 1 + _REACH]
+    return [each for each in near if bisect(spoken, each.event.seq) == turn]
+
+
+def _is_fleeting(calls: Sequence[Act], failed: Act) -> bool:
+    """Say whether the very same call went well next, or a test just before, with nothing done between."""
+    later = [act for act in calls if act.at > failed.at]
+    earlier = [act for act in reversed(calls) if act.at < failed.at] if failed.is_test else []
+    return bool(failed.steps) and (_goes_well(failed, later) or _goes_well(failed, earlier))
+
+
+def _goes_well(failed: Act, others: Sequence[Act]) -> bool:
+    call = called(failed)
+    for act in others:
+        if act.changes:
+            return False
+        if called(act) == call:
+            if not act.has_failed:
+                return True
+        elif act.installs or not (act.is_look or act.is_test or _is_wait(act)):
+            return False
+    return False
+
+
+def called(act: Act) -> str:
+    """Return what a call runs, without the pauses around it and without what cuts its output."""
+    return "; ".join(
+        " ".join(word.value for word in step.words)
+        for step in act.steps
+        if not step.is_filter and not _is_pause(step) and not _is_home(step)
+    )
+
+
+def _is_home(step: Step) -> bool:
+    return step.program == "cd" and "".join(step.arguments[:1]).startswith(("/", "~"))
+
+
+def _is_wait(act: Act) -> bool:
+    return bool(act.steps) and all(_is_pause(step) for step in act.steps)
+
+
+def _is_pause(step: Step) -> bool:
+    return step.program in _PAUSES and not step.is_writing
 
 
 def _is_mended(calls: Sequence[Act], failed: Act) -> bool:
@@ -221,25 +304,44 @@ def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:
     return found
 
 
-def _cured(met: Met) -> tuple[str, str]:
-    return met.failure.subject, met.cure.remedy.text if met.cure else ""
+def _cured(met: Met) -> tuple[str, str, str]:
+    """Return what was cured, by what and in what way; what is no command as a sentence says it."""
+    if met.cure is None:
+        return met.failure.subject, "", ""
+    remedy = met.cure.remedy
+    is_command = remedy.way in (Way.COMMAND, Way.STEP, Way.INSTALL)
+    return met.failure.subject, remedy.text if is_command else advice(remedy), remedy.way.value
+
+
+def _shown(cured: Sequence[Met]) -> dict[Remedy, tuple[str, str]]:
+    """Return each remedy with the first call that it helped, and what that had said."""
+    found: dict[Remedy, tuple[str, str]] = {}
+    for met in cured:
+        if met.cure:
+            found.setdefault(met.cure.remedy, (met.act.shown, met.failure.line[:_LONGEST_LINE]))
+    return found
 
 
 def _digest(reading: Reading) -> dict[str, object]:
     failures: dict[str, dict[str, object]] = {}
     for key in list(dict.fromkeys(met.key for met in reading.met))[:_MOST_KEYS]:
         those = [met for met in reading.met if met.key == key]
+        # What is noted here is told beside an error as it is: what must wait for a person is not.
+        cured = [met for met in those if met.cure and not suspicion(met.cure.remedy.text, met.failure.line)]
         failures[key] = {
             "kind": those[0].failure.kind.value,
             "n": len(those),
             "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
-            "remedies": [
-                to_digest(remedy) for remedy in dict.fromkeys(met.cure.remedy for met in those if met.cure)
-            ][:8],
+            "remedies": [to_digest(remedy) for remedy in _shown(cured)][:8],
+            # What each of them was seen against: the call and what it said.
+            "shown": [list(pair) for pair in _shown(cured).values()][:8],
+            "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
             # Of several things under one key, which of them each remedy was for.
-            "cures": [list(pair) for pair in dict.fromkeys(_cured(met) for met in those if met.cure)][:12],
+            "cures": [list(pair) for pair in dict.fromkeys(map(_cured, cured))][:12],
             "places": list(dict.fromkeys(filter(None, map(place, those))))[:3],
             "untouched": any(met.is_untouched for met in those),
+            "fleeting": any(met.is_fleeting for met in those),
+            "command": those[0].act.shown,
             "line": those[0].failure.line[:_LONGEST_LINE],
         }
     busiest = sorted(
@@ -258,6 +360,7 @@ def _digest(reading: Reading) -> dict[str, object]:
             for purpose, it in busiest[:_MOST_PURPOSES]
         },
         "verified": verified(reading),
+        "passed": _passed(reading),
         "thrashed": sorted(thrashed(reading)),
         "duration_s": _seconds(reading.episode.started, reading.episode.finished),
         "cost_usd": usage.cost_usd if usage else 0.0,
@@ -290,6 +393,17 @@ def verified(reading: Reading) -> str:
         if act.is_test and act.steps and not act.has_failed:
             return open_command(act.text)
     return ""
+
+
+def _passed(reading: Reading) -> list[str]:
+    """Return the test calls that went well before the run changed anything."""
+    found: dict[str, None] = {}
+    for act in reading.acts:
+        if any(not is_scratch(change.file) for change in act.changes):
+            break
+        if act.is_test and act.steps and not act.has_failed:
+            found[called(act)] = None
+    return list(found)[:_MOST_PASSED]
 
 
 def thrashed(reading: Reading) -> dict[str, tuple[Act, ...]]:

@@ -13,9 +13,11 @@ from archivist.reflect.acts import Act
 from archivist.reflect.commands import generalise, is_help
 from archivist.reflect.edits import Change
 from archivist.reflect.failures import Failure
-from archivist.reflect.installs import Install, distribution, package_name
+from archivist.reflect.installs import Install, distribution, is_install, package_name
 from archivist.reflect.kinds import FailureKind as K
+from archivist.reflect.modules import is_standard
 from archivist.reflect.phrases import base_name, is_scratch, is_telling, narrowed, open_command, relative
+from archivist.reflect.steps import Step, parse
 
 HORIZON = 40
 _NEAR = 12
@@ -25,6 +27,10 @@ _PYTHON = ("python", "pytest", "unittest", "<script>")
 # Words of a message that name something: a figure, an underscore or a capital within.
 _TELLING = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<!Error)(?<!Exception)\b")
 _INSTANCE = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
+# Flags that leave out tests: what fails is then merely not run.
+_SELECTING = re.compile(
+    r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
+)
 _UNDONE = re.compile(r"site-packages/([\w-]+)")
 _GENERIC_FILES = frozenset(
     ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",
@@ -34,6 +40,10 @@ _GENERIC_FILES = frozenset(
 
 # Nothing that is done elsewhere makes these calls go well.
 _STEPLESS = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
+# A pull or merge that ends in one was needed all the same.
+_CONFLICT = "merge conflict"
+# But for what another process left behind.
+_STEPPED = frozenset(("index locked",))
 # Steps that come before any push and so explain nothing.
 _ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
 
@@ -86,12 +96,48 @@ def cure(acts: Sequence[Act], at: int) -> Cure | None:
         return None
     later = acts[at + 1 : at + 1 + HORIZON]
     found = _in_its_way(failed, failure, later)
-    return found if found or failure.kind in _STEPLESS else _by_step(failed, later[:_NEAR])
+    if found is None and (failure.kind not in _STEPLESS or failure.signature.error in _STEPPED):
+        found = _by_step(failed, later[:_NEAR])
+    return None if found and _is_what_failed(found.remedy, failed) else found
+
+
+def tried_in_vain(acts: Sequence[Act], at: int) -> tuple[str, ...]:
+    """Return what was done about a failure and did not help: it failed itself, or the failure came again."""
+    failed = acts[at]
+    in_vain: list[Act] = []
+    pending: list[Act] = []
+    for act in acts[at + 1 : at + 1 + _NEAR]:
+        if act.is_look or not act.steps:
+            continue
+        if _is_same(act, failed):
+            in_vain, pending = in_vain + pending, []
+        elif act.has_failed:
+            in_vain.append(act)
+        elif _does_the_same(act, failed):
+            break
+        else:
+            pending.append(act)
+    texts = [open_command(act.event.text.strip()) for act in in_vain]
+    texts += [_install_text([act]) for act in in_vain if act.installs]
+    return tuple(dict.fromkeys(text for text in texts if is_telling(text)))
+
+
+def _is_what_failed(remedy: Remedy, failed: Act) -> bool:
+    """Say whether a remedy says no more than the call that failed."""
+    if remedy.way is Way.INSTALL:
+        return remedy.text == _install_text([failed])
+    return remedy.way in (Way.COMMAND, Way.STEP) and remedy.text in (failed.shown, open_command(failed.text))
 
 
 def _in_its_way(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
     """Look for what overcomes failures of this kind."""
+    if failed.installs and failure.kind is not K.MISSING_COMMAND:
+        found = _by_other_install(failed, later[:_NEAR])
+        if found:
+            return found
     match failure.kind:
+        case K.MISSING_MODULE if is_standard(failure.subject):
+            return _by_change(failed, failure, later) or _by_interpreter(failed, later)
         case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
             return _by_change(failed, failure, later)
         case K.MISSING_COMMAND:
@@ -103,7 +149,7 @@ def _in_its_way(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | N
         case K.GIT:
             return _by_sequence(failed, later[:_NEAR])
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
-            return _by_change(failed, failure, later)
+            return _by_change(failed, failure, later) or _by_flags(failed, later[:_NEAR])
         case _:
             return _by_variant(failed, later[:_NEAR])
 
@@ -186,6 +232,42 @@ def _install_text(installing: Sequence[Act]) -> str:
     return "; ".join(texts)
 
 
+def _by_other_install(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for the call that installed the very same in another way: with an option more, or elsewhere."""
+    wanted = {_what(each): each for each in failed.installs}
+    for act in later if wanted else ():
+        for install in () if act.has_failed else act.installs:
+            before = wanted.get(_what(install))
+            if before is None:
+                continue
+            if install.text != before.text:
+                return Cure(Remedy(Way.COMMAND, install.text, before.text), (act,))
+            steps, wrong = _up_to_install(act), _up_to_install(failed)
+            text = _as_text(steps)
+            if _spoken(steps) != _spoken(wrong) and is_telling(text):
+                return Cure(Remedy(Way.COMMAND, text, _as_text(wrong)), (act,))
+    return None
+
+
+def _what(install: Install) -> tuple[str, ...]:
+    """Return what an install is of; the project itself only the same program can install alike."""
+    return install.packages if not install.is_of_project else (install.manager, *install.packages)
+
+
+def _up_to_install(act: Act) -> tuple[Step, ...]:
+    last = max(index for index, step in enumerate(act.steps) if is_install(step))
+    return act.steps[: last + 1]
+
+
+def _as_text(steps: Sequence[Step]) -> str:
+    return open_command(generalise(" && ".join(step.text for step in steps)))
+
+
+def _spoken(steps: Sequence[Step]) -> list[str]:
+    """Return steps without their options, which may only make them quiet."""
+    return [word.raw for step in steps for word in step.words if not word.raw.startswith("-")]
+
+
 def _by_install(failed: Act, failure: Failure, later: Sequence[Act]) -> Cure | None:
     """Look for the install after which a missing command was there."""
     installing: list[Act] = []
@@ -227,6 +309,42 @@ def _edit_remedy(editing: Sequence[Act], failed: Act, failure: Failure) -> Remed
     old, new = narrowed(found[0].old.strip(), found[0].new.strip())
     is_short = old and new and not re.search(r"\n|#|//", old + new) and len(old) + len(new) < _LONGEST
     return Remedy(Way.EDIT, f"change `{old}` to `{new}`" if is_short else "edit", "", files[:4])
+
+
+def _by_interpreter(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for the same call by another Python, which has what this one lacks."""
+    for act in later:
+        if act.has_failed or not act.main or not failed.main or act.purpose != failed.purpose:
+            continue
+        is_other = (act.main.flags, act.main.arguments) == (failed.main.flags, failed.main.arguments)
+        if is_other and act.text != failed.text:
+            return Cure(Remedy(Way.COMMAND, open_command(act.text), open_command(failed.text)), (act,))
+    return None
+
+
+def _by_flags(failed: Act, later: Sequence[Act]) -> Cure | None:
+    """Look for the same tests gone well with more flags and nothing changed: the way they are run is it."""
+    for act in later if failed.is_test else ():
+        if act.changes or act.installs:
+            return None
+        if act.has_failed or act.purpose != failed.purpose or not is_telling(act.text):
+            continue
+        if _gains_flags(act.text.split(), set(failed.text.split())):
+            return Cure(Remedy(Way.COMMAND, open_command(act.text), open_command(failed.text)), (act,))
+    return None
+
+
+def _gains_flags(words: list[str], before: set[str]) -> bool:
+    """Say whether words have all that others have, and beyond that only flags with their values."""
+    gained = [word for word in words if word not in before]
+    if not gained or not before <= set(words) or any(_SELECTING.match(word) for word in gained):
+        return False
+    is_flag = [word.startswith("-") for word in words]
+    return all(
+        is_flag[at] or (at and is_flag[at - 1] and words[at - 1] in gained and "/" not in word)
+        for at, word in enumerate(words)
+        if word in gained
+    )
 
 
 def _by_variant(failed: Act, later: Sequence[Act]) -> Cure | None:
@@ -328,7 +446,7 @@ def _by_other_edit(failed: Act, later: Sequence[Act]) -> Cure | None:
         if act.is_look and any(file and file in act.event.text for file in files):
             has_read = True
         if any(base_name(change.file) in files and not change.is_restored for change in act.changes):
-            return Cure(Remedy(Way.COMMAND, _edit_way(act, failed, has_read=has_read)), (act,))
+            return Cure(Remedy(Way.SAID, _edit_way(act, failed, has_read=has_read)), (act,))
     return None
 
 
@@ -352,10 +470,12 @@ def _by_sequence(failed: Act, later: Sequence[Act]) -> Cure | None:
     program = failed.main.program if failed.main else ""
     used: list[Act] = []
     for act in later:
-        if act.has_failed or act.is_look or not act.main or act.main.program != program:
+        if act.is_look or not act.main or act.main.program != program:
+            continue
+        if act.failure and act.failure.signature.error != _CONFLICT:
             continue
         used.append(act)
-        if failed.main and any(step.name == failed.main.name for step in act.steps):
+        if not act.has_failed and failed.main and any(step.name == failed.main.name for step in act.steps):
             text = " && ".join(dict.fromkeys(_sequence_text(each) for each in used[-3:]))
             is_new = any(
                 step.name not in _ORDINARY for each in used for step in each.steps if step.program == program
@@ -381,22 +501,42 @@ def _by_step(failed: Act, later: Sequence[Act]) -> Cure | None:
         if any(change.file and not is_scratch(change.file) for change in act.changes):
             return None
         text = act.event.text.strip()
-        if not text.endswith(wrong):
+        if not _ends_in(text, wrong):
             done += [] if act.has_failed or act.is_test or act.purpose in _ORDINARY else [act]
         elif act.has_failed:
             done = []
         else:
             before = text.removesuffix(wrong).rstrip(" ;&\n")
-            return _step(
-                failed, [each.event.text for each in done[-2:]] + [before] * bool(before), (*done, act)
-            )
+            texts = [each.event.text for each in done[-2:]] + [before] * bool(before)
+            return _step(failed, texts, (*done, act))
     return None
 
 
+def _ends_in(text: str, call: str) -> bool:
+    """Say whether a command line ends in a whole call, not in the end of another word."""
+    return text == call or (text.endswith(call) and text[-len(call) - 1] in " \t\n;&|(")
+
+
+def _opened(command: str, failed: Act) -> str:
+    """Return a command left open but for the number that the failure is about: a port is no instance."""
+    subject = failed.failure.subject if failed.failure else ""
+    if not subject.isdigit():
+        return open_command(command)
+    parts = re.split(rf"(?<!\d){subject}(?!\d)", command)
+    return subject.join(open_command(part) for part in parts)
+
+
 def _step(failed: Act, texts: Sequence[str], shown: tuple[Act, ...]) -> Cure | None:
-    text = " && ".join(dict.fromkeys(open_command(each.strip()) for each in texts))
-    return Cure(Remedy(Way.STEP, text, failed.text), shown[-3:]) if is_telling(text) else None
+    text = " && ".join(dict.fromkeys(_opened(each.strip(), failed) for each in texts))
+    remedy = Remedy(Way.STEP, text, failed.text)
+    if texts and all(not step.program for step in parse(texts[-1])):
+        # Variables that the call was given are no step of their own.
+        call = open_command(failed.event.text.strip())
+        remedy = Remedy(Way.COMMAND, f"{text} {call}", call)
+    return Cure(remedy, shown[-3:]) if text and is_telling(remedy.text) else None
 
 
 def _sequence_text(act: Act) -> str:
-    return re.sub(r"git commit .*?(?= &&|$)", "git commit", open_command(generalise(act.event.text)))
+    text = re.sub(r"git commit .*?(?= &&|$)", "git commit", open_command(generalise(act.event.text)))
+    # Which files a conflict was in belongs to the instance.
+    return re.sub(r"git add (?:(?!&&).)*&& (?=.*--continue)", "", text)

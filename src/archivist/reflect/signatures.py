@@ -28,6 +28,7 @@ _INCIDENTAL = late(
     r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}\b"
     r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"
     r"|\b\d{4}-\d\d-\d\d[T ]?[\d:.,+Z-]*"
+    r"|\b(?:\d+(?:\.\d+)?\s?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|ms|us|ns)\s?)+\b"
     r"|\b\d+(?:[.:,-]\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)?\s?(?:ms|s|m|h|sec|seconds|minutes|kB|KB|MB|GB|KiB|MiB|GiB|B|%)?\b"
     r"|\b(?:tmp|temp)[\w-]*\b"
 )
@@ -73,6 +74,16 @@ _PLAIN_WORDS = frozenset(
     )
 )
 _TELLING = late(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
+# Where a program was not answered, or wanted to listen: the port, else the host that nobody knows.
+_ENDPOINT = late(
+    r"\bport\W{1,3}(?P<port>\d{2,5})\b"
+    r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\]|::|//[\w.-]+|\b(?:to|at|host|address|server):? [\w.-]+)"
+    r"(?:'?:|', )(?P<port2>\d{2,5})(?![\w.]\w)"
+    r"|(?:resolve host:? |ENOTFOUND |EAI_AGAIN )['\"]?(?P<host>[\w-]+\.[\w.-]*\w)"
+)
+_ENDPOINT_REACH = 400
+# From here on systems give out ports by chance: another one is not another thing.
+_FIRST_CHANCE_PORT = 32_768
 _TEMPORARY = late(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
 
 
@@ -103,6 +114,7 @@ class Clue(NamedTuple):
     is_own: bool = False
     is_sure: bool = True
     raised: Raised | None = None
+    endpoint: str = ""
 
 
 def signature(program: str, output: str) -> Signature:
@@ -195,7 +207,19 @@ def clues(text: str) -> list[Clue]:
         found.append(_of_exception(exception))
     # What is known of a line speaks for it; the general words are for lines of which nothing is known.
     known = {clue.at for clue in found if not _is_general(clue)}
-    return [clue for clue in found if not _is_general(clue) or clue.at not in known]
+    telling = (clue for clue in found if not _is_general(clue) or clue.at not in known)
+    return [
+        clue._replace(endpoint=_endpoint(clue, text)) if clue.kind is K.NETWORK else clue for clue in telling
+    ]
+
+
+def _endpoint(clue: Clue, text: str) -> str:
+    """Return the port or host that a network failure is about; some messages name it on their next lines."""
+    found = _ENDPOINT.search(text[clue.at : clue.at + _ENDPOINT_REACH])
+    if found is None:
+        return ""
+    port = found["port"] or found["port2"]
+    return found["host"] or ("" if int(port) >= _FIRST_CHANCE_PORT else port)
 
 
 def _is_general(clue: Clue) -> bool:

@@ -48,6 +48,7 @@ _REMOVED = late(
 )
 _MODULE_ATTRIBUTE = late(r"module ['\"]([\w.]+)['\"] has no attribute ['\"](\w+)")
 _QUOTED = late(r"['\"`]([^'\"`\n]{1,80})['\"`]")
+_REFUSED = late(r"[Cc]onnection refused|ECONNREFUSED|[Aa]ddress already in use")
 _TTY = late(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
 
 _CLASSES = {
@@ -119,7 +120,8 @@ class Raised(NamedTuple):
             return K.NETWORK
         if "Timeout" in self.name:
             return K.TIMEOUT
-        return K.OTHER
+        # A driver raises its own class for a server that does not run.
+        return K.NETWORK if _REFUSED.search(self.message) else K.OTHER
 
     @property
     def subject(self) -> str:

@@ -106,11 +106,12 @@ def advice(remedy: Remedy) -> str:
     flags = added_flags(remedy)
     if flags:
         return f"add {listed([code(flag) for flag in flags])}"
-    dropped = dropped_words(remedy)
-    if dropped:
-        return f"leave out {code(' '.join(dropped))}"
+    dropped = " ".join(dropped_words(remedy))
+    # More left out than kept is told sooner by what is kept.
+    if dropped and len(dropped) <= len(remedy.text):
+        return f"leave out {code(dropped)}"
     settings = gained_words(remedy)
-    if settings and remedy.instead and remedy.instead in remedy.text:
+    if settings and remedy.instead and remedy.text == f"{' '.join(settings)} {remedy.instead}":
         return f"set {listed([code(each) for each in settings])}"
     return remedy.text if "`" in remedy.text or " " not in remedy.text else f"use {code(remedy.text)}"
 

@@ -42,6 +42,37 @@ CHANGE = lesson(
     remedies=("change `np.Inf` to `np.inf`",),
     signature="billing|attribute:python:AttributeError",
 )
+EXECUTABLE = lesson(
+    summary="shop: `./scripts/seed.sh` fails (Permission denied): first `chmod +x scripts/seed.sh`",
+    rule="IF `./scripts/seed.sh` fails with “Permission denied” THEN first `chmod +x scripts/seed.sh`",
+    remedies=("chmod +x scripts/seed.sh",),
+    signature="shop|permission:<script>:permission denied",
+)
+PORT = lesson(
+    summary="shop: `npm run dev` fails (address already in use): set `PORT=3001`",
+    rule="IF `npm run dev` is to be run THEN set `PORT=3001`",
+    remedies=("PORT=3001 npm run dev",),
+)
+FOLDER = lesson(
+    summary="shop: `npm run build` fails (no package.json): use `cd web && npm run build`",
+    rule="IF `npm run build` is to be run THEN use `cd web && npm run build`",
+    remedies=("cd web && npm run build",),
+)
+ENVIRONMENT = lesson(
+    summary="shop: `python -m billing.run` fails (KeyError): first `set -a; source .env; set +a`",
+    rule="IF `python -m billing.run` fails with “KeyError” THEN first `set -a; source .env; set +a`",
+    remedies=("set -a; source .env; set +a",),
+)
+UNHEARD_OF = lesson(
+    summary="shop: `pytest` fails (refused): first `supervisorctl restart worker`",
+    rule="IF `pytest` fails with “refused” THEN first `supervisorctl restart worker`",
+    remedies=("supervisorctl restart worker",),
+)
+NEWER = lesson(
+    summary="shop: `tomllib` came with Python 3.11: use `python3.12 -m importer`",
+    rule="IF `python3 -m importer` is to be run THEN use `python3.12 -m importer`",
+    remedies=("python3.12 -m importer",),
+)
 HABIT = lesson(summary="Run the checks with `make check`, never `pytest` alone")
 ADVICE = lesson(summary="Think about time zones before anything else")
 
@@ -91,6 +122,20 @@ def _edit(file: str, old: str, new: str) -> dict[str, Any]:
         (HABIT, ["pytest -x"], IGNORED),
         (HABIT, ["make build"], NOT_APPLICABLE),
         (ADVICE, ["pytest"], UNKNOWN),
+        (EXECUTABLE, ["chmod +x ./scripts/seed.sh && ./scripts/seed.sh"], FOLLOWED),
+        (EXECUTABLE, ["./scripts/seed.sh"], IGNORED),
+        (EXECUTABLE, ["chmod +x scripts/other.sh"], NOT_APPLICABLE),
+        (PORT, ["PORT=3001 npm run dev"], FOLLOWED),
+        (PORT, ["export PORT=3001", "npm run dev"], FOLLOWED),
+        (PORT, ["PORT=3000 npm run dev"], IGNORED),
+        (FOLDER, ["cd /srv/shop/web && npm run build"], FOLLOWED),
+        (FOLDER, ["npm run build"], IGNORED),
+        (ENVIRONMENT, [". .env", "python -m billing.run"], FOLLOWED),
+        (ENVIRONMENT, ["python -m billing.run"], IGNORED),
+        (UNHEARD_OF, ["sudo supervisorctl restart worker", "pytest"], FOLLOWED),
+        (UNHEARD_OF, ["pytest"], IGNORED),
+        (NEWER, ["python3.12 -m importer"], FOLLOWED),
+        (NEWER, ["python3 -m importer"], IGNORED),
     ],
 )
 def test_a_lesson_is_followed_ignored_or_without_occasion(

@@ -33,7 +33,7 @@ def _judge(
         (["pytest"], {MISSING}, Effect.INEFFECTIVE, Following.IGNORED),
         (["pytest"], set(), Effect.IGNORED, Following.IGNORED),
         (["git log"], set(), Effect.UNKNOWN, Following.NOT_APPLICABLE),
-        ([], set(), Effect.HELPFUL, Following.UNKNOWN),
+        ([], set(), Effect.UNKNOWN, Following.UNKNOWN),
         ([], {MISSING}, Effect.INEFFECTIVE, Following.UNKNOWN),
     ],
 )
@@ -65,6 +65,24 @@ def test_a_signature_that_names_no_failure_cannot_be_found_absent(signature: str
     wish = lesson("w", summary="The user's wish: use tabs", signature=signature)
     (verdict,) = _judge([wish], Evidence(None, frozenset()), "ls")
     assert (verdict.effect, verdict.extra) == (Effect.UNKNOWN, {"method": "none"})
+
+
+def test_advice_that_nobody_can_read_in_calls_has_not_helped() -> None:
+    vague = lesson(
+        "v", summary="Think first", rule="IF it fails THEN think first", signature=MISSING, tags=()
+    )
+    followed = lesson(
+        "c", summary="first `chmod +x seed.sh`", remedies=("chmod +x seed.sh",), signature=MISSING
+    )
+    found = _judge([vague, followed], Evidence(None, set()), "./seed.sh", "pytest")
+    assert [each.effect for each in found if each.effect is Effect.HELPFUL] == []
+
+
+@pytest.mark.parametrize("tag", ["flaky", "not-your-bug"])
+def test_what_says_only_how_to_take_a_failure_is_not_judged_by_its_coming(tag: str) -> None:
+    told = lesson("f", summary="`pytest` fails: not your bug", signature=MISSING, tags=(tag,))
+    (verdict,) = _judge([told], Evidence(None, {MISSING}), "pytest")
+    assert (verdict.effect, verdict.failed) == (Effect.UNKNOWN, None)
 
 
 @pytest.mark.req("N2")

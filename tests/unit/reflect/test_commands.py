@@ -245,3 +245,10 @@ def test_a_megabyte_is_read_in_linear_time(unit: str) -> None:
     start = time.process_time()
     parse(unit * (1_000_000 // len(unit)))
     assert time.process_time() - start < 2.0
+
+
+def test_a_long_command_is_cut_between_words() -> None:
+    words = [f"--option-{n}" for n in range(40)]
+    shown = generalise(" ".join(("tool", *words))).split(" ")
+    assert shown[-1] == "…"
+    assert set(shown[1:-1]) <= set(words)

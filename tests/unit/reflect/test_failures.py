@@ -114,7 +114,7 @@ LONG_LIST = "\n".join(f"line {n} of a file" for n in range(30))
         ("make check", 124, "running\n", K.TIMEOUT, ""),
         ("pytest", None, "EXECUTION TIMED OUT", K.TIMEOUT, ""),
         ("./run", 126, "bash: ./run: Permission denied", K.PERMISSION, "./run"),
-        ("curl -s http://x", 7, "curl: (7) Failed to connect to x port 80", K.NETWORK, ""),
+        ("curl -s http://x", 7, "curl: (7) Failed to connect to x port 80", K.NETWORK, "80"),
         (
             "git apply a.patch",
             1,

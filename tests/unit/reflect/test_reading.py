@@ -102,9 +102,13 @@ def test_the_digest_says_what_later_runs_need() -> None:
         "n": 1,
         "subjects": ["numpy"],
         "remedies": [["install", "pip install numpy", ""]],
-        "cures": [["numpy", "pip install numpy"]],
+        "shown": [["python use.py", MISSING]],
+        "in_vain": [],
+        "cures": [["numpy", "pip install numpy", "install"]],
         "places": [],
         "untouched": True,
+        "fleeting": False,
+        "command": "python use.py",
         "line": MISSING,
     }
     attempts: Any = digest["attempts"]
@@ -155,3 +159,19 @@ def test_remedies_survive_the_digest(files: tuple[str, ...]) -> None:
 
     remedy = Remedy(Way.EDIT, "change `a` to `b`", "", files)
     assert from_digest(to_digest(remedy)) == remedy
+
+
+def test_the_digest_says_what_was_done_in_vain() -> None:
+    refused = "E   ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
+    digest = reading(
+        ("pytest -q", refused, 1),
+        ("docker compose up -d redis", "no such service: redis", 1),
+        ("make redis-check",),
+        ("pytest -q", refused, 1),
+        ("just services-up",),
+        ("pytest -q", "6 passed in 2.1s"),
+    ).digest
+    failures: Any = digest["failures"]
+    met = next(each for key, each in failures.items() if "network" in key)
+    assert met["in_vain"] == ["docker compose up -d redis", "make redis-check"]
+    assert met["cures"] == [["6379", "just services-up", "step"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from archivist.records import LessonType
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.commands import mine_commands
 from archivist.reflect.miners.environment import mine_environment
@@ -39,10 +40,10 @@ MINERS: tuple[Miner, ...] = (
     mine_missing_commands,
     mine_environment,
     mine_prompts,
+    mine_flaky,
     mine_timeouts,
     mine_failed_edits,
     mine_missing_files,
-    mine_flaky,
     mine_not_your_bug,
     mine_commands,
     mine_recurring,
@@ -63,7 +64,9 @@ def mine(reading: Reading, past: Past) -> list[Candidate]:
 
 
 def _without_machine(candidate: Candidate) -> Candidate:
-    """Take out what is true on one machine only."""
+    """Take out what is true on one machine only; what the user said stays as it was said."""
+    if candidate.type is LessonType.PREFERENCE:
+        return candidate
     return replace(
         candidate,
         summary=without_paths(candidate.summary),

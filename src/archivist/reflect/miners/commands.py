@@ -5,10 +5,9 @@ from __future__ import annotations
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
-from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.phrases import is_telling, open_command
+from archivist.reflect.miners.material import Material, candidate, deed
 from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.wording import advice, code, joined, rule, saying
+from archivist.reflect.wording import LONGEST_SUMMARY, advice, code, joined, listed, rule, saying
 
 _KINDS = (
     FailureKind.USAGE,
@@ -56,7 +55,14 @@ def _is_worth(case: Case) -> bool:
         return True
     # A program that does not know a word will not know it next time either.
     is_lasting = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
-    return is_lasting or case.runs >= _OFTEN or case.first.failure.signature.error in _ASKED
+    if is_lasting or case.first.failure.signature.error in _ASKED:
+        return True
+    return case.runs >= _OFTEN and _says_enough(case)
+
+
+def _says_enough(case: Case) -> bool:
+    """Say whether it is of use to know without advice: it does not pass by itself, and says what it calls."""
+    return not case.fleeting and not (case.kind is FailureKind.NETWORK and "<url>" in case.first.act.text)
 
 
 def _is_told(case: Case) -> bool:
@@ -65,56 +71,97 @@ def _is_told(case: Case) -> bool:
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
-    failure = case.first.failure
-    ways = [remedy for remedy, _ in case.remedies if remedy.way is Way.COMMAND and remedy.instead][:_MOST]
-    told = saying(case.line, 80)
-    command = code(open_command(case.first.act.text))
-    if len(command) > _LONGEST_PAIR:
-        command = code(case.first.act.purpose)
-    asked = _ASKED.get(failure.signature.error, "")
+    ways = _ways(case)
     step = case.best(Way.STEP)
-    if not ways and step:
-        return _step_lesson(material, case, step)
-    if not ways and asked:
-        return candidate(
-            material,
-            case,
-            f"{material.name}: {command} fails ({told}): {asked}",
-            rule=rule(f"{command} fails with “{told}”", asked),
-            remedies=(asked,),
-            words=(case.first.act.purpose,),
-        )
-    if not ways:
-        return candidate(
-            material, case, f"{material.name}: {command} fails: {told}", words=(case.first.act.purpose,)
-        )
-    if len(ways) == 1:
-        summary = f"{material.name}: {code(ways[0].instead)} fails ({told}): {advice(ways[0])}"
-    else:
-        summary = f"{material.name}: {joined((_pair(each) for each in ways), longest=170)}"
+    asked = _ASKED.get(case.first.failure.signature.error, "")
+    unknown = [each for each in case.subjects if not any(_is_about(each, way, case) for way in ways)]
+    if len(ways) > 1 or (ways and unknown and case.kind is FailureKind.USAGE):
+        return _several(material, case, ways, unknown)
+    if ways:
+        return _told(material, case, ways[0], deed(case, ways[0]))
+    if step:
+        return _told(material, case, step, deed(case, step))
+    return _told(material, case, None, asked) if asked else _bare(material, case)
+
+
+def _ways(case: Case) -> list[Remedy]:
+    """Return for each call that failed the best proven call that worked instead."""
+    found: dict[str, Remedy] = {}
+    for remedy, _ in case.remedies:
+        if remedy.way is Way.COMMAND and remedy.instead:
+            found.setdefault(remedy.instead, remedy)
+    return list(found.values())[:_MOST]
+
+
+def _is_about(subject: str, way: Remedy, case: Case) -> bool:
+    """Say whether a way around was seen to help with an unknown word, or uses that word itself."""
+    return any(subject in text for text in (way.instead, way.text, case.seen(way)[1]))
+
+
+def _told(material: Material, case: Case, remedy: Remedy | None, what: str) -> Candidate:
+    """Say which call failed, how, and what helped it, all three of one sighting."""
+    shown, line = case.seen(remedy)
+    command = _command(remedy.instead if remedy and remedy.way is Way.COMMAND else shown, case)
+    told = saying(line, 80)
     return candidate(
         material,
         case,
-        summary,
+        _fitting(f"{material.name}: {command} fails", line, what),
+        # A word that a program does not know fails each time; anything else need not.
+        rule=rule(
+            f"{command} is to be run" if case.kind is FailureKind.USAGE else f"{command} fails with “{told}”",
+            what,
+        ),
+        remedies=(remedy.text if remedy else what,),
+        words=_words(case),
+    )
+
+
+def _fitting(what: str, line: str, done: str) -> str:
+    """Return a summary that says what to do whole: of the three the quoted error is cut first."""
+    quoted = (f"{what} ({saying(line, longest)}): {done}" for longest in (80, 40))
+    return next((text for text in quoted if len(text) <= LONGEST_SUMMARY), f"{what}: {done}")
+
+
+def _several(material: Material, case: Case, ways: list[Remedy], unknown: list[str]) -> Candidate:
+    """Say each wrong way of a program and its right one, and the words that it does not know at all."""
+    parts = [_pair(each) for each in ways]
+    if unknown and case.kind is FailureKind.USAGE:
+        parts.append(_unknown(case, unknown))
+    text = joined(parts, longest=170)
+    if not text:
+        return _told(material, case, ways[0], deed(case, ways[0]))
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {text}",
         rule=rule(f"{code(ways[0].instead)} is to be run", advice(ways[0])),
         remedies=tuple(each.text for each in ways),
-        words=(case.first.act.purpose,),
+        words=_words(case),
     )
 
 
-def _step_lesson(material: Material, case: Case, step: Remedy) -> Candidate:
-    """Say what is to be done before a command, which fails by itself."""
-    whole = open_command(case.first.act.event.text.strip())
-    command = code(whole if is_telling(whole) else open_command(case.first.act.text))
-    told = saying(case.line, 80)
-    return candidate(
-        material,
-        case,
-        f"{material.name}: {command} fails ({told}): {advice(step)}",
-        rule=rule(f"{command} fails with “{told}”", advice(step)),
-        remedies=(step.text,),
-        words=(case.first.act.purpose,),
-    )
+def _bare(material: Material, case: Case) -> Candidate:
+    """Say only that a call fails; of several words that a program does not know all are named."""
+    shown, line = case.seen()
+    if case.kind is FailureKind.USAGE and len(case.subjects) > 1:
+        text = _unknown(case, list(case.subjects))
+    else:
+        text = f"{_command(shown, case)} fails: {saying(line, 80)}"
+    return candidate(material, case, f"{material.name}: {text}", words=_words(case))
+
+
+def _unknown(case: Case, words: list[str]) -> str:
+    program = case.first.failure.signature.program or case.first.act.purpose
+    return f"{code(program)} does not know {listed([code(each) for each in words])}"
+
+
+def _command(shown: str, case: Case) -> str:
+    return code(shown if len(shown) < _LONGEST_PAIR else case.first.act.purpose)
+
+
+def _words(case: Case) -> tuple[str, ...]:
+    return case.first.act.purpose, case.first.failure.subject
 
 
 def _pair(remedy: Remedy) -> str:

@@ -10,12 +10,13 @@ from archivist.reflect.cases import Case
 from archivist.reflect.failures import Failure
 from archivist.reflect.installs import distribution, is_of
 from archivist.reflect.kinds import FailureKind
-from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.wording import advice, code, first_sentence, rule, saying
+from archivist.reflect.miners.material import Material, candidate, deed
+from archivist.reflect.wording import LONGEST_SUMMARY, code, first_sentence, rule, saying
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")
 _NOT_IN = re.compile(r"cannot import name '?(\w+)'? from '?([\w.]+)")
+_COUNTED = " (helped in "
 # Modules of Python itself that lost names over time.
 _STANDARD = frozenset(
     ("inspect", "collections", "typing", "asyncio", "types", "imp", "distutils", "fractions", "unittest",
@@ -45,22 +46,28 @@ def _lesson(material: Material, case: Case) -> Candidate:
     at_import = (
         f"{material.name} fails at import{when}" if failure.is_at_import else f"{material.name} fails{when}"
     )
-    deeds = [advice(remedy)] if remedy else []
-    if pin and not any(pin.split()[-1].strip("'") in deed for deed in deeds):
-        deeds.append(f"or {code(pin)}" if deeds else code(pin))
-    deed = ", ".join(deeds)
     because = f" ({cause})" if cause else ""
-    told = first_sentence(saying(case.line, 130)) if deed else saying(case.line, 130)
-    summary = f"{at_import}: {told}{because}" + (f": {deed}" if deed else "")
+    told = first_sentence(saying(case.line, 130)) if remedy or pin else saying(case.line, 130)
+    happens = f"{at_import}: {told}{because}"
+    done = _done(deed(case, remedy, is_whole=True) if remedy else "", pin, LONGEST_SUMMARY - len(happens) - 2)
     return candidate(
         material,
         case,
-        summary,
-        rule=rule(f"{material.name} fails with “{told}”", deed) if deed else "",
+        f"{happens}: {done}" if done else happens,
+        rule=rule(f"{material.name} fails with “{told}”", done) if done else "",
         remedies=tuple(filter(None, (remedy.text if remedy else "", pin))),
         category=Category.INFRA,
         words=("version", failure.subject.split(".")[0]),
     )
+
+
+def _done(text: str, pin: str, longest: int) -> str:
+    """Say what helped and the pin beside it; how often it helped is left out before either is cut."""
+    if pin and pin.split()[-1].strip("'") not in text:
+        beside = f", or {code(pin)}" if text else code(pin)
+    else:
+        beside = ""
+    return f"{text}{beside}" if len(text + beside) <= longest else f"{text.split(_COUNTED)[0]}{beside}"
 
 
 def _cause(failure: Failure) -> tuple[str, str]:

@@ -1,53 +1,68 @@
-"""Tests that pass and fail with nothing changed between."""
+"""Calls that fail and go well with nothing done in between: tests that are flaky, moments that pass."""
 
 from __future__ import annotations
 
-from archivist.records import Category, Scope
-from archivist.reflect.acts import Act
-from archivist.reflect.candidates import Candidate
-from archivist.reflect.kinds import FailureKind
-from archivist.reflect.miners.material import Material
-from archivist.reflect.wording import clipped, code, named, rule, saying, tags
+from dataclasses import replace
 
-_IMPORTANCE = 0.6
+from archivist.records import Category
+from archivist.reflect.candidates import Candidate
+from archivist.reflect.cases import Case
+from archivist.reflect.kinds import FailureKind
+from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.phrases import is_telling
+from archivist.reflect.reading import CODE_KINDS
+from archivist.reflect.remedies import Way
+from archivist.reflect.wording import code, named, rule, saying
+
+_OFTEN = 2
+_LEAST = 0.6
+# What is missing, forbidden or misspelt does not come by itself: somebody else put it right meanwhile.
+_BY_CHANCE = (CODE_KINDS | {FailureKind.NETWORK, FailureKind.TIMEOUT}) - {FailureKind.SYNTAX}
 
 
 def mine_flaky(material: Material) -> list[Candidate]:
-    """Say which test call had both outcomes though no file, package or setting changed."""
-    found: dict[str, Candidate] = {}
-    last: dict[str, Act] = {}
-    for act in material.reading.acts:
-        if act.changes or act.installs or not (act.is_look or act.is_test):
-            last.clear()
-        if not act.is_test or not act.steps:
-            continue
-        before = last.get(act.event.text)
-        if before is not None and before.has_failed != act.has_failed:
-            lesson = _lesson(material, before, act)
-            if lesson:
-                found.setdefault(lesson.key, lesson)
-        last[act.event.text] = act
-    return list(found.values())
+    """Say which call had both outcomes with nothing done between; of what is no test, once is no lesson."""
+    return [
+        _of_test(material, case) if case.first.act.is_test else _of_moment(material, case)
+        for case in material.cases
+        if is_fleeting(case) and (case.first.act.is_test or _is_worth(case))
+    ]
 
 
-def _lesson(material: Material, before: Act, after: Act) -> Candidate | None:
-    failed = before if before.has_failed else after
-    failure = failed.failure
-    if failure is None or failure.kind is not FailureKind.TEST_FAILURE:
-        return None
-    command = code(named(failed.event.text))
-    told = saying(failure.line, 80)
-    return Candidate(
-        key=f"{material.project}|flaky:{failure.signature.key}",
-        summary=clipped(
-            f"{material.name}: {command} passes and fails with nothing changed (“{told}”): run it again"
-        ),
+def is_fleeting(case: Case) -> bool:
+    """Say whether a failure went away by itself, and no run knows what else makes it go."""
+    is_cured = any(remedy.way is not Way.EDIT for remedy, _ in case.remedies)
+    return bool(case.fleeting) and not is_cured and case.kind in _BY_CHANCE and bool(case.first.act.steps)
+
+
+def _is_worth(case: Case) -> bool:
+    command = named(case.first.act.event.text)
+    return case.fleeting >= _OFTEN and is_telling(command) and "<url>" not in command
+
+
+def _of_test(material: Material, case: Case) -> Candidate:
+    command = code(named(case.first.act.event.text))
+    told = saying(case.line, 80)
+    found = candidate(
+        material,
+        case,
+        f"{material.name}: {command} passes and fails with nothing changed (“{told}”): run it again",
         rule=rule(f"{command} fails with “{told}”", "run it again before looking for a cause"),
         category=Category.TEST_STRATEGY,
-        scope=Scope.REPO,
-        repo=material.project,
-        tags=tags("flaky", failed.purpose),
-        importance=_IMPORTANCE,
-        events=(before.event.id, after.event.id),
-        remedies=("run it again",),
+        words=("flaky", case.first.act.purpose),
+        is_answer=True,
+    )
+    return replace(found, importance=max(found.importance, _LEAST))
+
+
+def _of_moment(material: Material, case: Case) -> Candidate:
+    command = code(named(case.first.act.event.text))
+    told = saying(case.line, 80)
+    return candidate(
+        material,
+        case,
+        f"{material.name}: {command} fails now and then ({told}): run it again",
+        rule=rule(f"{command} fails with “{told}”", "run it again before anything else"),
+        words=("flaky", case.first.act.purpose),
+        is_answer=True,
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archivist.records import Category, Scope
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case, cases
+from archivist.reflect.hazards import is_destructive
 from archivist.reflect.importance import importance
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.past import Past
 from archivist.reflect.reading import Reading
-from archivist.reflect.wording import clipped, short_name, tags
+from archivist.reflect.remedies import Remedy, Way
+from archivist.reflect.wording import advice, clipped, code, short_name, tags
 
 COMMON_TO_PROJECTS = 3
 
@@ -44,6 +46,19 @@ def gather(reading: Reading, past: Past) -> Material:
     return Material(reading, past, tuple(cases(reading, past)))
 
 
+def deed(case: Case, remedy: Remedy, *, is_whole: bool = False) -> str:
+    """Say what to do and how often it was seen to help, where that is less often than the failure was met.
+
+    Of what can destroy work or data only that it was done. `is_whole` where nothing else names the command
+    that failed: then the one to use is told and not how the two differ.
+    """
+    runs = case.helped(remedy)
+    if remedy.way in (Way.STEP, Way.COMMAND) and is_destructive(remedy.text):
+        return f"{runs} runs did {code(remedy.text)}"
+    text = advice(replace(remedy, instead="") if is_whole else remedy)
+    return text if runs >= case.runs else f"{text} (helped in {runs} of {case.runs} runs)"
+
+
 def candidate(
     material: Material,
     case: Case,
@@ -55,7 +70,13 @@ def candidate(
     words: tuple[str, ...] = (),
     is_answer: bool = False,
 ) -> Candidate:
-    """Make the candidate that a case supports; `is_answer` when knowing it is remedy enough."""
+    """Make the candidate that a case supports; `is_answer` when knowing it is remedy enough.
+
+    What can destroy work or data may be told, but is nothing to follow: neither a remedy nor a rule.
+    """
+    harmless = tuple(each for each in remedies if not is_destructive(each))
+    if harmless != remedies:
+        rule, remedies = "", harmless
     family = case.key.split("|", 1)[1]
     projects = material.past.projects_with(family) | {material.project}
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS

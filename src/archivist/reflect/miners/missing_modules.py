@@ -9,11 +9,13 @@ from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.installs import Install, distribution, installs, is_of, package_name
 from archivist.reflect.kinds import FailureKind
-from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.miners.material import Material, candidate, deed
+from archivist.reflect.modules import is_apart, is_standard, since, until
 from archivist.reflect.remedies import Way
 from archivist.reflect.steps import parse
 from archivist.reflect.wording import code, listed, rule
 
+_SURE = 2
 _OFTEN = 3
 _MOST = 7
 _BY_PROGRAM = {"python": "pip install", "node": "npm install", "go": "go get"}
@@ -21,7 +23,44 @@ _BY_PROGRAM = {"python": "pip install", "node": "npm install", "go": "go get"}
 
 def mine_missing_modules(material: Material) -> list[Candidate]:
     """Say which modules a project lacks at the start and what installs them."""
-    return [_lesson(material, case) for case in material.of_kind(FailureKind.MISSING_MODULE) if case.subjects]
+    return [
+        _lesson_apart(material, case) if _is_apart(case) else _lesson(material, case)
+        for case in material.of_kind(FailureKind.MISSING_MODULE)
+        if case.subjects and (not _is_apart(case) or case.remedies or case.tasks >= _SURE)
+    ]
+
+
+def _is_apart(case: Case) -> bool:
+    """Say whether a module of Python itself or a part of a package is missing that no install brought."""
+    return is_apart(case.first.failure.subject) and case.best(Way.INSTALL) is None
+
+
+def _lesson_apart(material: Material, case: Case) -> Candidate:
+    """Say that this Python, or a package that is there, has no such module."""
+    module = case.first.failure.subject
+    remedy = case.best()
+    done = deed(case, remedy, is_whole=True) if remedy else ""
+    lacks = f"{material.name} has no module {code(module)}"
+    if is_standard(module):
+        lacks = f"{material.name}: {code(module)} {_when(module)}"
+    return candidate(
+        material,
+        case,
+        f"{lacks}: {done}" if done else lacks,
+        rule=rule(f"{code(module)} is not found in {material.name}", done) if done else "",
+        remedies=(remedy.text,) if remedy else (),
+        category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
+        words=("python" if is_standard(module) else "import", module),
+    )
+
+
+def _when(module: str) -> str:
+    """Say which Pythons have a module."""
+    if since(module):
+        return f"came with Python {since(module)}, and an older one runs here"
+    if until(module):
+        return f"is gone since Python {until(module)}"
+    return "belongs to Python, and the one that runs here lacks it"
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
@@ -50,7 +89,7 @@ def _lesson(material: Material, case: Case) -> Candidate:
 
 def _needed(case: Case, own: list[str]) -> list[str]:
     """Return the modules that most runs need, not what one task wanted."""
-    found = {_top(each): runs for each, runs in case.subjects.items() if each not in own}
+    found = {each: runs for each, runs in case.subjects.items() if each not in own}
     often = [each for each, runs in found.items() if runs > 1 or case.runs < _OFTEN]
     return sorted(often or found, key=lambda each: -found[each])
 
@@ -100,10 +139,6 @@ def _is_only_by_project(seen: list[tuple[Install, int]], lacking: list[str]) -> 
         package_name(each) for install, _ in seen if not install.is_of_project for each in install.packages
     }
     return not named & set(map(distribution, lacking))
-
-
-def _top(module: str) -> str:
-    return module if "/" in module else module.split(".", 1)[0]
 
 
 def _as_installed(name: str, seen: list[tuple[Install, int]]) -> str:

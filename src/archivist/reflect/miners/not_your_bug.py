@@ -1,4 +1,4 @@
-"""Tests that fail before anything was changed, or in run after run: not the new code's fault."""
+"""Tests that fail in task after task, whatever was changed: not the new code's fault."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.reading import Met
-from archivist.reflect.remedies import Way
-from archivist.reflect.wording import advice, clipped, code, listed, rule, saying
+from archivist.reflect.reading import Met, called
+from archivist.reflect.remedies import Remedy, Way
+from archivist.reflect.wording import clipped, code, listed, rule, saying
 
 _OFTEN = 2
 _TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
@@ -19,7 +19,10 @@ _SHORTEST_SAYING = 18
 
 
 def mine_not_your_bug(material: Material) -> list[Candidate]:
-    """Say which test failure was there before: met untouched, by several runs, or left by a finished run."""
+    """Say which test failure was there before: met in several tasks, or left by a finished run.
+
+    What a step, an install, another way to run it or mere repetition overcame is told as that.
+    """
     return [
         _lesson(material, case)
         for case in material.cases
@@ -48,16 +51,24 @@ def _is_specific(case: Case) -> bool:
 
 
 def _is_old(case: Case, material: Material) -> bool:
-    # What something started or made first puts right is nobody's bug, and is told as that.
-    if case.best(Way.STEP):
+    if _is_overcome(case, material):
         return False
-    # The same task tried twice shows the same failure, and it may be the one to mend.
-    if case.tasks >= _OFTEN:
-        return True
     # What fails first and goes well after the change is what the task was about.
-    if any(met.is_of_task or met.cure for met in case.met):
+    is_mended = any(met.is_of_task or met.cure for met in case.met)
+    # The same task tried twice shows the same failure, and it may be the one to mend.
+    if case.tasks >= _OFTEN and (case.untouched or case.remedies or not is_mended):
+        return True
+    if is_mended:
         return False
-    return bool(case.untouched) or (_is_left(material) and len(_told(case)) > _SHORTEST_SAYING)
+    return _is_left(material) and len(_told(case)) > _SHORTEST_SAYING
+
+
+def _is_overcome(case: Case, material: Material) -> bool:
+    """Say whether anything but mending the project makes it go: then that is to be told, and nobody's bug."""
+    if case.fleeting or any(remedy.way is not Way.EDIT for remedy, _ in case.remedies):
+        return True
+    calls = {called(met.act) for met in case.met}
+    return any(material.past.has_passed(material.project, case.key, call) for call in calls)
 
 
 def _is_left(material: Material) -> bool:
@@ -69,15 +80,14 @@ def _is_left(material: Material) -> bool:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
-    told = _told(case)
     test = _test(case)
     where = f"tests under {listed([code(each) for each in case.places[:2]])}" if case.places else "its tests"
-    remedy = case.best(Way.EDIT, Way.INSTALL)
-    is_sure = bool(case.untouched) or case.tasks >= _OFTEN
+    remedy = case.best(Way.EDIT)
+    told = _told(case, remedy)
+    is_sure = case.tasks >= _OFTEN
     since = "before any change" if case.untouched else "in several runs" if is_sure else "in a finished run"
-    deed = f"; {advice(remedy)} if they are needed" if remedy and remedy.way is Way.INSTALL else ""
-    if remedy and remedy.way is Way.EDIT and remedy.text != "edit":
-        deed = f"; {remedy.text.replace('change', 'changing', 1)} helps"
+    is_told = remedy is not None and remedy.text != "edit"
+    deed = f"; {remedy.text.replace('change', 'changing', 1)} helps" if remedy and is_told else ""
     verdict = "not your bug" if is_sure else "likely not your bug"
     what = f"{code(test)} fails" if test else f"{where} fail"
     because = f" (“{told}”)" if len(told) > _SHORTEST_SAYING else ""
@@ -93,8 +103,8 @@ def _lesson(material: Material, case: Case) -> Candidate:
     )
 
 
-def _told(case: Case) -> str:
-    return clipped(saying(case.line, 200).split(". ", 1)[0], 100)
+def _told(case: Case, remedy: Remedy | None = None) -> str:
+    return clipped(saying(case.seen(remedy)[1], 200).split(". ", 1)[0], 100)
 
 
 def _test(case: Case) -> str:

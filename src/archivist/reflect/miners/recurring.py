@@ -6,8 +6,9 @@ from archivist.records import Category
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
 from archivist.reflect.kinds import FailureKind
-from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.wording import advice, code, rule, saying
+from archivist.reflect.miners.material import Material, candidate, deed
+from archivist.reflect.remedies import Way
+from archivist.reflect.wording import code, rule, saying
 
 # Of the other kinds the miner of the kind has the last word.
 _KINDS = (
@@ -32,9 +33,14 @@ def mine_recurring(material: Material) -> list[Candidate]:
 def _is_recurring(case: Case) -> bool:
     """Say whether several runs met it; what their own scripts brought out must be telling and met by more.
 
-    Of failing code only runs of different tasks are witnesses: a task tried twice fails alike twice.
+    Of failing code only runs of different tasks are witnesses: a task tried twice fails alike twice. What
+    something started, made or set put right was not the code's fault, whatever the task.
     """
-    often = case.tasks if case.is_of_code else case.runs
+    # What goes away by itself is told as that, or not at all.
+    if case.fleeting and not case.remedies:
+        return False
+    is_of_task = case.is_of_code and not case.best(Way.STEP, Way.COMMAND)
+    often = case.tasks if is_of_task else case.runs
     if any(met.is_of_task for met in case.met):
         return often >= _MANY and len(case.first.failure.signature.words) >= _TELLING_WORDS
     return often >= _OFTEN
@@ -42,16 +48,16 @@ def _is_recurring(case: Case) -> bool:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     act = case.first.act
-    told = saying(case.line, 120)
     remedy = case.best()
+    told = saying(case.seen(remedy)[1], 120)
     what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
-    deed = advice(remedy) if remedy else ""
+    done = deed(case, remedy) if remedy else ""
     return candidate(
         material,
         case,
-        f"{material.name}: {what} keeps failing: {told}" + (f": {deed}" if deed else ""),
-        rule=rule(f"{what} fails with “{told}”", deed) if deed else "",
+        f"{material.name}: {what} keeps failing: {told}" + (f": {done}" if done else ""),
+        rule=rule(f"{what} fails with “{told}”", done) if done else "",
         remedies=(remedy.text,) if remedy else (),
-        category=Category.ANTI_PATTERN if not deed else Category.TOOL_USAGE,
+        category=Category.TOOL_USAGE if done else Category.ANTI_PATTERN,
         words=(act.purpose,),
     )

@@ -28,7 +28,8 @@ def mine_timeouts(material: Material) -> list[Candidate]:
 
 def _is_sure(case: Case) -> bool:
     """Say whether it is the command, not the moment: more than once, and no mere look."""
-    return not case.first.act.is_look and (case.runs >= _OFTEN or len(case.met) >= _OFTEN)
+    is_often = case.runs >= _OFTEN or len(case.met) >= _OFTEN
+    return is_often and not case.fleeting and not case.first.act.is_look
 
 
 def _lesson(material: Material, case: Case) -> Candidate:

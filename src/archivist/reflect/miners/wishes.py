@@ -9,6 +9,7 @@ from archivist.records import Category, Event, LessonType, Scope, Severity
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.importance import PREFERENCE
 from archivist.reflect.miners.material import Material
+from archivist.reflect.own_words import own_words
 from archivist.reflect.signatures import words
 from archivist.reflect.wording import clipped, rule, tags
 
@@ -17,11 +18,28 @@ _LONGEST_WISH = 170
 _SHORTEST_WISH = 12
 _CORRECTION_WEIGHT = 0.75
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|;\s+(?=don't|do not|never|always)", re.IGNORECASE)
+# "It always fails" and "never returns None" tell what is, "always run ruff" what shall be.
+_IMPERATIVE = (
+    r"(?:always|never)\s+(?!(?:get|got|see|saw|had|have|ran|was|were|been|is|are|hit|been|happen|work|fail)\b)"
+    r"(?!\w*[^\Wsu]s\b|\w{3,}ed\b)"
+)
 _STANDING = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|by default|as a rule"
-    r"|whenever)\b"
-    r"|^(?:i|we) (?:prefer|want you to|like|don't want|never|always)\b|^(?:please )?prefer\b"
+    rf"(?:^|[,;:] |\b(?:please|and|but|also|should|must|to|you|we|i|so|then) ){_IMPERATIVE}"
+    r"|\b(?:from now on|in (?:the )?future|going forward|every time you|by default|as a rule|whenever)\b"
+    r"|^(?:i|we) (?:prefer|want you to|like|don't want)\b|^(?:please )?prefer\b"
     r"|^(?:please )?remember (?:to|that)\b",
+    re.IGNORECASE,
+)
+# A task has its own always and never; a wish that comes with it says that it is for later too.
+_WITH_THE_TASK = re.compile(
+    r"^(?:please |also |and |note: |important: )*(?:"
+    r"(?:from now on|going forward|in (?:the )?future|as a rule|for all (?:future|later) \w+)[,:]? "
+    r"(?:please |you (?:should|must) |i want you to )?"
+    r"(?:always|never|use|prefer|run|write|only|stop|avoid|keep|make sure|do not|don't|put|name|commit|format"
+    r"|answer)\b"
+    r"|in this (?:repo|repository|project|codebase|workspace)[,:]? (?:please |you (?:should|must) |we )?"
+    rf"{_IMPERATIVE}"
+    r"|(?<=please )remember\b|remember[,:]? (?:to |that (?:you |we )?(?:should |must )?)?(?:always|never)\b)",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
@@ -41,24 +59,30 @@ _OF_THE_MOMENT = re.compile(r"\b(?:for now|this time|yet|today|right now|just no
 
 
 def mine_wishes(material: Material) -> list[Candidate]:
-    """Keep standing wishes and corrections that the user voiced after the task itself."""
+    """Keep standing wishes, and corrections that the user voiced after the task itself."""
     found: dict[str, Candidate] = {}
-    for event in material.reading.said[1:]:
-        for sentence, is_standing in wishes(event.text):
+    for place, event in enumerate(material.reading.said):
+        for sentence, is_standing in wishes(event.text, is_task=not place):
             lesson = _lesson(material, event, sentence, is_standing=is_standing)
             found.setdefault(lesson.key, lesson)
     return list(found.values())
 
 
-def wishes(message: str) -> Iterator[tuple[str, bool]]:
-    """Yield the sentences of a message that wish something, and whether for good."""
-    if len(message) > _LONGEST_MESSAGE or _MACHINE.search(message):
+def wishes(message: str, *, is_task: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield the sentences in a user's own words that wish something, and whether for good."""
+    if _MACHINE.search(message):
         return
-    for part in _SENTENCE.split(message):
+    words = own_words(message)
+    if len(words) > _LONGEST_MESSAGE:
+        return
+    for part in _SENTENCE.split(words):
         sentence = part.strip(" -*\t\"'")
         if not _SHORTEST_WISH <= len(sentence) <= _LONGEST_WISH or sentence.endswith("?"):
             continue
-        if _STANDING.search(sentence):
+        if is_task:
+            if _WITH_THE_TASK.search(sentence):
+                yield sentence, True
+        elif _STANDING.search(sentence):
             yield sentence, True
         elif (_CORRECTION.search(sentence) or _AFTER_NO.search(sentence)) and not _OF_THE_MOMENT.search(
             sentence

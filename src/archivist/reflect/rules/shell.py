@@ -44,6 +44,11 @@ SHELL: tuple[Rule, ...] = (
          "~ermission denied|EACCES|~peration not permitted|~ccess denied",
          r"(?:[Pp]ermission denied(?! \(publickey)|EACCES|Operation not permitted"
          r"|Access denied)", sure=False),
+    rule(K.PERMISSION, "", "permission denied", EXACT,
+         "~ermission denied|~peration not permitted",
+         r"^(?P<program>[\w.+-]{1,30}): (?:cannot [\w ]{1,40}? |can't \w+ )?['\"`\u2018]?"
+         r"(?P<subject>[^\s'\"`\u2018\u2019:]+)['\"`\u2019]?: (?:Permission denied|Operation not permitted)",
+         sure=False),
     rule(K.PERMISSION, "bash", "permission denied", EXACT,
          "~ermission denied",
          r"^(?:\S*sh|\S+\.sh): (?:line \d+: |\d+: )?(?P<subject>[^\s:]+): Permission denied"),

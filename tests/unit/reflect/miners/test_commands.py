@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from .scripted import learnt, one, run, sh
+import pytest
+
+from archivist.reflect.merging import deduplicated
+from archivist.reflect.reading import Reading
+from archivist.reflect.remedies import Remedy, Way
+from archivist.reflect.wording import advice
+
+from .scripted import edit, learnt, one, run, sh
 
 NO_GET = "error: unrecognized subcommand 'get'"
 
@@ -84,3 +91,188 @@ def test_a_test_run_that_came_as_far_as_its_tests_shows_the_remedy() -> None:
         )
     )
     assert lesson.remedies == ("python -m pytest -q -o addopts=",)
+
+
+def _not_runnable(script: str, name: str) -> Reading:
+    return run(
+        sh(f"./{script}", f"/bin/bash: line 1: ./{script}: Permission denied", 126),
+        sh(f"chmod +x {script}"),
+        sh(f"./{script}", "ok"),
+        name=name,
+    )
+
+
+def test_another_script_is_another_lesson() -> None:
+    first, second = _not_runnable("scripts/build.sh", "run-1"), _not_runnable("scripts/deploy.sh", "run-2")
+    lesson = one(first, second)
+    assert lesson.key != one(first).key
+    assert lesson.summary == (
+        "widget: `./scripts/deploy.sh` fails (./scripts/deploy.sh: Permission denied): "
+        "first `chmod +x scripts/deploy.sh`"
+    )
+    assert deduplicated([one(first), lesson]) == [one(first), lesson]
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        ("Error: listen EADDRINUSE: address already in use :::{port}", "fuser -k {port}/tcp"),
+        ("E   ConnectionRefusedError: [Errno 111] Connection refused: localhost:{port}", "make up-{port}"),
+        (
+            "redis.exceptions.ConnectionError: Error 111 connecting to localhost:{port}. Connection refused.",
+            "make up-{port}",
+        ),
+    ],
+)
+def test_another_port_is_another_lesson(error: str, step: str) -> None:
+    call = sh("make serve", "listening")
+    runs = [
+        run(
+            sh("make serve", error.format(port=port), 1), sh(step.format(port=port)), call, name=f"run-{port}"
+        )
+        for port in (3000, 8080)
+    ]
+    lesson = one(*runs)
+    assert lesson.key != one(runs[0]).key
+    assert lesson.remedies == (step.format(port=8080),)
+    assert "3000" not in f"{lesson.summary} {lesson.rule}"
+
+
+def test_the_command_the_error_and_the_remedy_are_of_one_sighting() -> None:
+    wrong = run(sh("pilot list --all", "error: unexpected argument '--all' found", 2))
+    cured = run(
+        sh("pilot show --full 7", "error: unexpected argument '--full' found", 2),
+        sh("pilot show 7", "open"),
+        name="run-2",
+    )
+    assert one(wrong, cured).summary == (
+        "widget: not `pilot show --full 7` but `pilot show 7`; `pilot` does not know `--all`"
+    )
+    again = run(sh("pilot log --raw", "error: unexpected argument '--raw' found", 2), name="run-2")
+    assert one(wrong, again).summary == "widget: `pilot` does not know `--all` and `--raw`"
+
+
+LOCKED = sh("alembic upgrade head", "sqlite3.OperationalError: database is locked", 1)
+UPGRADED = sh("alembic upgrade head", "ok")
+
+
+def test_what_destroys_is_no_remedy_until_a_second_run_did_it() -> None:
+    reset = sh("rm -rf data/ && git reset --hard", "HEAD is now at 1")
+    first = run(LOCKED, reset, UPGRADED)
+    met = one(first, run(LOCKED, name="run-2", task="another"))
+    assert (met.remedies, met.rule) == ((), "")
+    assert "rm -rf" not in met.summary
+    twice = one(first, run(LOCKED, reset, UPGRADED, name="run-2", task="another"))
+    assert twice.summary.endswith(": 2 runs did `rm -rf data/ && git reset --hard`")
+    assert (twice.rule, twice.remedies) == ("", ())
+    assert "first" not in twice.summary
+
+
+def test_a_run_that_only_met_the_failure_does_not_speak_for_the_remedy() -> None:
+    first = run(LOCKED, sh("make db-stop", ""), UPGRADED)
+    assert one(first, run(LOCKED, name="run-2", task="another")).summary.endswith(
+        ": first `make db-stop` (helped in 1 of 2 runs)"
+    )
+    second = run(LOCKED, sh("make db-stop", ""), UPGRADED, name="run-2", task="another")
+    assert one(first, second).summary.endswith(": first `make db-stop`")
+
+
+REFUSED = sh(
+    "pytest -q", "E   ConnectionError: Error 111 connecting to localhost:6379. Connection refused.", 1
+)
+PASSED = sh("pytest -q", "6 passed in 2.1s")
+
+
+def test_a_remedy_that_has_failed_since_steps_back() -> None:
+    up = sh("docker compose up -d redis", "Started")
+    gone = sh("docker compose up -d redis", "no such service: redis", 1)
+    old = [run(REFUSED, up, PASSED, name=f"run-{n}") for n in range(3)]
+    new = run(REFUSED, gone, sh("just services-up"), PASSED, name="run-9")
+    assert [each.remedies for each in learnt(*old)] == [("docker compose up -d redis",)]
+    assert learnt(*old, new)[0].remedies == ("just services-up",)
+
+
+def test_a_remedy_that_two_runs_did_without_steps_back() -> None:
+    old = [run(REFUSED, sh("make redis"), PASSED, name=f"run-{n}") for n in range(3)]
+    new = [run(REFUSED, sh("make services"), PASSED, name=f"run-{n}") for n in (3, 4)]
+    assert one(*old, new[0]).remedies == ("make redis",)
+    assert one(*old, *new).remedies == ("make services",)
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "helped"),
+    [
+        (
+            "npm install",
+            "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree",
+            "npm install --legacy-peer-deps",
+        ),
+        (
+            "pip install grpcx",
+            "ERROR: No matching distribution found for grpcx",
+            "pip install --extra-index-url https://pypi.corp.example/simple grpcx",
+        ),
+        (
+            "pip install -e .",
+            "error: externally-managed-environment",
+            "python3 -m venv .venv && .venv/bin/pip install -e .",
+        ),
+        (
+            "pip install grpcx",
+            "error: externally-managed-environment",
+            "pip install --break-system-packages grpcx",
+        ),
+    ],
+)
+def test_the_option_that_made_an_install_work_is_kept(command: str, error: str, helped: str) -> None:
+    lesson = one(run(sh(command, error, 1), sh(helped, "Successfully installed")))
+    assert lesson.remedies == (helped,)
+
+
+def test_an_install_that_went_well_the_second_time_is_no_remedy() -> None:
+    error = "ERROR: No matching distribution found for grpcx"
+    found = learnt(run(sh("pip install grpcx", error, 1), sh("pip install -q grpcx", "ok")))
+    assert [each.remedies for each in found] == [()]
+
+
+def test_a_variable_is_set_and_no_step() -> None:
+    taken = "Error: listen EADDRINUSE: address already in use :::3000"
+    lesson = one(run(sh("npm run dev", taken, 1), sh("PORT=3001 npm run dev", "listening on 3001")))
+    assert lesson.summary.endswith("already in use :::3000): set `PORT=3001`")
+    assert lesson.remedies == ("PORT=3001 npm run dev",)
+    lesson = one(
+        run(sh("npm run dev", taken, 1), sh("npm run stop"), sh("PORT=3001 npm run dev", "listening on 3001"))
+    )
+    assert lesson.summary.endswith(": use `npm run stop && PORT=3001 npm run dev`")
+
+
+def test_a_pull_that_ended_in_a_conflict_was_needed_all_the_same() -> None:
+    rejected = " ! [rejected]        feature -> feature (non-fast-forward)\nerror: failed to push some refs\n"
+    lesson = one(
+        run(
+            sh("git push origin feature", rejected, 1),
+            sh("git pull --rebase origin feature", "CONFLICT (content): Merge conflict in cart.py", 1),
+            edit("cart.py", "<<<<<<< HEAD", ""),
+            sh("git add cart.py && GIT_EDITOR=true git rebase --continue", "Successfully rebased"),
+            sh("git push origin feature", "feature -> feature"),
+        )
+    )
+    remedy = (
+        "git pull --rebase origin feature && GIT_EDITOR=true git rebase --continue && git push origin feature"
+    )
+    assert lesson.remedies == (remedy,)
+    assert lesson.summary.endswith(f"use `{remedy}`")
+
+
+def test_the_remedy_is_never_cut_off() -> None:
+    call = "pytest -q tests/integration/services tests/integration/storage"
+    step = "docker compose -f deploy/compose.yaml --profile integration up -d redis mailhog"
+    error = f"E   ConnectionError: connecting to localhost:6379: {'and so on ' * 9}: Connection refused."
+    lesson = one(run(sh(call, error, 1), sh(step), sh(call, "6 passed in 2.1s")))
+    assert lesson.summary.endswith(f": first `{step}`")
+
+
+def test_what_is_kept_is_told_where_it_is_less_than_what_is_left_out() -> None:
+    wrong = "cargo run --package pilot --profile release-with-debug --features a,b"
+    assert advice(Remedy(Way.COMMAND, "cargo run", wrong)) == "use `cargo run`"
+    assert advice(Remedy(Way.COMMAND, "cargo run --release", "cargo run --release -q")) == "leave out `-q`"

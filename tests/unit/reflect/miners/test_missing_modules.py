@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archivist.records import Category
 
-from .scripted import learnt, no_module, one, run, sh
+from .scripted import edit, learnt, no_module, one, run, sh
 
 SIBLINGS = (
     sh("python use.py", no_module("numpy"), 1),
@@ -131,9 +131,67 @@ def test_a_scoped_package_keeps_its_scope() -> None:
 
 
 def test_a_module_of_the_projects_own_files_is_no_package() -> None:
-    assert learnt(run(sh("node build.js", _no_node_module("./missing"), 1))) == []
+    for own in ("./missing", "@/lib/missing", "~/missing"):
+        assert learnt(run(sh("node build.js", _no_node_module(own), 1))) == []
 
 
 def test_an_install_by_name_counts_though_the_call_was_not_repeated() -> None:
     lesson = one(run(sh("python use.py", no_module("pytz"), 1), sh("pip install pytz"), sh("ls")))
     assert lesson.remedies == ("pip install pytz",)
+
+
+def test_what_belongs_to_a_newer_python_is_not_to_be_installed() -> None:
+    lesson = one(
+        run(
+            sh("python3 -m importer --check", no_module("tomllib"), 1),
+            sh("python3 --version", "Python 3.9.18"),
+            sh("python3.12 -m importer --check", "ok: 120 rows"),
+        )
+    )
+    assert lesson.summary == (
+        "widget: `tomllib` came with Python 3.11, and an older one runs here: "
+        "use `python3.12 -m importer --check`"
+    )
+    assert lesson.remedies == ("python3.12 -m importer --check",)
+
+
+def test_what_a_newer_python_dropped_is_told_so() -> None:
+    calls = (sh("python setup.py build", no_module("distutils"), 1), sh("pip install setuptools"))
+    lesson = one(run(*calls, sh("python3.11 setup.py build", "running build")))
+    assert "`distutils` is gone since Python 3.12: use `python3.11 <script> build`" in lesson.summary
+
+
+def test_a_part_that_a_package_lacks_does_not_mean_that_the_package_is_missing() -> None:
+    lesson = one(
+        run(
+            sh("python -m report.monthly", no_module("shop.utils"), 1),
+            edit("report/monthly.py", "from shop.utils import money", "from shop.helpers import money"),
+            sh("python -m report.monthly", "total 3"),
+            sh("python use.py", "done"),
+        )
+    )
+    assert lesson.summary == (
+        "widget has no module `shop.utils`: change `shop.utils` to `shop.helpers` in `report/monthly.py`"
+    )
+    guessed = sh("python -c 'import widget.core.sums'", no_module("widget.core.sums"), 1)
+    assert learnt(run(guessed)) == []
+
+
+def test_a_part_that_is_installed_by_itself_is_told_with_what_brings_it() -> None:
+    lesson = one(
+        run(
+            sh("python use.py", no_module("google.protobuf"), 1),
+            sh("pip install protobuf"),
+            sh("python use.py", "done"),
+        )
+    )
+    assert lesson.summary == "widget: `google.protobuf` is not installed: `pip install protobuf`"
+
+
+def test_what_this_python_was_built_without_is_told_when_two_tasks_missed_it() -> None:
+    missing = sh("python use.py", no_module("tkinter"), 1)
+    first, second = run(missing, task="Draw a"), run(missing, name="run-2", task="Draw b")
+    assert learnt(first) == []
+    assert one(first, second).summary == (
+        "widget: `tkinter` belongs to Python, and the one that runs here lacks it"
+    )

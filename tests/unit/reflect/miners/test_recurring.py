@@ -34,3 +34,23 @@ def test_what_own_scripts_bring_out_takes_three_runs() -> None:
     runs = [run(sh(script, trace, 1), name=f"run-{n}") for n in range(3)]
     assert learnt(*runs[:2]) == []
     assert "settings are not configured" in one(*runs).summary
+
+
+UNREADY = sh("pilot check", "Error: the index was never made", 1)
+
+
+def test_what_a_step_put_right_in_two_runs_is_told_though_their_task_was_the_same() -> None:
+    runs = [
+        run(UNREADY, sh("make index"), sh("pilot check", "ok"), name=f"run-{n}", task="Check it")
+        for n in range(2)
+    ]
+    assert one(*runs).summary.endswith(": first `make index`")
+
+
+def test_what_a_task_tried_twice_fails_on_is_its_own_affair() -> None:
+    trace = (
+        'Traceback (most recent call last):\n  File "/srv/widget/conf.py", line 9, in go\n    f()\n'
+        "ValueError: invalid widget\n"
+    )
+    runs = [run(sh("widget check", trace, 1), name=f"run-{n}", task="Mend it") for n in range(2)]
+    assert learnt(*runs) == []

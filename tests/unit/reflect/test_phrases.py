@@ -1,0 +1,37 @@
+"""What belongs to one machine is taken out of texts, and what is the same on all of them is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from archivist.reflect.phrases import open_command, without_paths
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install --index-url https://pypi.corp.example/simple libx",
+        "curl -s http://localhost:3000/api/v1/me",
+        "pip install git+https://github.com/acme/widget@main",
+        "`wget https://[::1]/a/b`",
+        "git clone ssh://git@host.example/srv/team/widget.git",
+    ],
+)
+def test_addresses_are_the_same_everywhere(text: str) -> None:
+    assert without_paths(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("python /home/me/work/acme/widget/src/a.py", "python widget/src/a.py"),
+        ("see https://x.example/a/b and /opt/tools/bin/x", "see https://x.example/a/b and tools/bin/x"),
+        ("echo hi", "echo hi"),
+    ],
+)
+def test_paths_are_not(text: str, left: str) -> None:
+    assert without_paths(text) == left
+
+
+def test_a_command_is_left_open_around_its_address() -> None:
+    assert open_command("curl https://x.example/a/b -d 12345") == "curl https://x.example/a/b -d <id>"
