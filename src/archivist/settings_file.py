@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from archivist.errors import ConfigError
+from archivist.locking import locked
 from archivist.replacing import replace_file
 from archivist.settings import BOM, decoded, parsed
 
@@ -14,8 +15,24 @@ from archivist.settings import BOM, decoded, parsed
 def change_file(path: Path, key: str, value: object = None) -> bool:
     """Set a key in a configuration file, or take it out for None; say whether that changed the file.
 
-    Comments, order and line ends stay. The file is replaced as a whole or not at all.
+    Comments, order and line ends stay. The file is replaced as a whole or not at all, and of two processes
+    that change it at once neither loses the other's edit.
     """
+    if value is None and not path.exists():
+        return False
+    folder = path.resolve().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            return _change(path, key, value)
+    except OSError as error:
+        raise ConfigError(
+            f"{str(path)!r} cannot be written: {error.strerror}",
+            hint="check the rights of the file and its folder",
+        ) from None
+
+
+def _change(path: Path, key: str, value: object) -> bool:
     try:
         raw = path.read_bytes() if path.exists() else b""
     except OSError as error:
@@ -25,10 +42,7 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
     after = bom + edited(text.removeprefix(bom), key, value, where=str(path))
     if after == text:
         return False
-    try:
-        replace_file(path, after.encode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    replace_file(path, after.encode("utf-8"))
     return True
 
 

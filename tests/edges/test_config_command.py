@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,55 @@ def test_a_wrong_key_or_value_is_one_line_and_a_hint(
     assert (ran.code, ran.out) == (4, "")
     assert complaint in ran.err
     assert not (project / ".archivist" / "config.toml").exists()
+
+
+_CHANGING = """
+import sys
+from pathlib import Path
+from archivist.settings import parsed
+from archivist.settings_file import change_file
+path, key = Path(sys.argv[1]), sys.argv[2]
+section, _, name = key.partition(".")
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(1, 61):
+    assert change_file(path, key, number)
+    assert parsed(path.read_text(), str(path))[section][name] == number, number
+"""
+
+
+def test_processes_that_change_settings_at_once_lose_none(bank_cli: Command, project: Path) -> None:
+    path = project / ".archivist" / "config.toml"
+    keys = ("brief.max_lessons", "brief.max_task_lessons")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _CHANGING, str(path), key],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for key in keys
+    ]
+    for each in running:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    ended = [(each.communicate(timeout=60)[1], each.returncode) for each in running]
+    assert ended == [("", 0)] * 2
+    assert [bank_cli("config", key).out for key in keys] == ["60\n", "60\n"]
+
+
+def test_commands_that_set_different_keys_at_once_are_all_heeded(bank_cli: Command) -> None:
+    keys = [key for key, value in flat(Config()).items() if type(value) is int][:6]
+    with ThreadPoolExecutor(len(keys)) as pool:
+        ran = list(pool.map(lambda key: bank_cli("config", "set", key, "2"), keys))
+    assert [each.code for each in ran] == [0] * len(keys), ran
+    shown = _json(bank_cli("config", "--json"))["settings"]
+    assert {each["key"]: each["value"] for each in shown} == dict.fromkeys(keys, 2)
 
 
 def test_a_process_killed_while_it_writes_leaves_the_old_file_or_the_new(

@@ -31,6 +31,8 @@ _FIELDS = ("source", "extra", "created", "date")
 _BATCH = 400
 # The tag of what lives for a time only.
 _MORTAL = "mortal"
+# No list is longer, and no bound of one larger.
+_MOST = 2**31
 # More hits than this nobody pages through by meaning; what comes after is not ranked.
 _MOST_RANKED = 400
 # A life that would be longer by less than this share is left as it is: reading should seldom write.
@@ -131,13 +133,13 @@ class Items(Desk):
         """Return the items below a namespace that are wanted, the latest first.
 
         `holding` are pieces of JSON that a wanted value holds for certain: a quick look before a close one.
+        Bounds below zero count from the end, as those of any list do.
         """
-        if limit <= 0:
-            return []
+        begins, ends = offset, offset + limit
         with self._bank.reading() as reader:
-            rows = _latest(reader, prefix, offset + limit, is_all=is_wanted is not None)
+            rows = _latest(reader, prefix, ends, is_all=is_wanted is not None or min(begins, ends) < 0)
             wanted = _wanted(rows, self._bank.now(), is_wanted, holding)
-            return _page(wanted, limit, offset)
+            return _cut(wanted, begins, ends)
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -149,20 +151,28 @@ class Items(Desk):
         limit: int = 10,
         offset: int = 0,
     ) -> list[Item]:
-        """Return the items below a namespace that answer a question, the best first, then all the others."""
+        """Return the items below a namespace that answer a question, the best first, then all the others.
+
+        An offset below zero takes as many from the end of the best; the others still fill what is missing.
+        """
         if limit <= 0:
             return []
+        begins, ends = max(0, offset), max(0, offset + limit)
         _embed(self._bank)
-        best = self._ranked(prefix, text, offset + limit, is_wanted)
-        if len(best) >= offset + limit:
-            return best[offset : offset + limit]
+        best = self._ranked(prefix, text, ends if offset >= 0 else _MOST_RANKED, is_wanted)
+        found = best[begins:ends]
+        missing = limit - len(found)
+        if not missing:
+            return found
         seen = {item.name for item in best}
+        begins = max(0, begins - len(best))
         with self._bank.reading() as reader:
-            rows = _latest(reader, prefix, offset + limit + len(seen), is_all=is_wanted is not None)
+            count = begins + missing + len(seen)
+            rows = _latest(reader, prefix, count, is_all=is_wanted is not None)
             others = (
                 item for item in _wanted(rows, self._bank.now(), is_wanted, ()) if item.name not in seen
             )
-            return (best + _page(others, offset + limit - len(best), 0))[offset:]
+            return found + _cut(others, begins, begins + missing)
 
     @reads(Layer.ARCHIVE)
     def namespaces(self) -> list[Namespace]:
@@ -291,7 +301,7 @@ def _named(reader: Reader, sources: Sequence[str]) -> dict[str, Item]:
 
 def _latest(reader: Reader, prefix: Namespace, count: int, *, is_all: bool) -> Iterator[Sequence[str]]:
     """Yield rows below a namespace, the latest first; no more are read than are likely to be wanted."""
-    limit, given = None if is_all else count, 0
+    limit, given = None if is_all or count > _MOST else count, 0
     while True:
         rows = reader.select_fields(
             Document, _FIELDS, *_below(prefix), order=("-date", "source"), limit=limit
@@ -317,10 +327,15 @@ def _wanted(
             yield item
 
 
-def _page(items: Iterator[Item], limit: int, offset: int) -> list[Item]:
+def _cut(items: Iterator[Item], begins: int, ends: int) -> list[Item]:
+    """Return the items between two bounds, as of a list; no more are drawn than that needs."""
     from itertools import islice
 
-    return list(islice(items, offset, offset + limit))
+    if min(begins, ends) < 0:
+        return list(items)[begins:ends]
+    if begins >= ends:
+        return []
+    return list(islice(items, min(begins, _MOST), min(ends, _MOST)))
 
 
 def as_json(value: Mapping[str, object], key: str) -> dict[str, object]:

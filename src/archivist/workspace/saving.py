@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import TYPE_CHECKING
 
 from archivist.errors import ArchivistError, InputError
+from archivist.locking import locked
 from archivist.workspace import entries, front_matter, learnings, plans, save, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.learnings import Learning
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from archivist.recall.embedders.static import StaticEmbedder
 
 _ATTEMPTS = 50
-_WAIT_S = 30.0
 _PAUSE_S = 0.02
 
 
@@ -193,36 +192,8 @@ class Saving:
         folder = self._topology.inside(self._topology.rules.learnings)
         with told_plainly(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
+        with locked(folder):
             yield
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder itself, which leaves no file behind."""
-    try:
-        import fcntl
-    except ImportError:
-        # Without advisory locks, comparing before replacing is what there is.
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        ends = monotonic() + _WAIT_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if monotonic() > ends:
-                    raise InputError(
-                        f"another process has been writing below {str(folder)!r} for {_WAIT_S:g} s",
-                        hint="try again when it has ended",
-                    ) from None
-                sleep(_PAUSE_S)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _cosines(new: Statement, old: Sequence[Statement]) -> list[float]:

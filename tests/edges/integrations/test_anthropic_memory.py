@@ -145,8 +145,8 @@ def test_it_answers_as_the_sdks_own_tool_for_a_folder(asked: list[dict[str, obje
             except OSError:
                 # A file in the way of a folder, or a folder moved into itself: ours says so.
                 assert ask(ours, str(each["command"]), **words).startswith("is_error: ")
-                continue
-            assert comparable(ask(ours, str(each["command"]), **words)) == comparable(expected)
+            else:
+                assert comparable(ask(ours, str(each["command"]), **words)) == comparable(expected)
             for empty in sorted(theirs.memory_root.rglob("*"), reverse=True):
                 # A folder in which nothing is left is none in ours.
                 if empty.is_dir() and not any(empty.iterdir()):

@@ -160,7 +160,74 @@ def test_pages_hold_every_item_once_the_latest_first(store: ArchivistStore) -> N
     assert [len(page) for page in pages] == [10, 10, 5, 0]
     assert [each.value["n"] for page in pages for each in page] == list(reversed(range(25)))
     assert store.search(("p",), limit=0) == []
-    assert len(store.search(("p",), query="  ", offset=-3)) == 10
+
+
+bounds = st.one_of(st.integers(-12, 12), st.sampled_from([2**31, 2**63, 2**70, -(2**63), -(2**70)]))
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(namespaces, keys, values), max_size=8),
+    st.lists(st.tuples(st.lists(labels, max_size=2).map(tuple), filters, bounds, bounds), min_size=1),
+)
+def test_any_limit_and_offset_cut_the_list_as_those_of_the_store_in_memory_do(
+    kept: list[tuple[tuple[str, ...], str, dict[str, Any]]],
+    asked: list[tuple[tuple[str, ...], dict[str, Any] | None, int, int]],
+) -> None:
+    theirs = InMemoryStore()
+    with fresh_store() as ours:
+        for store in (theirs, ours):
+            store.batch([PutOp(*each) for each in kept])
+        for prefix, wanted, limit, offset in asked:
+            for query in (None, "", "  "):
+                found = ours.search(prefix, query=query, filter=wanted, limit=limit, offset=offset)
+                expected = theirs.search(prefix, query=query, filter=wanted, limit=limit, offset=offset)
+                assert len(found) == len(expected)
+                # Theirs are in the order of their coming, ours the latest first.
+                whole = ours.search(prefix, filter=wanted, limit=ALL)
+                assert found == whole[offset : offset + limit]
+            named = ListNamespacesOp(limit=limit, offset=offset)
+            assert ours.batch([named]) == theirs.batch([named])
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 5), st.integers(0, 4), st.lists(st.tuples(bounds, st.integers(-12, 5)), min_size=1))
+def test_any_limit_and_offset_of_a_query_are_those_of_the_store_in_memory(
+    scored: int, unscored: int, asked: list[tuple[int, int]]
+) -> None:
+    theirs = InMemoryStore(index={"dims": 1, "embed": lambda texts: [[1.0]] * len(texts), "fields": ["$"]})
+    with fresh_store() as ours:
+        tea = [PutOp(("q",), f"s{each}", {"text": f"a cup of tea, number {each}"}) for each in range(scored)]
+        silent = [PutOp(("q",), f"u{each}", {"text": "silent"}, index=False) for each in range(unscored)]
+        for store in (theirs, ours):
+            store.batch([*tea, *silent])
+        for limit, offset in asked:
+            # Beyond its last scored item theirs begins with the others anew at each page.
+            offset = min(offset, scored)  # noqa: PLW2901
+            found = ours.search(("q",), query="a cup of tea", limit=limit, offset=offset)
+            expected = theirs.search(("q",), query="a cup of tea", limit=limit, offset=offset)
+            assert [each.score is None for each in found] == [each.score is None for each in expected]
+            assert len({each.key for each in found}) == len(found)
+
+
+def test_a_search_that_makes_no_sense_fails_as_in_memory(store: ArchivistStore) -> None:
+    theirs = InMemoryStore()
+    odd: list[dict[str, Any]] = [
+        {"limit": None},
+        {"offset": None},
+        {"limit": "3"},
+        {"limit": 1.5},
+        {"filter": {"n": [{"$near": 1}]}},
+        {"filter": {"n": [[{"$near": 1, "$gt": 0}]]}},
+    ]
+    for each in (theirs, store):
+        each.put(("p",), "k", {"n": [1]})
+        each.put(("p",), "l", {"n": [[1]]})
+    for asked in odd:
+        with pytest.raises(Exception) as expected:  # noqa: PT011 theirs says which
+            theirs.search(("p",), **asked)
+        with pytest.raises(type(expected.value)):
+            store.search(("p",), **asked)
 
 
 FOOD = {
@@ -284,6 +351,9 @@ def test_bad_names_and_values_are_refused_and_nothing_of_the_batch_is_kept(store
         (InvalidNamespaceError, lambda: store.batch([SearchOp(("",))])),
         (ValueError, lambda: store.batch([PutOp((), "k", {})])),
         (ValueError, lambda: store.put(("a",), "k", {}, ttl=float("nan"))),
+        (ValueError, lambda: store.put(("a",), "k", {}, ttl=float("inf"))),
+        (ValueError, lambda: store.put(("a",), "k", {}, ttl=1e15)),
+        (ValueError, lambda: store.put(("a",), "k", {}, ttl=-1)),
         (InputError, lambda: store.put(("a",), "k", {"x": {1, 2}})),
         (InputError, lambda: store.put(("a",), "half \ud800", {"x": 1})),
     ]

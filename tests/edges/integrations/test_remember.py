@@ -7,20 +7,22 @@ import inspect
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.edges.integrations.remember import Run, remember
-from archivist.errors import InputError
 from archivist.records import EpisodeStatus, Event
 from archivist.stores.filters import equals
 
 TASK = "Make the checks of toolshed pass."
+THROWN = [ValueError, KeyError, StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt]
 REQUIRED = "checks: error: the following arguments are required: --seed"
 
 
@@ -187,12 +189,207 @@ def test_the_nearest_bank_is_found_and_closed_again(tmp_path: Path, monkeypatch:
         assert episode.agent == "agent"
 
 
-def test_a_generator_is_refused_at_once() -> None:
-    with pytest.raises(InputError, match="yields"):
+STEPS = st.lists(
+    st.one_of(
+        st.just(("next", ())),
+        st.tuples(st.just("send"), st.tuples(st.none() | st.integers(0, 3))),
+        st.tuples(st.just("throw"), st.tuples(st.sampled_from(THROWN))),
+        st.just(("close", ())),
+    ),
+    max_size=6,
+)
+UNTIL_IT_ENDS: list[tuple[str, tuple[Any, ...]]] = [("close", ())] * 6
+HABITS = st.fixed_dictionaries(
+    {
+        "stubborn": st.booleans(),
+        "catches": st.lists(st.sampled_from(THROWN), max_size=3),
+        "fails": st.booleans(),
+    }
+)
 
-        @remember
-        def agent() -> Iterator[int]:
-            yield 1
+
+def talking(habits: dict[str, Any]) -> Generator[object, object, str]:
+    """Tell what comes in; catch some of what is thrown, and close as the habits say."""
+    said: object = "begun"
+    for _ in range(4):
+        try:
+            said = yield said
+        except tuple(habits["catches"]) as error:
+            said = repr(error)
+            if isinstance(error, GeneratorExit) and not habits["stubborn"]:
+                return "closed"
+    if habits["fails"]:
+        raise OSError("at the end")
+    return f"last: {said}"
+
+
+async def talking_async(habits: dict[str, Any]) -> AsyncGenerator[object, object]:
+    """Do the same, and pause between."""
+    said: object = "begun"
+    for _ in range(4):
+        try:
+            said = yield said
+        except tuple(habits["catches"]) as error:
+            await asyncio.sleep(0)
+            said = repr(error)
+            if isinstance(error, GeneratorExit) and not habits["stubborn"]:
+                return
+    if habits["fails"]:
+        raise OSError("at the end")
+
+
+def returning(habits: dict[str, Any]) -> Generator[object, object, str]:
+    """Return what is yet to be drawn from."""
+    return talking(habits)
+
+
+def returning_async(habits: dict[str, Any]) -> AsyncGenerator[object, object]:
+    """Do the same."""
+    return talking_async(habits)
+
+
+def step_of(drawn: object, name: str) -> Callable[..., Any]:
+    """Return the method of a generator, plain or asynchronous, by its plain name."""
+    names = {"next": ("__next__", "__anext__")}.get(name, (name, f"a{name}"))
+    method: Callable[..., Any] = getattr(drawn, names[isinstance(drawn, AsyncGenerator)])
+    return method
+
+
+def outcome(step: Callable[[], object]) -> object:
+    """Return what a step gives, or what it raises."""
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001 every kind is to be the same
+        return type(error), str(error), getattr(error, "value", None)
+
+
+@settings(max_examples=60)
+@given(HABITS, STEPS)
+def test_a_remembered_generator_answers_its_caller_as_it_does_itself(
+    bank: Bank, habits: dict[str, Any], steps: list[tuple[str, tuple[Any, ...]]]
+) -> None:
+    told = []
+    for function in (talking, remember(bank=bank)(talking), remember(bank=bank)(returning)):
+        drawn = function(habits)
+        whole = [*steps, *UNTIL_IT_ENDS]
+        told.append([outcome(partial(step_of(drawn, name), *value)) for name, value in whole])
+    assert told[1] == told[0]
+    assert told[2] == told[0]
+
+
+# One that will not close complains when it is collected, remembered or not.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@settings(max_examples=60)
+@given(HABITS, STEPS)
+def test_a_remembered_async_generator_answers_its_caller_as_it_does_itself(
+    bank: Bank, habits: dict[str, Any], steps: list[tuple[str, tuple[Any, ...]]]
+) -> None:
+    async def drawing(function: Callable[..., AsyncGenerator[object, object]]) -> list[object]:
+        drawn, told = function(habits), []
+        for name, value in [*steps, *UNTIL_IT_ENDS]:
+            try:
+                told.append(await step_of(drawn, name)(*value))
+            except BaseException as error:  # noqa: BLE001 every kind is to be the same
+                told.append((type(error), str(error)))
+        return told
+
+    expected = asyncio.run(drawing(talking_async))
+    assert asyncio.run(drawing(remember(bank=bank)(talking_async))) == expected
+    assert asyncio.run(drawing(remember(bank=bank)(returning_async))) == expected
+
+
+def test_a_generator_is_briefed_and_its_run_is_over_when_it_is(bank: Bank) -> None:
+    @remember(bank=bank)
+    def agent(task: str, *, run: Run) -> Generator[str, None, str]:
+        yield task
+        return attempt(run, run.brief)
+
+    @remember(bank=bank)
+    async def agent_async(task: str, *, run: Run) -> AsyncGenerator[str, None]:
+        yield task
+        yield attempt(run, run.brief)
+
+    async def drawn() -> list[str]:
+        return [each async for each in agent_async(TASK)]  # type: ignore[call-arg]
+
+    waiting = agent(TASK)  # type: ignore[call-arg]
+    assert bank.episodes() == []
+    assert next(waiting) == TASK
+    assert [each.status for each in bank.episodes()] == [EpisodeStatus.RUNNING]
+    with pytest.raises(StopIteration, match="The checks pass"):
+        next(waiting)
+    assert asyncio.run(drawn()) == [TASK, "The checks pass."]
+    second, first = bank.episodes()
+    assert (first.status, second.status) == (EpisodeStatus.SUCCESS, EpisodeStatus.SUCCESS)
+    assert len(events_of(bank, first.id)) == 4
+    # The second was told what the first had learnt.
+    assert len(events_of(bank, second.id)) == 2
+
+
+def test_a_generator_that_is_closed_was_aborted_however_it_takes_that(bank: Bank) -> None:
+    for catches in ([], [GeneratorExit]):
+        drawn = remember(bank=bank)(talking)({"stubborn": False, "catches": catches, "fails": False})
+        next(drawn)
+        drawn.close()
+
+    async def closed(catches: Sequence[type[BaseException]]) -> None:
+        drawn = remember(bank=bank)(talking_async)({"stubborn": False, "catches": catches, "fails": False})
+        await anext(drawn)
+        await drawn.aclose()
+
+    for catches in ([], [GeneratorExit]):
+        asyncio.run(closed(catches))
+    assert [each.status for each in bank.episodes()] == [EpisodeStatus.ABORTED] * 4
+
+
+def test_an_async_generator_that_is_left_behind_was_aborted(bank: Bank) -> None:
+    async def leaving() -> None:
+        async for _ in remember(bank=bank)(talking_async)({"stubborn": False, "catches": [], "fails": False}):
+            break
+
+    asyncio.run(leaving())
+    assert [each.status for each in bank.episodes()] == [EpisodeStatus.ABORTED]
+
+
+def test_an_async_generator_that_outlives_its_loop_is_closed_by_it_once(
+    bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = remember(bank=bank)(talking_async)({"stubborn": False, "catches": [GeneratorExit], "fails": False})
+
+    async def leaving() -> object:
+        return await anext(held)
+
+    assert asyncio.run(leaving()) == "begun"
+    assert caplog.text == ""
+    assert [each.status for each in bank.episodes()] == [EpisodeStatus.ABORTED]
+
+
+async def coroutine(task: str, *, brief: str = "") -> str:
+    """Say what it was told."""
+    return task + brief
+
+
+@pytest.mark.parametrize("function", [attempt, coroutine, talking, talking_async])
+def test_what_is_remembered_looks_as_it_did(function: Callable[..., object]) -> None:
+    made = remember(function)
+    for look in (
+        inspect.signature,
+        inspect.iscoroutinefunction,
+        inspect.isgeneratorfunction,
+        inspect.isasyncgenfunction,
+        inspect.getdoc,
+    ):
+        assert look(made) == look(function), look
+    assert (made.__name__, made.__qualname__, made.__module__) == (
+        function.__name__,
+        function.__qualname__,
+        function.__module__,
+    )
+
+
+def test_what_is_built_in_is_called_as_it_is(bank: Bank) -> None:
+    assert remember(bank=bank)(max)(3, 7) == 7
+    assert [each.status for each in bank.episodes()] == [EpisodeStatus.SUCCESS]
 
 
 def test_it_needs_no_library_and_the_others_say_what_installs_theirs() -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from archivist.edges.integrations import acting, missing
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Actor
 
+# Some thousand years: times end before what is far beyond.
+_LONGEST_MINUTES = 1e9
 _COMPARISONS = {
     "$gt": lambda left, right: left > right,
     "$gte": lambda left, right: left >= right,
@@ -132,12 +134,12 @@ class ArchivistStore(BaseStore):
         for each in asked.values():
             _check_operators(each)
         is_wanted = (lambda value: _matches(value, asked)) if asked else None
-        prefix, offset = tuple(op.namespace_prefix), max(0, op.offset)
+        prefix, limit, offset = tuple(op.namespace_prefix), index(op.limit), index(op.offset)
         if op.query and op.query.strip() and self._fields:
-            found = self._items.search(prefix, op.query, is_wanted=is_wanted, limit=op.limit, offset=offset)
+            found = self._items.search(prefix, op.query, is_wanted=is_wanted, limit=limit, offset=offset)
         else:
             found = self._items.within(
-                prefix, is_wanted=is_wanted, holding=_certain(asked), limit=op.limit, offset=offset
+                prefix, is_wanted=is_wanted, holding=_certain(asked), limit=limit, offset=offset
             )
         if op.refresh_ttl:
             self._items.refresh(found)
@@ -167,7 +169,7 @@ class ArchivistStore(BaseStore):
 
 
 def _life(minutes: float | None) -> float | None:
-    if minutes is not None and not (math.isfinite(minutes) and minutes >= 0):
+    if minutes is not None and not 0 <= minutes <= _LONGEST_MINUTES:
         raise ValueError(f"ttl: {minutes} is no number of minutes")
     return minutes
 
@@ -238,6 +240,9 @@ def _number(value: object) -> float | None:
 
 def _check_operators(asked: object) -> None:
     """Refuse an operator that nobody knows before anything is compared with it."""
+    if isinstance(asked, list | tuple):
+        for each in asked:
+            _check_operators(each)
     if not isinstance(asked, Mapping):
         return
     is_operation = any(str(key).startswith("$") for key in asked)

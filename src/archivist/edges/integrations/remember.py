@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
+import sys
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
@@ -105,57 +106,83 @@ def remember(
     role: str = "",
     succeeded: Callable[[Any], bool] | None = None,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
-    """Remember the runs of a function, plain or async, that runs an agent.
+    """Remember the runs of a function, plain, async or a generator of either kind, that runs an agent.
 
     It is called with what earlier runs learnt as `brief`, and with a `Run` to note things in as `run`, when
     it takes arguments of these names. The bank is the one given, a path of one, or the nearest upwards. The
     task is the text given, what a function makes of the arguments, or the argument `task` or `prompt`.
-    Whatever raises has failed; `succeeded` can tell it by the result. What returns something to await is
-    over when that is.
+    Whatever raises has failed; `succeeded` can tell it by the result. What returns something to await or
+    to draw from is over when that is.
     """
     memory = Memory(bank, task, repo, domain, role, succeeded)
 
     def decorate(inner: Callable[P, R]) -> Callable[P, R]:
-        if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-            raise InputError(
-                f"{_name(inner)} yields: it has not run when it returns", hint="decorate what draws from it"
-            )
+        kinds: list[tuple[Callable[[object], bool], Callable[[Any, Memory], Callable[..., Any]]]] = [
+            (inspect.iscoroutinefunction, _remembered_async),
+            (inspect.isgeneratorfunction, _remembered_generator),
+            (inspect.isasyncgenfunction, _remembered_async_generator),
+        ]
         # An object may be called as a function is, and its kind says how.
-        if inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__):
-            return cast("Callable[P, R]", _remembered_async(cast("Any", inner), memory))
-        return _remembered(inner, memory)
+        made = (make for is_one, make in kinds if is_one(inner) or is_one(type(inner).__call__))
+        return wraps(inner)(cast("Callable[P, R]", next(made, _remembered)(inner, memory)))
 
     return decorate if function is None else decorate(function)
 
 
 def _remembered(function: Callable[P, R], memory: Memory) -> Callable[P, R]:
-    @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        kept = _Kept()
-        try:
-            _quietly(lambda: _begin(kept, memory, function, args, kwargs))
-            result = function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
-        except BaseException as error:
-            failure = error
-            _quietly(lambda: _end(memory, kept, error=failure))
-            raise
+        kept, result = _called(memory, function, args, kwargs)
         return cast("R", _followed(memory, kept, result))
 
     return run
 
 
 def _remembered_async(function: Callable[P, Awaitable[T]], memory: Memory) -> Callable[P, Awaitable[T]]:
-    @wraps(function)
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        kept = _Kept()
-
-        async def whole() -> T:
-            await _settled(lambda: _begin(kept, memory, function, args, kwargs))
-            return await function(*args, **cast("Any", _given(function, args, kwargs, kept.run)))
-
-        return await _awaited(memory, kept, whole())
+        kept, work = await _called_async(memory, function, args, kwargs)
+        return await _awaited(memory, kept, work)
 
     return run
+
+
+def _remembered_generator(
+    function: Callable[P, Generator[Any, Any, T]], memory: Memory
+) -> Callable[P, Generator[Any, Any, T]]:
+    return _drawing(memory, lambda *args, **kwargs: _called(memory, function, args, kwargs))
+
+
+def _remembered_async_generator(
+    function: Callable[P, AsyncGenerator[T, Any]], memory: Memory
+) -> Callable[P, AsyncGenerator[T, Any]]:
+    return _drawing_async(memory, lambda *args, **kwargs: _called_async(memory, function, args, kwargs))
+
+
+def _called(
+    memory: Memory, function: Callable[..., R], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[_Kept, R]:
+    """Begin a run and call its function; return both."""
+    kept = _Kept()
+    try:
+        _quietly(lambda: _begin(kept, memory, function, args, kwargs))
+        return kept, function(*args, **_given(function, args, kwargs, kept.run))
+    except BaseException as error:
+        failure = error
+        _quietly(lambda: _end(memory, kept, error=failure))
+        raise
+
+
+async def _called_async(
+    memory: Memory, function: Callable[..., R], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[_Kept, R]:
+    """Do the same beside the event loop."""
+    kept = _Kept()
+    try:
+        await _settled(lambda: _begin(kept, memory, function, args, kwargs))
+        return kept, function(*args, **_given(function, args, kwargs, kept.run))
+    except BaseException as error:
+        failure = error
+        await _settled(lambda: _end(memory, kept, error=failure))
+        raise
 
 
 def _followed(memory: Memory, kept: _Kept, result: object) -> object:
@@ -165,11 +192,15 @@ def _followed(memory: Memory, kept: _Kept, result: object) -> object:
     elif inspect.isawaitable(result):
         return _awaited(memory, kept, result)
     elif inspect.isgenerator(result):
-        return _drawn(memory, kept, result)
+        return _drawing(memory, lambda: (kept, result))()
     elif inspect.isasyncgen(result):
-        return _drawn_async(memory, kept, result)
+        return _drawing_async(memory, partial(_at_once, (kept, result)))()
     else:
         _quietly(lambda: _end(memory, kept, result=result))
+    return result
+
+
+async def _at_once(result: T) -> T:
     return result
 
 
@@ -184,35 +215,77 @@ async def _awaited(memory: Memory, kept: _Kept, work: Awaitable[T]) -> T:
     return result
 
 
-def _drawn(memory: Memory, kept: _Kept, work: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    try:
-        result = yield from work
-    except BaseException as error:
-        failure = error
-        _quietly(lambda: _end(memory, kept, error=failure))
-        raise
-    _quietly(lambda: _end(memory, kept, result=result))
-    return result
+def _drawing(
+    memory: Memory, begin: Callable[P, tuple[_Kept, Generator[Any, Any, T]]]
+) -> Callable[P, Generator[Any, Any, T]]:
+    """Return the function that draws from a generator what, and as, its caller draws from it."""
 
-
-async def _drawn_async(memory: Memory, kept: _Kept, work: AsyncGenerator[T, Any]) -> AsyncGenerator[T, Any]:
-    sent: Any = None
-    try:
-        while True:
-            try:
-                each = await work.asend(sent)
-            except StopAsyncIteration:
-                break
-            sent = yield each
-    except BaseException as error:
-        failure = error
+    def run(*args: P.args, **kwargs: P.kwargs) -> Generator[Any, Any, T]:
+        kept, work = begin(*args, **kwargs)
+        step, closing = partial[Any](work.send, None), None
         try:
-            await work.aclose()
-        finally:
-            # However it takes being closed, the run has ended.
+            while True:
+                each = step()
+                # Not `yield from`, which closes what it draws from where its caller throws.
+                try:
+                    step = partial(work.send, (yield each))
+                except BaseException as thrown:  # noqa: BLE001 whatever it is, it is for the generator
+                    step, closing = partial(work.throw, thrown), _closing(thrown)
+        except StopIteration as ended:
+            result: T = ended.value
+        except BaseException as error:
+            failure = error
+            _quietly(lambda: _end(memory, kept, error=failure))
+            raise
+        _quietly(lambda: _end(memory, kept, result=result, error=closing))
+        return result
+
+    return run
+
+
+def _drawing_async(
+    memory: Memory, begin: Callable[P, Awaitable[tuple[_Kept, AsyncGenerator[T, Any]]]]
+) -> Callable[P, AsyncGenerator[T, Any]]:
+    """Do the same for an asynchronous generator."""
+
+    async def run(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, Any]:
+        kept, work = await begin(*args, **kwargs)
+        step: Callable[[], Awaitable[T]] = partial(_first, work)
+        closing = None
+        try:
+            while True:
+                each = await step()
+                try:
+                    step = partial(work.asend, (yield each))
+                except BaseException as thrown:  # noqa: BLE001 whatever it is, it is for the generator
+                    step, closing = partial(work.athrow, thrown), _closing(thrown)
+        except StopAsyncIteration:
+            pass
+        except BaseException as error:
+            failure = error
             await _settled(lambda: _end(memory, kept, error=failure))
-        raise
-    await _settled(lambda: _end(memory, kept))
+            raise
+        await _settled(lambda: _end(memory, kept, error=closing))
+
+    return run
+
+
+def _first(work: AsyncGenerator[T, Any]) -> Awaitable[T]:
+    """Return the first step into a generator that no event loop is to close when it ends.
+
+    It closes what stands for it, and that this one; both at once would be an error.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return work.asend(None)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
+def _closing(thrown: BaseException) -> GeneratorExit | None:
+    """Return what closes a generator, which ends a run before its time however it is taken."""
+    return thrown if isinstance(thrown, GeneratorExit) else None
 
 
 def _ended_later(memory: Memory, kept: _Kept, done: asyncio.Future[Any]) -> None:
@@ -364,11 +437,11 @@ def _given(
     function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run
 ) -> dict[str, Any]:
     """Return the keyword arguments with the brief and the run, where the function takes them."""
-    signature = inspect.signature(function)
     try:
+        signature = inspect.signature(function)
         taken = signature.bind_partial(*args, **kwargs).arguments
-    except TypeError:
-        # The call itself will say what is wrong.
+    except (TypeError, ValueError):
+        # The call itself will say what is wrong; what is built in may not tell what it takes.
         return dict(kwargs)
     offered = {"brief": run.brief, "run": run}
     keywords = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
