@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archivist.access import DENIAL, Layer, reads, writes
+from archivist.access import DENIAL, Layer, decides, reads, writes
 from archivist.brief.forms import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from archivist.desks.reflection import FinishedLog, Reflection
     from archivist.desks.runs import Aged, Finished
     from archivist.desks.stream import Stream
+    from archivist.desks.suggesting import Suggested
     from archivist.desks.tokens import Tokens
     from archivist.desks.working import WorkingMemory
     from archivist.desks.workspace import WorkspaceDesk
@@ -71,10 +72,12 @@ class Bank(Vault):
         config: Config | None = None,
         clock: Clock = system_clock,
         ids: IdSource = new_id,
+        folder: Path | None = None,
     ) -> Bank:
         """Open the bank of a project folder (or a bank's file), making it when there is none.
 
         Without a configuration the effective one counts: its file, the global one, the environment.
+        `folder` is where the caller works: what no call says otherwise is about the project there.
         """
         from archivist.stores.sqlite import SqliteStore
 
@@ -82,7 +85,7 @@ class Bank(Vault):
         settings = config or load_effective(file.parent).config
         store = SqliteStore.open(file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         who = actor or Actor(ActorKind.HUMAN)
-        return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids)
+        return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids, folder=folder)
 
     # Lessons
 
@@ -102,6 +105,15 @@ class Bank(Vault):
         from archivist.desks import lessons
 
         return lessons.add(self, summary, type, fields)
+
+    @writes(Layer.LESSONS)
+    def suggest(
+        self, /, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
+    ) -> Suggested:
+        """Keep a lesson in the name of whoever tells it, and say whether it is new or was met again."""
+        from archivist.desks import suggesting
+
+        return suggesting.told(self, summary, run=run, evidence=evidence, **fields)
 
     @reads(Layer.LESSONS)
     def get(self, name: str) -> Lesson:
@@ -148,6 +160,13 @@ class Bank(Vault):
         from archivist.desks import lessons
 
         return lessons.edit(self, name, changes)
+
+    @decides(Layer.LESSONS)
+    def approve(self, name: str) -> Lesson:
+        """Believe a lesson as it stands; out of quarantine only a person lets one."""
+        from archivist.desks import lessons
+
+        return lessons.approve(self, name)
 
     @writes(Layer.LESSONS)
     def forget(self, name: str) -> Lesson:
@@ -448,6 +467,7 @@ class Bank(Vault):
         role: str = "",
         task: str = "",
         repo: str = "",
+        project: str = "",
         provider: str = "",
         tool: str = "",
         tags: Sequence[str] = (),
@@ -463,36 +483,42 @@ class Bank(Vault):
         """Say what a new run should know; with a run, record it. `beside` is the global bank.
 
         With a task, a repository or for a subagent: what that project met, how often, how lately and what
-        helped, within a budget that `tokens` counts. Else the documented known issues of a domain and role.
+        helped, within a budget that `tokens` counts. Else the documented known issues of a domain and role,
+        as many as the rules say unless a budget is named. `repo` is what somebody calls it, `project` exactly
+        what the bank does.
         """
         from archivist.brief.presets import BriefPreset, suited
         from archivist.desks import briefing
 
-        rules = suited(self.config.brief, preset)
-        if max_lessons is not None:
-            rules = rules._replace(max_lessons=max_lessons, max_task_lessons=max_lessons)
-        if budget_tokens is not None:
-            rules = rules._replace(budget_tokens=budget_tokens)
+        rules = suited(self.config.brief, preset, max_lessons=max_lessons, budget_tokens=budget_tokens)
         audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
-        if task or repo or preset is BriefPreset.SUBAGENT:
+        if task or repo or project or preset is BriefPreset.SUBAGENT:
             told = briefing.tell_for_task(
                 self,
                 audience,
                 task=task,
                 repo=repo,
+                project=project,
                 run=run,
                 rules=rules,
                 form=form,
+                is_fenced=is_fenced,
                 beside=beside,
                 tokens=tokens,
             )
         else:
-            told = briefing.tell(self, audience, run=run, rules=rules, form=form, beside=beside)
-        if not is_fenced:
-            return told
-        from archivist.desks.fencing import fenced
-
-        return fenced(told)
+            told = briefing.tell(
+                self,
+                audience,
+                run=run,
+                rules=rules,
+                form=form,
+                is_fenced=is_fenced,
+                beside=beside,
+                budget_tokens=budget_tokens,
+                tokens=tokens,
+            )
+        return _fenced(told) if is_fenced else told
 
     @reads(Layer.LESSONS)
     def reasons(self, told: Told) -> list[str]:
@@ -502,11 +528,25 @@ class Bank(Vault):
         return briefing.reasons(self, told)
 
     @reads(Layer.LESSONS)
-    def heal(self, error: str, *, tool: str = "", command: str = "", repo: str = "", run: str = "") -> Told:
-        """Say what runs before this one did about an error's output: what worked, in how many of them."""
+    def heal(
+        self,
+        error: str,
+        *,
+        tool: str = "",
+        command: str = "",
+        repo: str = "",
+        project: str = "",
+        run: str = "",
+        is_fenced: bool = False,
+    ) -> Told:
+        """Say what runs before this one did about an error's output: what worked, in how many of them.
+
+        `repo` is what somebody calls the repository, `project` exactly what the bank does.
+        """
         from archivist.desks import healing
 
-        return healing.heal(self, error, tool=tool, command=command, repo=repo, run=run)
+        told = healing.heal(self, error, tool=tool, command=command, repo=repo, project=project, run=run)
+        return _fenced(told) if is_fenced else told
 
     @writes(Layer.RUNS)
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
@@ -629,3 +669,9 @@ class Bank(Vault):
     def reindex(self) -> None:
         """Build everything derived again from the records."""
         self._store.reindex()
+
+
+def _fenced(told: Told) -> Told:
+    from archivist.desks.fencing import fenced
+
+    return fenced(told)

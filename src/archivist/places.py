@@ -30,6 +30,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """Say whether a folder is there that this user may know of."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def home_folder() -> Path:
     """Return the folder of the global bank: `ARCHIVIST_HOME`, else `~/.archivist`."""
     home = os.environ.get("ARCHIVIST_HOME")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from archivist.access import Layer, Verb, may
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records.plain import to_plain
 from archivist.tool_answers import (
@@ -36,6 +37,7 @@ from archivist.tool_shapes import answer_schema
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.records.actor import Actor
 
 _UPPER = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _MOST = 2**53 - 1
@@ -99,6 +101,8 @@ class Tool:
     is_destructive: bool = False
     # The argument that makes a tool write which otherwise only reads.
     recording: str = ""
+    # What it writes that not everybody may write.
+    layer: Layer | None = None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of what it takes."""
@@ -117,17 +121,27 @@ class Tool:
         """Say whether a call with these arguments changes nothing."""
         return self.is_read_only or bool(self.recording and not arguments.get(self.recording))
 
+    def is_open_to(self, actor: Actor) -> bool:
+        """Say whether an actor may call it at all; who may not need not wait to be told so."""
+        return self.layer is None or may(actor, self.layer, Verb.WRITE)
+
 
 _TOOLS: dict[str, Tool] = {}
 
 
 def _tool(
-    toolset: Toolset, *, reads: bool = False, repeats: bool = False, replaces: bool = False, records: str = ""
+    toolset: Toolset,
+    *,
+    reads: bool = False,
+    repeats: bool = False,
+    replaces: bool = False,
+    records: str = "",
+    layer: Layer | None = None,
 ) -> Callable[[Callable[..., dict[str, Plain]]], Callable[..., dict[str, Plain]]]:
     """Offer a function to agents.
 
     `reads` changes nothing, unless with the argument that `records` names; `repeats` may be called again to
-    no harm; `replaces` puts something in the place of what was there.
+    no harm; `replaces` puts something in the place of what was there; `layer` is written, which not all may.
     """
 
     def offer(function: Callable[..., dict[str, Plain]]) -> Callable[..., dict[str, Plain]]:
@@ -140,6 +154,7 @@ def _tool(
             is_idempotent=(reads and not records) or repeats,
             is_destructive=replaces,
             recording=records,
+            layer=layer,
         )
         return function
 
@@ -418,7 +433,7 @@ def knowledge_query(
     return page("knowledge", [chosen(each, shown) for each in facts[offset:]], offset=offset, limit=limit)
 
 
-@_tool(Toolset.LAYERS, repeats=True, replaces=True)
+@_tool(Toolset.LAYERS, repeats=True, replaces=True, layer=Layer.KNOWLEDGE)
 def knowledge_put(
     bank: Bank,
     category: Annotated[str, Meta(min_length=1, max_length=200, description="convention, decision, …")],
@@ -432,7 +447,7 @@ def knowledge_put(
     return {**chosen(kept.fact, ("id", "category", "key", "value", "confidence")), **conflict}
 
 
-@_tool(Toolset.LAYERS)
+@_tool(Toolset.LAYERS, layer=Layer.EPISODES)
 def episode_log(
     bank: Bank,
     task: Annotated[str, Meta(min_length=1, description="The task's id or title.")],
@@ -490,7 +505,7 @@ def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -
     return page("tried", found, offset=offset, limit=limit)
 
 
-@_tool(Toolset.LAYERS, repeats=True)
+@_tool(Toolset.LAYERS, repeats=True, layer=Layer.ARTIFACTS)
 def artifact_register(
     bank: Bank,
     path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")],
@@ -530,10 +545,14 @@ def brief(
     error: Annotated[str, Meta(description="The output of something that failed, to see what helped.")] = "",
     tool: Annotated[str, Meta(description="The tool that is about to be used, or that failed.")] = "",
     run: Annotated[str, Meta(description="Your run, to record what it was told and judge it later.")] = "",
+    repo: Annotated[str, Meta(description="The repository, unless it is the one you were started in.")] = "",
 ) -> dict[str, Plain]:
     """Get what earlier runs learnt that matters now: before a task, or beside an error."""
-    told = bank.heal(error, tool=tool) if error else bank.brief(task=task, role=role, tool=tool, run=run)
-    return {"text": told.text, "lessons": [each.lesson.short_id for each in told.chosen]}
+    if error:
+        told = bank.heal(error, tool=tool, repo=repo)
+    else:
+        told = bank.brief(task=task, repo=repo, role=role, tool=tool, run=run)
+    return {"text": told.text, "lessons": [each.name for each in told.chosen]}
 
 
 @_tool(Toolset.ARCHIVIST, reads=True)
@@ -571,11 +590,9 @@ def lesson_add(
     evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
 ) -> dict[str, Plain]:
     """Keep a lesson for the runs to come. An agent's counts as seen once until another run meets it."""
-    from archivist.desks.suggesting import told
-
-    kept = told(
-        bank, summary, rule=rule, detail=detail, tags=tags or (), importance=importance, tool=tool,
-        run=run, evidence=evidence or (),
+    kept = bank.suggest(
+        summary, rule=rule, detail=detail, tags=tags or (), importance=importance, tool=tool, run=run,
+        evidence=evidence or (),
     )  # fmt: skip
     result = "kept" if kept.is_new else "met again"
     lesson = kept.lesson

@@ -31,15 +31,22 @@ def ways_up(start: Path) -> Iterator[Path]:
 def repository_of(folder: Path, root: Path) -> Path:
     """Return the repository that a session in a folder works on: the nearest one, at most the bank's root.
 
-    Links are followed, and a linked worktree is its repository's main one.
+    Links are followed, and a linked worktree is its repository's main one; of a bare repository, which has
+    none, it is the repository itself.
     """
     start, top = in_main_worktree(folder), Path(os.path.realpath(root))
     for each in (start, *start.parents):
         if each == top:
             break
         if os.path.lexists(each / ".git"):
-            return each
+            bare = _linked_to(each)
+            return Path(os.path.realpath(bare)) if bare is not None else each
     return top
+
+
+def is_repository(folder: Path) -> bool:
+    """Say whether a folder is a repository of its own: with a worktree, or bare."""
+    return os.path.lexists(folder / ".git") or ((folder / "HEAD").is_file() and (folder / "refs").is_dir())
 
 
 def remote_of(repository: Path) -> str:
@@ -55,25 +62,48 @@ def remote_of(repository: Path) -> str:
     return addresses.get("origin") or next(iter(addresses.values()), "")
 
 
-def _main(worktree: Path) -> Path:
-    """Return the main worktree of a linked one; any other is itself.
+def mark_of(repository: Path) -> str:
+    """Return what stays with a repository wherever it is moved to, and no other has; empty when it has none.
 
-    A file can point anywhere: it is believed when the repository knows the worktree too.
+    Git writes the description when it makes a repository and never again. Files of two repositories can be of
+    one time, and a removed file's number can be given away again; both together are as good as a name.
     """
-    if (worktree / ".git").is_dir():
-        return worktree
-    own = _own(worktree)
-    shared = _shared(own)
-    known = _text(own / "gitdir").strip()
-    is_linked = shared != own and shared.name.startswith(".") and known
-    if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
+    try:
+        found = (_shared(_own(repository)) / "description").stat()
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_ino}-{found.st_mtime_ns}"
+
+
+def _main(worktree: Path) -> Path:
+    """Return the main worktree of a linked one; any other is itself."""
+    shared = _linked_to(worktree)
+    if shared is not None and shared.name.startswith("."):
         return Path(os.path.realpath(shared.parent))
     return worktree
 
 
+def _linked_to(worktree: Path) -> Path | None:
+    """Return the folder of git's to which a linked worktree belongs; None for any other.
+
+    A file can point anywhere: it is believed when the repository knows the worktree too.
+    """
+    if (worktree / ".git").is_dir():
+        return None
+    own = _own(worktree)
+    shared = _shared(own)
+    known = _text(own / "gitdir").strip()
+    is_linked = shared != own and known
+    if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
+        return shared
+    return None
+
+
 def _own(worktree: Path) -> Path:
-    """Return the folder that git keeps for one worktree."""
+    """Return the folder that git keeps for one worktree; a bare repository is that folder."""
     mark = worktree / ".git"
+    if not os.path.lexists(mark) and (worktree / "HEAD").is_file():
+        return worktree
     said = "" if mark.is_dir() else _text(mark)
     return worktree / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else mark
 

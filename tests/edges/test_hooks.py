@@ -154,6 +154,14 @@ def test_after_compaction_the_session_is_told_again(hook: Hook) -> None:
         ("vscode", {"tool_response": f"{ERROR}\nCommand exited with code 1"}),
         ("codex", {"tool_response": {"isError": True, "content": [{"type": "text", "text": ERROR}]}}),
         ("codex", {"tool_response": [{"type": "text", "text": ERROR}]}),
+        ("codex", {"tool_input": {"cmd": TESTS}, "tool_response": f"Exit code: 1\nOutput:\n{ERROR}"}),
+        (
+            "codex",
+            {
+                "tool_input": {"cmd": ["bash", "-lc", TESTS]},
+                "tool_response": f"Exit code: 1\nOutput:\n{ERROR}",
+            },
+        ),
         ("gemini", {"tool_response": [{"type": "text", "text": ERROR, "is_error": True}], "tool_input": {}}),
     ],
 )
@@ -287,6 +295,12 @@ def test_what_went_wrong_is_kept_for_the_doctor(hook: Hook, learnt: Path, archiv
     assert (learnt / ".archivist" / ".gitignore").read_text().splitlines()[-1] == "hooks.*"
     (learnt / ".archivist" / "hooks.log").unlink()
     assert "ok    failures    no hook has failed" in archivist("doctor").out
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "MessageDisplay", "beforeShellExecution"])
+def test_an_event_that_is_nothing_to_us_is_no_failure(event: str, hook: Hook, learnt: Path) -> None:
+    ran = hook("claude-code", event, {"session_id": "n-1", "hook_event_name": event})
+    assert (ran.code, ran.out, _log(learnt)) == (0, "", [])
 
 
 def test_the_log_of_failures_stays_small(tmp_path: Path, clock: Any) -> None:
@@ -447,6 +461,23 @@ def test_the_one_repository_of_a_workspace_is_not_the_workspace(hook: Hook, tmp_
         assert bank.episode("n-1").project == "ground"
 
 
+def test_two_repositories_of_one_name_do_not_hear_of_each_other(hook: Hook, tmp_path: Path) -> None:
+    workspace = tmp_path / "ground"
+    for name in ("one", "two"):
+        (workspace / name / "api").mkdir(parents=True)
+        _git(workspace / name / "api", "init")
+    with Bank.open(workspace) as bank:
+        for session in ("s-1", "s-2"):
+            log = agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="api")
+            log.write_text(log.read_text().replace("/home/x/api", str(workspace / "one" / "api")))
+            bank.finish_log(log)
+    begin = {**START["claude-code"], "session_id": "n-2", "cwd": str(workspace / "two" / "api")}
+    assert hook("claude-code", "session-start", begin) == Ran(0, "", "")
+    assert _begun(hook, workspace / "one" / "api", workspace) == "api"
+    with Bank.open(workspace) as bank:
+        assert bank.episode("n-2").project == "two/api"
+
+
 # Whose bank it is
 
 
@@ -519,7 +550,7 @@ def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path) -> None:
     (learnt / ".archivist" / "config.toml").write_text("[brief]\nbudget_tokens = 200000\n")
     with Bank.open(learnt) as bank:
         for number in range(5):
-            bank.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 400)
+            bank.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 325)
     told = _context(hook("claude-code", "session-start", START["claude-code"]))
     with Bank.open(learnt) as bank, bank.reading() as reader:
         (brief,) = reader.select(Brief)

@@ -107,8 +107,8 @@ def test_short_ids_are_monotonic_even_after_one_is_gone(bank: Bank) -> None:
     bank.add("Two")
     assert bank.undo("m-002") is None
     assert bank.add("Three").short_id == "m-003"
-    for _ in range(997):
-        last = bank.add("More")
+    for number in range(997):
+        last = bank.add(f"More of it, {number}")
     assert last.short_id == "m-1000"
     assert bank.get("m-1000") == last
 

@@ -24,6 +24,10 @@ NO_DAEMON = (
     " Is the docker daemon running?"
 )
 NO_TABLE = "Exit code 1\ndjango.db.utils.OperationalError: no such table: shop_order"
+NO_RELATION = (
+    'Exit code 1\ndjango.db.utils.ProgrammingError: relation "orders_order" does not exist\nLINE 1: SELECT 1'
+)
+INDEX_LOCKED = "Exit code 128\nfatal: Unable to create '/r/.git/index.lock': File exists."
 UNSET = "Exit code 2\nerror: DATABASE_URL is not set"
 Calls = Sequence[tuple[str, str, bool]]
 
@@ -42,10 +46,17 @@ def _healed(bank: Bank, command: str, error: str, *, run: str = "next") -> str:
     ("command", "error", "step", "told"),
     [
         ("pytest -q tests/", REFUSED, "make db-up", "`make db-up`"),
-        ("npm start", TAKEN, "kill $(lsof -ti:3000)", "`kill $(lsof -ti:<id>)`"),
+        ("npm start", TAKEN, "kill $(lsof -ti:3000)", "`kill $(lsof -ti:3000)`"),
         ("./build.sh", NOT_RUNNABLE, "chmod +x build.sh", "`chmod +x build.sh`"),
         ("docker compose up -d", NO_DAEMON, "sudo systemctl start docker", "`sudo systemctl start docker`"),
         ("python manage.py test", NO_TABLE, "python manage.py migrate", "`python manage.py migrate`"),
+        (
+            "python manage.py test orders",
+            NO_RELATION,
+            "python manage.py migrate",
+            "`python manage.py migrate`",
+        ),
+        ("git add -A && git commit -m wip", INDEX_LOCKED, "rm -f .git/index.lock", "`rm -f .git/index.lock`"),
     ],
 )
 def test_what_was_done_before_the_same_call_went_well_is_what_worked(
@@ -76,6 +87,17 @@ def test_a_step_that_did_not_help_is_not_told(bank: Bank, tmp_path: Path) -> Non
     text = _healed(bank, "pytest -q tests/", REFUSED)
     assert "`make db-up`" in text
     assert "db-check" not in text
+
+
+def test_a_test_that_only_fails_now_and_then_is_told_as_that(bank: Bank, tmp_path: Path) -> None:
+    error = "Exit code 1\nFAILED tests/test_ws.py::test_reconnect - TimeoutError\n1 failed, 30 passed in 9s"
+    calls = [("pytest -q", error, True), ("pytest -q", "31 passed in 9s", False)]
+    for run in ("first", "second", "third"):
+        _learn(bank, tmp_path, run, calls)
+        text = _healed(bank, "pytest -q", error, run=f"after {run}")
+        assert "passes and fails with nothing changed" in text
+        assert "run it again" in text
+        assert "not your bug" not in text
 
 
 def test_tests_that_a_step_puts_right_are_not_called_broken(bank: Bank, tmp_path: Path) -> None:
@@ -164,3 +186,87 @@ def test_of_several_remedies_only_that_of_the_same_mistake_is_told(bank: Bank, t
     text = _healed(bank, *calls[2][:2])
     assert "unrecognized subcommand 'all'" in text
     assert "- worked in 1 run: `waxwing issues list`" in text
+
+
+def test_what_helped_another_port_or_script_is_not_told(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("fuser -k 3000/tcp", "", False), ("npm start", "up", False)]
+    _learn(bank, tmp_path, "first", calls)
+    assert "worked" not in _healed(bank, "npm start", TAKEN.replace("3000", "8080"))
+    assert "- worked in 1 run: `fuser -k 3000/tcp`" in _healed(bank, "npm start", TAKEN)
+
+
+def test_what_has_failed_since_is_told_last_and_as_that(bank: Bank, tmp_path: Path) -> None:
+    call, passed = "pytest -q tests/", ("pytest -q tests/", "12 passed in 3.2s", False)
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, [(call, REFUSED, True), ("make db-up", "", False), passed])
+    gone = ("make db-up", "make: *** No rule to make target 'db-up'.  Stop.", True)
+    _learn(bank, tmp_path, "third", [(call, REFUSED, True), gone, ("just db", "", False), passed])
+    text = _healed(bank, call, REFUSED)
+    assert "- worked in 1 run: `just db`\n- worked in 2 runs, then failed: `make db-up`" in text
+
+
+def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, tmp_path: Path) -> None:
+    error = "Exit code 1\nerror: the store is torn"
+    calls = [("pilot sync", error, True), ("rm -rf data/", "", False), ("pilot sync", "ok", False)]
+    _learn(bank, tmp_path, "first", calls)
+    assert _healed(bank, "pilot sync", error) == ""
+    _learn(bank, tmp_path, "second", calls)
+    assert "- 2 runs did `rm -rf data/`, and it went well" in _healed(bank, "pilot sync", error, run="later")
+
+
+def test_what_only_shares_words_with_an_error_is_not_told(bank: Bank, tmp_path: Path) -> None:
+    frequency = "Exit code 1\nE   ValueError: Invalid frequency: 12H\n1 failed in 0.3s"
+    calls = [("pytest -q tests/", frequency, True)]
+    for run in ("first", "second", "third"):
+        _learn(bank, tmp_path, run, calls)
+    bank.add("Annual figures are rounded: never sort the frequency of a series by its error")
+    for error in (
+        "error: linker cc not found",
+        "KeyError: 'frequency'",
+        "ValueError: invalid frequency given for the input series",
+        "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+        "ModuleNotFoundError: No module named 'flask'",
+    ):
+        for repo in ("shop", "", "another"):
+            assert bank.heal(error, repo=repo).text == ""
+
+
+def test_what_says_nearly_the_same_as_an_error_is_told(bank: Bank, tmp_path: Path) -> None:
+    _learn(bank, tmp_path, "first", [("npm start", TAKEN, True)])
+    bank.add("When the linker cc is not found, install build-essential")
+    bank.add("The toolshed's glue pot is empty: cannot heat the glue pot", repo="toolshed")
+    assert "build-essential" in bank.heal("error: linker cc not found", repo="shop").text
+    glue = "warming up\nerror: cannot heat the glue pot, it is empty\nbye"
+    assert "glue pot" in bank.heal(glue, repo="toolshed").text
+    # What another repository met only sounds like it.
+    assert bank.heal(glue, repo="shop").text == ""
+
+
+def test_a_longer_name_is_not_what_an_error_is_about(bank: Bank, tmp_path: Path) -> None:
+    missing = "Exit code 1\nModuleNotFoundError: No module named 'numpy'"
+    calls = [("python -m app", missing, True), ("pip install numpy", "", False), ("python -m app", "", False)]
+    for run in ("first", "second"):
+        bank.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project="pvlib-python"))
+    assert "pip install numpy" in bank.heal(missing, command="python -m app", repo="pvlib-python").text
+    absent = missing.replace("numpy", "pvlib")
+    assert bank.heal(absent, command="python -m app", repo="another").text == ""
+
+
+def test_what_another_repository_did_says_so(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
+        bank.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
+    assert "Met in 2 runs: " in bank.heal(TAKEN, command="npm start", repo="api").text
+    assert "Met in 3 runs, in api and web: " in bank.heal(TAKEN, command="npm start", repo="shop").text
+
+
+def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    _learn(bank, tmp_path, "first", calls)
+    bank.add("Invoice rounding is half up")
+    prompt = "How is the rounding of an invoice done? Is it half up?"
+    for _ in range(3):
+        sessions.begin(bank, "next", "another")
+        assert "`npm run stop`" in _healed(bank, "npm start", TAKEN)
+        assert _healed(bank, "npm start", TAKEN) == ""
+        assert sessions.prompted(bank, "next", "another", prompt) is None

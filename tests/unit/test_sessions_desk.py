@@ -49,7 +49,7 @@ def test_what_is_withheld_by_lot_is_recorded_and_not_brought_up(tmp_path: Path, 
 
 def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) -> None:
     for number in range(5):
-        bank.add(f"The invoice of case {number} is rounded half up", detail="x", rule="word " * 700)
+        bank.add(f"The invoice of case {number} is rounded half up", detail="x", rule="word " * 390)
     told = sessions.prompted(bank, "s-1", "", "please look at how the invoice is rounded half up")
     assert told is not None
     assert len(told.text) < 8_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import AccessError, InputError, NotFoundError
-from archivist.records import Actor
+from archivist.records import Actor, Episode
 from archivist.tool_answers import LIMIT_TOKENS, page, text_page
 from archivist.tools import Toolset, for_anthropic, for_mcp, for_openai, tools
 from archivist.tools import call as call_tool
@@ -149,8 +149,23 @@ def test_private_scratch_is_not_read_by_its_name(bank: Bank) -> None:
     agent = bank.acting_as(Actor.parse("agent:w1"))
     agent.working.note("only mine")
     assert call(agent, "memory_get", {"id": "w1"})["kind"] == "working"
-    with pytest.raises(AccessError, match="may not read working"):
-        call(bank.acting_as(Actor.parse("agent:w2")), "memory_get", {"id": "w1"})
+    other = bank.acting_as(Actor.parse("agent:w2"))
+    for name in ("w1", "nobody"):
+        # That it is there is not told either.
+        with pytest.raises(NotFoundError, match=f"no record {name!r}"):
+            call(other, "memory_get", {"id": name})
+    bank.record_episode(Episode(id="w1", task="a run of that name"))
+    assert call(other, "memory_get", {"id": "w1"})["kind"] == "episode"
+
+
+def test_tokens_are_there_for_those_who_decide_about_them(bank: Bank) -> None:
+    token = bank.tokens.create("agent:w1").token.id
+    assert call(bank, "memory_get", {"id": token})["kind"] == "token"
+    agent = bank.acting_as(Actor.parse("agent:w1"))
+    with pytest.raises(NotFoundError):
+        call(agent, "memory_get", {"id": token})
+    with pytest.raises(NotFoundError):
+        agent.history(token)
 
 
 @pytest.mark.req("C5")

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import TickingClock
 
 from archivist import Bank
-from archivist.errors import AccessError, InputError
+from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind, Working
 
@@ -83,8 +83,11 @@ def test_history_undo_and_erasure_do_not_show_it_either(bank: Bank, coder: Bank)
     coder.working.update(plan="a very private plan")
     other = bank.acting_as(Actor(ActorKind.AGENT, "other"))
     for actor in (bank, other):
-        with pytest.raises(AccessError, match="may not read working of 'coder'"):
+        with pytest.raises(NotFoundError) as refused:
             actor.history("coder")
+        with pytest.raises(NotFoundError) as unknown:
+            actor.history("nobody")
+        assert refused.value.message.replace("coder", "nobody") == unknown.value.message
     with pytest.raises(AccessError):
         bank.undo("coder")
     assert [change.entry.verb for change in coder.history("coder")] == ["update"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.worktrees import in_main_worktree, remote_of, repository_of, ways_up
+from archivist.worktrees import in_main_worktree, mark_of, remote_of, repository_of, ways_up
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -36,7 +36,7 @@ def test_a_linked_worktree_is_its_main_one(shop: Path, tmp_path: Path) -> None:
     assert remote_of(tmp_path / "fix-1") == remote_of(shop) == "git@example.org:acme/shop.git"
 
 
-def test_worktrees_around_a_bare_repository_are_their_folders(shop: Path, tmp_path: Path) -> None:
+def test_worktrees_of_a_bare_repository_are_that_repository(shop: Path, tmp_path: Path) -> None:
     ground = tmp_path / "ground"
     _git(tmp_path, "clone", "--bare", str(shop), str(ground / ".bare"))
     (ground / ".git").write_text("gitdir: ./.bare\n")
@@ -44,7 +44,19 @@ def test_worktrees_around_a_bare_repository_are_their_folders(shop: Path, tmp_pa
     assert repository_of(ground / "fix-1", tmp_path) == ground
     _git(tmp_path, "clone", "--bare", str(shop), str(tmp_path / "till.git"))
     _git(tmp_path / "till.git", "worktree", "add", "../till-1")
-    assert repository_of(tmp_path / "till-1", tmp_path) == tmp_path / "till-1"
+    (tmp_path / "till-1" / "src").mkdir()
+    assert repository_of(tmp_path / "till-1" / "src", tmp_path) == tmp_path / "till.git"
+    assert remote_of(tmp_path / "till.git") == remote_of(tmp_path / "till-1") == str(shop)
+    assert list(ways_up(tmp_path / "till-1"))[:2] == [tmp_path / "till-1", tmp_path]
+
+
+def test_a_repository_keeps_its_mark_where_it_goes(shop: Path, tmp_path: Path) -> None:
+    mark = mark_of(shop)
+    _git(shop, "clone", str(shop), str(tmp_path / "till"))
+    assert mark
+    assert mark_of(tmp_path / "till") not in ("", mark)
+    assert mark_of(shop.rename(tmp_path / "store")) == mark
+    assert mark_of(tmp_path) == ""
 
 
 def test_a_submodule_is_a_repository_of_its_own(shop: Path, tmp_path: Path) -> None:

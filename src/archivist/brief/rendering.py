@@ -33,14 +33,14 @@ def _issue(each: Chosen) -> str:
     marks = [seen, lesson.origin or lesson.source.value]
     if each.is_global:
         marks.append("global")
-    return f"{one_line(lesson.summary)} [{', '.join(marks)}]"
+    return f"{_shown(lesson.summary)} [{', '.join(marks)}]"
 
 
 def _guideline(each: Chosen) -> str:
     lesson = each.lesson
-    text = one_line(lesson.summary)
+    text = _shown(lesson.summary)
     if not says_remedy(lesson):
-        text = f"{text.rstrip('.')}. {one_line(lesson.rule)}"
+        text = f"{text.rstrip('.')}. {_shown(lesson.rule)}"
     seen = "seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"
     return f"{text} ({seen}, global)" if each.is_global else f"{text} ({seen})"
 
@@ -51,9 +51,9 @@ def _entry(each: Chosen) -> list[str]:
 
     lesson = each.lesson
     fields: dict[str, object] = {
-        "id": lesson.short_id,
-        "summary": one_line(lesson.summary),
-        "rule": one_line(lesson.rule),
+        "id": each.name,
+        "summary": _shown(lesson.summary),
+        "rule": _shown(lesson.rule),
         "category": lesson.category.value,
         "seen": lesson.frequency,
         "last_seen": f"{lesson.last_seen:%Y-%m-%d}" if lesson.last_seen else "",
@@ -63,6 +63,16 @@ def _entry(each: Chosen) -> list[str]:
         fields["scope"] = "global"
     given = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value]
     return [f"- {given[0]}", *(f"  {line}" for line in given[1:])]
+
+
+def _shown(text: str) -> str:
+    """Return a text on one line, without control characters."""
+    line = one_line(text)
+    if line.isprintable():
+        return line
+    from archivist.controls import legible
+
+    return legible(line)
 
 
 def one_line(text: str) -> str:

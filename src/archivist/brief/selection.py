@@ -13,6 +13,8 @@ else:
     Lesson = Any
 
 GENERAL = "general"
+# Before the short id of what is in the global bank: both banks count from one.
+GLOBAL_MARK = "global-"
 
 
 class Chosen(NamedTuple):
@@ -21,11 +23,17 @@ class Chosen(NamedTuple):
     lesson: Lesson
     is_global: bool = False
 
+    @property
+    def name(self) -> str:
+        """Return what it is called where the lessons of two banks stand together."""
+        return f"{GLOBAL_MARK}{self.lesson.short_id}" if self.is_global else self.lesson.short_id
+
 
 class Told(NamedTuple):
     """A brief: its text, the lessons in it, and the record's id when it was recorded.
 
     `withheld` would have been told but for the hold-out; `stale` names what is gone, with the reason.
+    Of a brief about a project `project` is whose it is, and `project_by` what said so.
     """
 
     text: str
@@ -33,6 +41,8 @@ class Told(NamedTuple):
     brief_id: str = ""
     withheld: tuple[Chosen, ...] = ()
     stale: tuple[tuple[str, str], ...] = ()
+    project: str = ""
+    project_by: str = ""
 
 
 def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> bool:

@@ -14,7 +14,7 @@ from archivist.capture.calls import Call
 from archivist.capture.json_stream import Line, Skipped, glimpse, lines
 from archivist.capture.outcomes import Outcome, read_outcome
 from archivist.capture.provenance import project_of_folder, task_of
-from archivist.capture.recording import Origin, Recorder, Spent
+from archivist.capture.recording import FOLDER, Origin, Recorder, Spent
 from archivist.capture.status import status_of_result
 from archivist.capture.values import compact, content_text, count, mapping, moment, objects, real, text
 from archivist.ids import derived_id
@@ -349,9 +349,9 @@ def _session_of(value: Mapping[str, Any]) -> str:
 
 def _note_surroundings(recorder: Recorder, value: Mapping[str, Any]) -> None:
     folder = text(value.get("cwd"))
-    if folder and "cwd" not in recorder.extra:
-        recorder.extra["cwd"] = folder
+    if folder and FOLDER not in recorder.extra:
         recorder.project = project_of_folder(folder)
+    recorder.go_to(folder)
     branch = text(value.get("gitBranch"))
     if branch:
         recorder.extra.setdefault("branch", branch)

@@ -12,7 +12,7 @@ from archivist.capture.calls import Call, arguments_from
 from archivist.capture.json_stream import Line, Skipped, glimpse, lines
 from archivist.capture.outcomes import Outcome, from_structured, read_outcome
 from archivist.capture.provenance import project_of_folder, project_of_remote
-from archivist.capture.recording import Origin, Recorder, Spent
+from archivist.capture.recording import FOLDER, Origin, Recorder, Spent
 from archivist.capture.values import (
     compact,
     content_text,
@@ -171,9 +171,9 @@ class _Thread:
     def _context(self, context: Mapping[str, Any]) -> None:
         self._recorder.use_model(text(context.get("model")))
         folder = text(context.get("cwd"))
-        if folder and "cwd" not in self._recorder.extra:
-            self._recorder.extra["cwd"] = folder
+        if folder and FOLDER not in self._recorder.extra:
             self._recorder.project = self._recorder.project or project_of_folder(folder)
+        self._recorder.go_to(folder)
 
     def _item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         kind = text(item.get("type"))

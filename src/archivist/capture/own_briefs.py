@@ -15,7 +15,7 @@ _MORE: Final = r"(?:>|&gt;|&#62;|&#x3[eE];|\\{1,7}u003[eE])"
 # A line ends with a newline, or with one that was escaped, once or more, inside a JSON string.
 _NEWLINE: Final = r"(?:\r?\n|(?:\\{1,8}r)?(?P<escape>\\{1,8})n)"
 _OPENING: Final = re.compile(
-    rf"{_LESS}!--[ \t]+{FENCE_MARK}(?P<ids>(?:[ \t]+{_ID})+)[ \t]+--{_MORE}[ \t]*(?:{_NEWLINE}|\Z)"
+    rf"{_LESS}!--[ \t]+{FENCE_MARK}(?:[ \t]+{_ID})+[ \t]+--{_MORE}[ \t]*(?:{_NEWLINE}|\Z)"
 )
 _CLOSING: Final = re.compile(rf"{_LESS}!--[ \t]+/{FENCE_MARK}[ \t]+--{_MORE}(?:[ \t]*{_NEWLINE})?")
 # What may stand before a fence: on its line, indentation, quote marks and a viewer's line number, which go
@@ -28,7 +28,6 @@ _BEFORE_REACH: Final = 64
 class _Fence(NamedTuple):
     start: int
     body: int
-    ids: tuple[str, ...]
     escape: str
 
 
@@ -50,13 +49,6 @@ def strip_briefs(text: str) -> str:
     return "".join((*pieces, text[position:]))
 
 
-def briefed_lessons(text: str) -> tuple[str, ...]:
-    """Return the ids of the lessons that fences in the text name, each once, in the order they appear."""
-    if FENCE_MARK not in text:
-        return ()
-    return tuple(dict.fromkeys(lesson for each in _fences(text) for lesson in each.ids[1:]))
-
-
 def _fences(text: str) -> Iterator[_Fence]:
     """Find the opening marks that end their line: one inside a sentence is only being talked about."""
     for opening in _OPENING.finditer(text):
@@ -65,8 +57,7 @@ def _fences(text: str) -> Iterator[_Fence]:
         before = _BEFORE.search(window if start > _BEFORE_REACH else "\n" + window)
         if before:
             margin = before["margin"] or ""
-            ids = tuple(opening["ids"].split())
-            yield _Fence(start - len(margin), opening.end(), ids, opening["escape"] or "")
+            yield _Fence(start - len(margin), opening.end(), opening["escape"] or "")
 
 
 def _limit(text: str, opened: _Fence, end: int) -> int:

@@ -14,6 +14,8 @@ from archivist.capture.status import Ending, status_of
 from archivist.capture.values import seconds_between
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 
+# Where a call keeps the folder that it was made in, when that is not where its run began.
+FOLDER = "cwd"
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 MAX_WAITING = 256
 
@@ -76,6 +78,7 @@ class Recorder:
         self.agent = agent
         self.session = ""
         self.project = ""
+        self.folder = ""
         self.task = ""
         self.model = ""
         self.provider = ""
@@ -150,14 +153,14 @@ class Recorder:
         early = self._waiting.pop(call_id, None) if call_id else None
         if early is not None and early.outcome is not None:
             yield self._joined(
-                _Waiting(early.seq, time or early.time, call.tool, describe(call)), early.outcome, None
+                _Waiting(early.seq, time or early.time, call.tool, self._described(call)), early.outcome, None
             )
             return
         if early is not None:
             # The same id twice: the first call keeps its place in the log without a result.
             yield self._unanswered(early)
         seq = self._number()
-        self._waiting[call_id or f"#{seq}"] = _Waiting(seq, time, call.tool, describe(call))
+        self._waiting[call_id or f"#{seq}"] = _Waiting(seq, time, call.tool, self._described(call))
         yield from self._keep_few_waiting()
 
     def result(self, call_id: str, outcome: Outcome, time: datetime | None = None) -> Iterator[Event]:
@@ -180,7 +183,7 @@ class Recorder:
         """Yield a call whose result stands beside it."""
         self.see(time)
         self._last_role = "tool"
-        yield self._joined(_Waiting(self._number(), time, call.tool, describe(call)), outcome, None)
+        yield self._joined(_Waiting(self._number(), time, call.tool, self._described(call)), outcome, None)
 
     def oldest_call(self) -> str:
         """Return the id of the call that has waited longest, or nothing."""
@@ -221,6 +224,20 @@ class Recorder:
             usage=self.spent.to_usage(),
             extra=self.extra,
         )
+
+    def go_to(self, folder: str) -> None:
+        """Take the folder that the run works in from here on; the first is where it began."""
+        if folder:
+            self.folder = folder
+            self.extra.setdefault(FOLDER, folder)
+
+    def _described(self, call: Call) -> Described:
+        described = describe(call)
+        named = call.arguments.get("workdir")
+        folder = named if isinstance(named, str) and named.startswith("/") else self.folder
+        if not folder or folder == self.extra.get(FOLDER, folder):
+            return described
+        return replace(described, extra={**described.extra, FOLDER: folder})
 
     def _number(self) -> int:
         self.next_seq += 1

@@ -16,6 +16,7 @@ from archivist.config import BriefRules
 from archivist.records import Lesson, Status
 from archivist.stores.answers import Within, Words
 from archivist.stores.filters import Condition, any_of, at_least, equals, has, one_of
+from archivist.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -28,6 +29,9 @@ _WEIGHED = 150
 _LOADED = 40
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
 _IN_RESERVE = 4
+# A brief's name is not known before it is recorded, but its length is.
+_ID_CHARACTERS = 26
+_UNSAID = "neither the folder nor the words of the task say which"
 # So many documents are scored by a task's words at most.
 _SCORED = 5_000
 # The records that decide what a project has met.
@@ -56,7 +60,16 @@ class Audience(NamedTuple):
 
 
 def tell(
-    bank: Bank, audience: Audience, *, run: str, rules: BriefRules, form: BriefFormat, beside: Bank | None
+    bank: Bank,
+    audience: Audience,
+    *,
+    run: str,
+    rules: BriefRules,
+    form: BriefFormat,
+    is_fenced: bool = False,
+    beside: Bank | None,
+    budget_tokens: int | None = None,
+    tokens: Callable[[str], int] | None = None,
 ) -> Told:
     """Say the documented known issues of a domain and role; with a run, record it."""
     offered = [Chosen(lesson) for lesson in _offers(bank, audience, rules)]
@@ -64,6 +77,12 @@ def tell(
         offered += [Chosen(lesson, is_global=True) for lesson in _offers(beside, audience, rules)]
     live, stale = _live(bank, offered)
     chosen = choose(live, domain=audience.domain, role=audience.role, rules=rules)
+    if budget_tokens is not None:
+        fitting: list[Chosen] = []
+        for each in chosen:
+            if _size([*fitting, each], form, is_fenced, tokens) <= budget_tokens:
+                fitting.append(each)
+        chosen = fitting
     return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
 
 
@@ -73,20 +92,24 @@ def tell_for_task(
     *,
     task: str,
     repo: str,
+    project: str = "",
     run: str,
     rules: BriefRules,
     form: BriefFormat,
+    is_fenced: bool = False,
     beside: Bank | None,
     tokens: Callable[[str], int] | None = None,
 ) -> Told:
-    """Say what a run on a task should know: what its project met, how often, how lately, and what helped."""
+    """Say what a run on a task should know: what its project met, how often, how lately, and what helped.
+
+    All of the text is within the budget, with its heading and, where it is to be fenced, its marks.
+    """
     from archivist.brief.ranking import rank
-    from archivist.desks import projects
     from archivist.recall.keywords import keywords
 
     words = sorted(keywords(task))
     with bank.reading() as reader:
-        project = projects.named(reader, repo) if repo else _project_of(reader, words)
+        project, said_by = (project, "") if project else _meant(bank, reader, repo, words)
         lessons, since = reader.remembered(
             ("met", project, audience), lambda: _met(reader, project, audience), of=_MET_OF
         )
@@ -107,10 +130,31 @@ def tell_for_task(
         budget_tokens=rules.budget_tokens * _IN_RESERVE,
         max_candidates=rules.max_candidates * _IN_RESERVE,
     )
-    likely = rank(offered, runs_since=since, likeness=likeness, rules=wider, tallies=tallies, tokens=tokens)
-    live, stale = _live(bank, likely)
-    chosen = rank(live, runs_since=since, likeness=likeness, rules=rules, tallies=tallies, tokens=tokens)
-    return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
+
+    def ranked(some: list[Chosen], within: BriefRules) -> list[Chosen]:
+        return rank(some, runs_since=since, likeness=likeness, rules=within, tallies=tallies, tokens=tokens)
+
+    live, stale = _live(bank, ranked(offered, wider))
+    chosen = ranked(live, rules)
+    room = rules.budget_tokens
+    # What stands around the lessons takes room from them.
+    while chosen and (excess := _size(chosen, form, is_fenced, tokens) - rules.budget_tokens) > 0:
+        room -= excess
+        chosen = ranked(live, rules._replace(budget_tokens=room))
+    told = _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
+    return told._replace(project=project, project_by=said_by)
+
+
+def _size(
+    chosen: Sequence[Chosen], form: BriefFormat, is_fenced: bool, tokens: Callable[[str], int] | None
+) -> int:
+    """Return how many tokens a brief's whole text takes."""
+    text = render(chosen, form)
+    if text and is_fenced:
+        from archivist.capture.fencing import fence
+
+        text = fence(text, "0" * _ID_CHARACTERS, [each.name for each in chosen])
+    return -(-len(text) // CHARACTERS_PER_TOKEN) if tokens is None else tokens(text)
 
 
 def reasons(bank: Bank, told: Told) -> list[str]:
@@ -121,13 +165,15 @@ def reasons(bank: Bank, told: Told) -> list[str]:
     with bank.reading() as reader:
         tallies = reader.tallies([each.lesson.id for each in told.chosen])
     lines = []
+    if told.project_by:
+        lines.append(f"{f'project {told.project}' if told.project else 'no project'}: {told.project_by}")
     for each in told.chosen:
         tally = tallies.get(each.lesson.id, Tally())
         judged = tally.helpful + tally.ineffective
         helped = f"helped in {tally.helpful} of {judged} judged runs" if judged else "not judged yet"
         runs = "1 run" if each.lesson.frequency == 1 else f"{each.lesson.frequency} runs"
-        lines.append(f"{each.lesson.short_id}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
-    lines += [f"{each.lesson.short_id}: withheld by lot, to measure what it does" for each in told.withheld]
+        lines.append(f"{each.name}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
+    lines += [f"{each.name}: withheld by lot, to measure what it does" for each in told.withheld]
     return [*lines, *(f"{name}: stale, {reason}" for name, reason in told.stale)]
 
 
@@ -136,7 +182,7 @@ def _live(bank: Bank, offered: list[Chosen]) -> tuple[list[Chosen], tuple[tuple[
     gone = bank.stale([each.lesson for each in offered if not each.is_global])
     if not gone:
         return offered, ()
-    names = tuple((each.lesson.short_id, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)
+    names = tuple((each.name, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)
     return [each for each in offered if each.lesson.id not in gone], names
 
 
@@ -167,22 +213,25 @@ def _telling(reader: Reader, words: list[str]) -> Words:
     return chosen(Terms(tuple(words), ()), lambda word, most: reader.holding(word, at_most=most), _SCORED)
 
 
-def _project_of(reader: Reader, words: list[str]) -> str:
-    """Return the project that a task belongs to: that of the run whose task it resembles most."""
+def _meant(bank: Bank, reader: Reader, repo: str, words: list[str]) -> tuple[str, str]:
+    """Return the project that a brief is about, and what says so."""
     from archivist.desks import projects
-    from archivist.records import Episode
 
-    weights: dict[str, float] = {}
-    hits = reader.search(Words(tuple(words)), within=_only("episode"), limit=_HITS)
+    project, said_by = projects.meant(reader, repo, bank.folder, bank.root)
+    if project:
+        return project, said_by
+    project = _project_of(reader, words)
+    return project, "by the words of the task" if project else _UNSAID
+
+
+def _project_of(reader: Reader, words: list[str]) -> str:
+    """Return the project of a run whose task has the words of this one; empty when none has."""
+    from archivist.brief.prompting import project_of
+
+    hits = reader.search(Words(tuple(words)), within=_only("episode"), limit=_HITS) if words else []
     placed = reader.placed([hit.place for hit in hits])
-    for hit in hits:
-        episode = reader.get(Episode, placed[hit.place].record)
-        if episode is not None and episode.project:
-            weights[episode.project] = max(weights.get(episode.project, 0.0), hit.score)
-    if weights:
-        return max(weights, key=lambda name: (weights[name], name))
-    # A task like none before is still about the only project there is.
-    return projects.only(reader)
+    found = reader.records("episode", [each.record for each in placed.values()]).values()
+    return project_of(frozenset(words), [(each.project, each.task) for each in found if each.project])
 
 
 def _only(kind: str) -> Within:

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 
 from archivist.capture.adapters import Origin, Skipped, read_log
 from archivist.capture.cleaning import Cleaner
+from archivist.capture.recording import FOLDER
 from archivist.capture.verdicts import outcome_of
+from archivist.desks import projects
 from archivist.errors import InputError
+from archivist.places import is_folder
 from archivist.records import Episode, EpisodeStatus, Event
 from archivist.records.episode import updated
+from archivist.records.words import PART
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.stores.protocol import Reader
 
 # How many events are held before they are written: enough for speed, few enough for memory.
 _BATCH = 2_000
@@ -76,6 +81,7 @@ class _Intake:
         self._known = known
         self._cleaner = Cleaner()
         self._events: list[Event] = []
+        self._elsewhere: list[Event] = []
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
         self._count = 0
@@ -85,16 +91,18 @@ class _Intake:
         match item:
             case Event():
                 self._count += 1
-                self._events.append(self._cleaner.event(item))
+                waiting = self._elsewhere if FOLDER in item.extra else self._events
+                waiting.append(self._cleaner.event(item))
                 if len(self._events) >= _BATCH:
                     self._write()
             case Episode():
-                self._episodes.append(self._judged(self._cleaner.episode(item)))
+                self._episodes.append(self._judged(self._filed(self._cleaner.episode(item))))
             case Skipped():
                 self._reasons[f"{item.where}: {item.reason}"] += 1
 
     def finish(self) -> Captured:
         with self._bank.transaction() as writer:
+            self._part(writer)
             self._write()
             stored = []
             for episode in self._episodes:
@@ -119,6 +127,43 @@ class _Intake:
                 self._changed += writer.put_events(run, events, "capture")
         self._events.clear()
 
+    def _part(self, reader: Reader) -> None:
+        """Make what a run did in another repository a part of its own, filed there: it tells of that one."""
+        runs = {episode.id: episode for episode in self._episodes}
+        parts: dict[str, Episode] = {}
+        memo: dict[tuple[str, str], str] = {}
+        for event in self._elsewhere:
+            run, folder = runs.get(event.run), str(event.extra[FOLDER])
+            home = str(run.extra.get(FOLDER) or "") if run else ""
+            if (folder, home) not in memo:
+                root = self._bank.root
+                memo[folder, home] = projects.elsewhere(reader, Path(folder), Path(home or root), root)
+            project = memo[folder, home]
+            if run is None or project in ("", run.project):
+                self._events.append(event)
+                continue
+            name = f"{run.id}{PART}{project}"
+            if name not in parts:
+                kept = {
+                    FOLDER: folder,
+                    projects.CHECKOUT: projects.whereabouts(Path(folder), self._bank.root),
+                }
+                parts[name] = replace(
+                    run, id=name, parent=run.id, project=project, usage=None, extra={**run.extra, **kept}
+                )
+            self._events.append(replace(event, run=name))
+        self._elsewhere.clear()
+        self._episodes += parts.values()
+
+    def _filed(self, episode: Episode) -> Episode:
+        """File a run under another name when its project's is that of another repository."""
+        folder = episode.extra.get("cwd")
+        if self._known.project or not isinstance(folder, str) or not is_folder(Path(folder)):
+            return episode
+        with self._bank.reading() as reader:
+            project = projects.filed(reader, episode.project, Path(folder), self._bank.root)
+        return replace(episode, project=project)
+
     def _judged(self, episode: Episode) -> Episode:
         status = outcome_of(episode, self._known.outcomes) or (
             self._known.status if not episode.parent else None
@@ -141,11 +186,11 @@ def _digest(path: Path, known: Known) -> str:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except FileNotFoundError:
-        raise InputError(f"no such file: {str(path)!r}") from None
+        raise InputError(f"no such file: {str(path)!r}", hint="check its name and the folder") from None
     except IsADirectoryError:
         raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
     except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}", hint="check its rights") from error
     return digest.hexdigest()
 
 

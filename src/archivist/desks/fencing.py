@@ -14,5 +14,5 @@ def fenced(told: Told) -> Told:
         return told
     from archivist.capture.fencing import fence
 
-    names = [each.lesson.short_id for each in told.chosen]
+    names = [each.name for each in told.chosen]
     return told._replace(text=fence(told.text, told.brief_id or "unrecorded", names))

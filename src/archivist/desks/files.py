@@ -30,7 +30,10 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{str(folder)!r} cannot be written: {error.strerror}") from None
+        raise InputError(
+            f"{str(folder)!r} cannot be written: {error.strerror}",
+            hint="check the rights of the folder, or name another",
+        ) from None
 
 
 def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:

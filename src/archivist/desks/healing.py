@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from archivist.brief.healing import family_of, recovery, told
+from archivist.brief.healing import SHOWN, family_of, is_near, names, recovery, told
 from archivist.brief.selection import Chosen, Told
 from archivist.desks import projects
-from archivist.records.words import NOTES, Status
+from archivist.records.words import NOTES, PART, Status
 from archivist.stores.answers import Within
 from archivist.stores.filters import any_of, equals, holds, one_of
 from archivist.stores.tokens import scope_token
@@ -29,48 +29,38 @@ _SAID = ("summary", "rule", "tags")
 _LATEST_RUNS = 500
 _MOST_LESSONS = 50
 _ERROR_WORDS = 2000
-_LEAST_LIKE = 0.6
+_LAST_LINES = 20
 _HITS = 50
+_MOST_LIKE = 2
 # So many documents are scored by an error's words at most.
 _SCORED = 4_000
-_TELLING_WORDS = 4
 
 
-def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str, run: str) -> Told:
-    """Say what earlier runs did about an error, known by its signature; else what is most like its words.
+def heal(bank: Bank, error: str, *, tool: str, command: str, repo: str, run: str, project: str = "") -> Told:
+    """Say what earlier runs did about an error, known by its signature; else what says nearly the same.
 
-    The run that asks is no earlier one.
+    The run that asks is no earlier one. Nothing is told of an error that nobody met.
     """
     from archivist.reflect.failures import detect, family
 
     failure = detect(tool or "bash", command, None, True, error)
     with bank.reading() as reader:
-        project = projects.named(reader, repo) if repo else projects.only(reader)
+        if not project:
+            project, _ = projects.meant(reader, repo, bank.folder, bank.root)
         if failure is not None:
             key = f"{project}|{family(failure)}"
-            lessons = [each for each in _about_failure(reader, key, failure.subject) if each.runs != (run,)]
+            lessons = _about_failure(reader, key, failure.subject, run)
             found = recovery(key, failure.subject, _notes_on(reader, key, run), lessons)
             if found is not None:
                 return Told(told(found, failure.line), tuple(Chosen(lesson) for lesson in found.lessons))
-    like = _like_the_error(bank, failure.line if failure else error, project)
-    if not like:
-        return Told("", ())
-    from archivist.desks.sessions import told_in
-
-    with bank.reading() as reader:
-        # What only sounds like it need not be said twice.
-        known = told_in(reader, run)
-    chosen = [
-        Chosen(each)
-        for each in like
-        if _can_be(each, failure) and each.runs != (run,) and each.id not in known
-    ]
-    if not chosen:
-        return Told("", ())
+        like = _like_the_error(reader, failure, error, project, run)
+        if not like:
+            return Told("", ())
+        chosen = tuple(Chosen(each) for each in reader.records("lesson", like).values())
     from archivist.brief.forms import BriefFormat
     from archivist.brief.rendering import render
 
-    return Told(render(chosen, BriefFormat.MARKDOWN), tuple(chosen))
+    return Told(render(chosen, BriefFormat.MARKDOWN), chosen)
 
 
 def _notes_on(reader: Reader, key: str, run: str) -> list[dict[str, Any]]:
@@ -79,69 +69,95 @@ def _notes_on(reader: Reader, key: str, run: str) -> list[dict[str, Any]]:
     rows = reader.select_fields(
         "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
     )
-    notes = [json.loads(extra).get(NOTES) for name, extra in rows if spelled in extra and name != run]
+    told = [extra for name, extra in rows if spelled in extra and not _is_of(run, name)]
+    notes = [json.loads(extra).get(NOTES) for extra in told]
     return [note for note in notes if isinstance(note, dict)]
 
 
-def _about_failure(reader: Reader, key: str, subject: str) -> list[Lesson]:
-    """Return the live lessons of a failure's key, else those of the same failure in other repositories.
+def _about_failure(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:
+    """Return the live lessons to tell of a failure's key, else of the same failure in other repositories.
 
-    Of many the most frequent; those that do not name what the failure is about are about another one.
+    Those that do not name what the failure is about are about another one, and what only this run met is no
+    earlier one's. Of the rest those that know a remedy come first, then the most frequent.
     """
     about = any_of(*((holds(field, subject),) for field in _SAID))
 
     def signed(*keys: str) -> list[str]:
         rows = reader.select_fields(
             "lesson",
-            ("id",),
+            ("remedies", "id", "runs", "summary", "rule", "tags"),
             one_of("signature", keys),
             _LIVE,
             about,
             order=("-frequency", "number"),
             limit=_MOST_LESSONS,
         )
-        return [str(row[0]) for row in rows]
+        rows.sort(key=lambda row: row[0] == "[]")
+        return [str(row[1]) for row in rows if _is_to_tell(row, subject, run)][:SHOWN]
 
     # By the index of signatures, one look a repository: no lesson is read that is about something else.
     ids = signed(key) or signed(*(f"{name}|{family_of(key)}" for name in ("", *projects.every(reader))))
     return list(reader.records("lesson", ids).values()) if ids else []
 
 
-def _like_the_error(bank: Bank, error: str, project: str) -> list[Lesson]:
-    """Return the lessons that hold most of an error's words; of a few common words nothing can be told."""
-    from archivist.recall.lexical import terms
+def _is_to_tell(row: tuple[Any, ...], subject: str, run: str) -> bool:
+    remedies, _, runs, summary, rule, tags = row
+    met_in = json.loads(runs)
+    if met_in and all(_is_of(run, each) for each in met_in):
+        return False
+    return names(subject, f"{summary} {rule}", json.loads(remedies), json.loads(tags))
 
-    text = error[-_ERROR_WORDS:]
-    if len(terms(text).words) < _TELLING_WORDS or not _is_any_like(bank, text):
+
+def _is_of(run: str, name: str) -> bool:
+    """Say whether a run is another one, or the part of it that was done in another repository."""
+    return name == run or (bool(run) and name.startswith(f"{run}{PART}"))
+
+
+def _like_the_error(reader: Reader, failure: Failure | None, error: str, project: str, run: str) -> list[str]:
+    """Return the lessons of the project, and of none, that say most of what a line of an error says.
+
+    What another repository met only sounds like it. What this run alone met, or was told, is no news to it.
+    """
+    from archivist.recall.lexical import chosen, terms
+
+    text = failure.line if failure else error[-_ERROR_WORDS:]
+    lines = [terms(line).words for line in text.splitlines()[-_LAST_LINES:]]
+
+    def holding(word: str, at_most: int) -> int:
+        return reader.holding(word, at_most=at_most)
+
+    wanted = chosen(terms(text), holding, _SCORED)
+    if not wanted.words:
         return []
-    from archivist.recall.query import LIVE, Query
+    hits = reader.search(wanted, within=Within(groups=((scope_token("kind", "lesson"),),)), limit=_HITS)
+    ids = [each.record for each in reader.placed([hit.place for hit in hits]).values()]
+    rows = reader.select_fields(
+        "lesson",
+        ("remedies", "id", "runs", "summary", "rule", "tags", "signature"),
+        one_of("id", ids),
+        one_of("repo", (project, "")),
+        _LIVE,
+        order=("-frequency", "number"),
+    )
+    subject = failure.subject if failure else ""
+    near = [
+        str(row[1])
+        for row in rows
+        if _is_to_tell(row[:6], subject, run)
+        and _can_be(row[6], failure)
+        and any(is_near(line, terms(f"{row[3]} {row[4]}").words) for line in lines)
+    ]
+    if not near:
+        return []
+    from archivist.desks.sessions import told_in
 
-    asked = Query(text=text, kinds=("lesson",), statuses=LIVE, repo=project, limit=2)
-    return [bank.get(hit.id) for hit in bank.recall(asked).hits if hit.why.why.words >= _LEAST_LIKE]
+    # What only sounds like it need not be said twice.
+    known = told_in(reader, run)
+    return [each for each in near if each not in known][:_MOST_LIKE]
 
 
-def _can_be(lesson: Lesson, failure: Failure | None) -> bool:
+def _can_be(signature: str, failure: Failure | None) -> bool:
     """Say whether a lesson can be about a failure: one about another kind only shares its words."""
-    if failure is None or not failure.subject or not lesson.signature:
+    if failure is None or not failure.subject or not signature:
         return True
-    return family_of(lesson.signature).startswith(f"{failure.kind}:")
-
-
-def _is_any_like(bank: Bank, text: str) -> bool:
-    """Say whether the words alone let any lesson hope; recall with its vectors takes far longer."""
-    from archivist.recall import lexical
-    from archivist.recall.fusion import fuse
-
-    counts: dict[str, int] = {}
-    with bank.reading() as reader:
-
-        def holding(word: str, at_most: int) -> int:
-            counts[word] = reader.holding(word, at_most=at_most)
-            return counts[word]
-
-        wanted = lexical.chosen(lexical.terms(text), holding, _SCORED)
-        hits = reader.search(wanted, within=Within(groups=((scope_token("kind", "lesson"),),)), limit=_HITS)
-        looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
-        ideal = lexical.coverage(looked_for, reader.document_count())
-    found = fuse({hit.place: hit.score for hit in hits}, ideal, {}, None)
-    return any(each.words >= _LEAST_LIKE for each in found.values())
+    return family_of(signature).startswith(f"{failure.kind}:")

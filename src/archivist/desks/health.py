@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,22 @@ from archivist.recall.query import Query
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.stores.protocol import Reader
 
 _FORGIVEN_AFTER = timedelta(days=7)
+# Where a session's run keeps whether its client's log was taken in.
+LOG = "log"
+# The clients whose logs are known; of the others a log is tried, and may be in any form.
+READABLE = ("claude-code", "codex")
+# After so many sessions of a client without a log, it never comes.
+_MISSED = 3
+_LATEST_SESSIONS = 200
+# Who asks how a bank is does not wait for who writes it, and a lock that lasts longer is worth telling.
+_PATIENCE_S = 0.5
+# Less room than this is soon gone: a capture or a reflection takes some of it.
+_LITTLE_MB = 64
+_NAMED = 10
+SHOW_QUARANTINED = "archivist lessons list --status quarantined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,16 @@ def checks(bank: Bank) -> list[Check]:
             found.append(look(bank))
         except ArchivistError as error:
             found.append(refused(name, error))
-    return [*found, failures(bank.path.absolute().parent, bank.now())]
+    found.append(failures(bank.path.absolute().parent, bank.now()))
+    return [replace(each, text=_without_places(each.text, bank)) for each in found]
+
+
+def _without_places(text: str, bank: Bank) -> str:
+    """Return a text that names files from the project or the home on: the rest is this machine's business."""
+    places = ((bank.root.absolute(), ""), (Path("~").expanduser(), "~/"), (_own_folder(), "$ARCHIVIST_HOME/"))
+    for folder, name in places:
+        text = text.replace(f"{folder}{os.sep}", name)
+    return text
 
 
 def refused(name: str, error: ArchivistError) -> Check:
@@ -52,11 +76,22 @@ def _ledger(bank: Bank) -> Check:
 
 
 def _writing(bank: Bank) -> Check:
+    from shutil import disk_usage
+
     try:
-        with bank.transaction():
+        with bank.transaction(patience_s=_PATIENCE_S):
             pass
     except BankError as error:
         return refused("writing", error)
+    # A transaction that changes nothing finds room on the fullest disk.
+    return room(disk_usage(bank.path.parent).free)
+
+
+def room(left_bytes: int) -> Check:
+    """Say whether a bank that can be written has the room for it."""
+    left_mb = left_bytes / 1024 / 1024
+    if left_mb < _LITTLE_MB:
+        return Check("writing", False, f"the disk has {left_mb:.1f} MB left: free some space")
     return Check("writing", True, "the bank can be written")
 
 
@@ -79,27 +114,68 @@ def _vectors(bank: Bank) -> Check:
 
 
 def _capture(bank: Bank) -> Check:
-    """Say which run came in last: where hooks are to bring them, a long silence tells."""
+    """Say which run came in last, and from which clients no log does."""
     from archivist.records import Episode
     from archivist.stores.filters import equals
 
     with bank.reading() as reader:
         latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
-    if not latest or latest[0].finished is None:
-        return Check("capture", True, "no run has come in yet")
-    return Check(
-        "capture", True, f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"
+        silent = _silent(reader)
+    told = "no run has come in yet"
+    if latest and latest[0].finished is not None:
+        told = f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"
+    missed = [
+        f"nothing is learnt from {client}: in its last {_MISSED} sessions {why}"
+        for client, why in silent.items()
+    ]
+    if not missed:
+        return Check("capture", True, told)
+    is_well = not any(client in READABLE for client in silent)
+    hand = (
+        "archivist capture FILE takes a log in"
+        if is_well
+        else "let the client keep its logs, or hand them to archivist capture"
     )
+    return Check("capture", is_well, "; ".join([told, *missed]) + f": {hand}")
 
 
-def _reflection(bank: Bank) -> Check:
-    waiting = bank.waiting()
+def _silent(reader: Reader) -> dict[str, str]:
+    """Return the clients of whose latest sessions with a turn none left a log, and why the last did not."""
+    import json
+
+    from archivist.stores.filters import equals
+
+    rows = reader.select_fields(
+        "episode", ("extra",), equals("action", None), order=("-started",), limit=_LATEST_SESSIONS
+    )
+    reasons: dict[str, list[str]] = {}
+    for (extra,) in rows:
+        kept = json.loads(extra).get(LOG)
+        if isinstance(kept, dict):
+            reasons.setdefault(str(kept.get("client")), []).append(str(kept.get("missing") or ""))
+    return {
+        client: found[0]
+        for client, found in reasons.items()
+        if len(found) >= _MISSED and all(found[:_MISSED])
+    }
+
+
+def reflection(bank: Bank) -> Check:
+    """Say whether runs wait for reflection that nobody reflects on now, and what to do about it."""
+    waiting, now = bank.waiting(), bank.now()
     failed = next((each for each in waiting if each.error), None)
     if failed is not None:
-        return Check("reflection", False, f"run {failed.run} failed: {failed.error}")
-    if waiting:
-        wait = "1 run waits" if len(waiting) == 1 else f"{len(waiting)} runs wait"
+        again = f"archivist reflect --run {failed.run}"
+        return Check("reflection", False, f"run {failed.run} failed: {failed.error}: {again}")
+    held = [each for each in waiting if each.leased_until is not None and each.leased_until > now]
+    free = len(waiting) - len(held)
+    if free:
+        wait = "1 run waits" if free == 1 else f"{free} runs wait"
         return Check("reflection", False, f"{wait}: archivist reflect")
+    if held:
+        are = "1 run is" if len(held) == 1 else f"{len(held)} runs are"
+        until = max(each.leased_until or now for each in held)
+        return Check("reflection", True, f"{are} being reflected on, until {until:%H:%M} UTC at the latest")
     return Check("reflection", True, "no run waits")
 
 
@@ -117,6 +193,27 @@ def _liveness(bank: Bank) -> Check:
         return Check("liveness", True, "no lesson names anything that is gone")
     named = [f"{lesson.short_id}: {gone[lesson.id]}" for lesson in lessons if lesson.id in gone]
     return Check("liveness", False, "; ".join(named) + ": archivist lessons edit or forget")
+
+
+def _quarantine(bank: Bank) -> Check:
+    """Say whether lessons wait for a person, and which are told that were kept before such words waited."""
+    from archivist.age.quarantine import is_quarantined
+    from archivist.records import Lesson, Status
+    from archivist.stores.filters import equals, one_of
+
+    with bank.reading() as reader:
+        waiting = reader.count(Lesson, equals("status", Status.QUARANTINED))
+        live = reader.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",))
+    doubtful = [lesson.short_id for lesson in live if is_quarantined(lesson)]
+    if doubtful:
+        named = ", ".join(doubtful[:_NAMED])
+        return Check("quarantine", False, f"{named} would wait today: archivist lessons approve or forget")
+    if not waiting:
+        return Check("quarantine", True, "no lesson waits for approval")
+    wait = "1 lesson waits" if waiting == 1 else f"{waiting} lessons wait"
+    return Check(
+        "quarantine", False, f"{wait} for approval: {SHOW_QUARANTINED}, then lessons approve or forget"
+    )
 
 
 def _growth(bank: Bank) -> Check:
@@ -141,8 +238,9 @@ _LOOKS: dict[str, Callable[[Bank], Check]] = {
     "writing": _writing,
     "vectors": _vectors,
     "capture": _capture,
-    "reflection": _reflection,
+    "reflection": reflection,
     "liveness": _liveness,
+    "quarantine": _quarantine,
     "size": _growth,
     "audit": _advice,
 }

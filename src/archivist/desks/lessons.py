@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from archivist.access import Layer, Verb, may, may_change
-from archivist.age.promotion import is_confirmed, standing
-from archivist.errors import NotFoundError, NothingToUndoError, RecordError
+from archivist.age.promotion import is_confirmed, standing, united
+from archivist.age.quarantine import doubt, reason
+from archivist.controls import legible
+from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
@@ -23,12 +25,16 @@ from archivist.stores.rows import kinds
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.desks.suggesting import Suggested
+    from archivist.stores.protocol import Writer
 
 MANUAL_RUN = "manual"
 MOST_MET = ("-frequency", "-importance", "number")
 _FILTERED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain")
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
+# What a lesson is for: the same words for another place are another lesson.
+_PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
 _FIXED_FIELDS = {
     "id",
     "number",
@@ -42,9 +48,6 @@ _FIXED_FIELDS = {
     "actor",
     "extra",
 }
-# The kind of record that only its agent sees, and what seeing it takes.
-_PRIVATE = "working"
-_OWN = (Layer.WORKING, Verb.READ)
 # Where a lesson comes from and how it was met: what makes it believed is not for an agent to say.
 _ORIGINS = (
     "origin", "origin_run", "signature", "prior_uses", "last_seen", "last_seen_run", "unseen_from",
@@ -54,6 +57,7 @@ _CHANGED = (
     "an agent changes what it suggested itself until others confirm it: suggest a lesson of your own,"
     " or ask a person or the orchestrator"
 )
+_APPROVAL = "what waits in quarantine a person approves: archivist lessons approve ID"
 _GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
 _SETTLED = (
     "archivist proposals roll-back ID takes an accepted proposal back; working memory is its agent's;"
@@ -78,39 +82,78 @@ def find(reader: Reader, name: str) -> Lesson:
 
 def add(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Lesson:
     """Add a lesson by hand: active at once, and counted as said once; an agent's is suggested."""
-    if bank.actor.kind is ActorKind.AGENT:
-        from archivist.desks.suggesting import suggest
+    return said(bank, summary, kind, fields).lesson
 
-        return suggest(bank, summary, {**fields, "type": kind}).lesson
-    now = bank.now()
-    words = [word for word in _in_order(summary) if len(word) >= _TAG_CHARACTERS]
+
+def said(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Suggested:
+    """Add a lesson, or take it as said again when the same words stand there for the same place."""
+    from archivist.desks.suggesting import Suggested, suggest
+
+    if bank.actor.kind is ActorKind.AGENT:
+        return suggest(bank, summary, {**fields, "type": kind})
+    told = {**fields, "type": str(kind) if kind else None}
+    given = {name: value for name, value in told.items() if value is not None}
+    fresh = _drafted(bank, summary, given)
+    with bank.transaction() as writer:
+        # Who says more than people do, an id or a time, makes a record of its own.
+        known = None if given.keys() & _FIXED_FIELDS else _same(writer, fresh)
+        if known is not None:
+            return Suggested(_said_again(bank, writer, known, fresh, given), is_new=False)
+        lesson = replace(fresh, number=writer.next_number(), unseen_from=writer.run_count())
+        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(lesson, "add")
+    return Suggested(lesson, is_new=True)
+
+
+def _drafted(bank: Bank, summary: str, given: dict[str, Any]) -> Lesson:
+    """Return what a person says as a lesson that has no number yet."""
+    now, words = bank.now(), " ".join(legible(summary).split())
+    tags = [word for word in _in_order(words) if len(word) >= _TAG_CHARACTERS]
     values = {
         "id": bank.new_id(now),
         "created": now,
         "updated": now,
         "edited": now,
-        "summary": summary.strip(),
-        "type": str(kind or LessonType.PREFERENCE),
+        "summary": words,
+        "type": LessonType.PREFERENCE.value,
         "source": Source.MANUAL.value,
         "origin": USER_FEEDBACK,
         "origin_run": MANUAL_RUN,
         "runs": (MANUAL_RUN,),
-        "tags": tuple(words[:_TAGS_FROM_TEXT]),
+        "tags": tuple(tags[:_TAGS_FROM_TEXT]),
         "actor": bank.actor,
-    } | {name: value for name, value in fields.items() if value is not None}
-    lesson = _without_secrets(checked(from_plain(Lesson, values)))
-    with bank.transaction() as writer:
-        lesson = replace(lesson, number=writer.next_number(), unseen_from=writer.run_count())
-        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
-        writer.put(lesson, "add")
-    return lesson
+    }
+    return _cleaned(checked(from_plain(Lesson, values | given)))
 
 
-def _without_secrets(lesson: Lesson) -> Lesson:
-    """Return a lesson with its secrets taken out: what people write is kept as long as what agents do."""
+def _same(reader: Reader, fresh: Lesson) -> Lesson | None:
+    """Return the live lesson that says the same words for the same place."""
+    place = [getattr(fresh, field) for field in _PLACE]
+    found = (each for each in reader.saying(fresh.summary) if each.status.is_live)
+    return next((each for each in found if [getattr(each, field) for field in _PLACE] == place), None)
+
+
+def _said_again(bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, given: dict[str, Any]) -> Lesson:
+    """Confirm a lesson that a person says anew, and take what else is said of it this time."""
+    changes: dict[str, Any] = {name: getattr(fresh, name) for name in given}
+    met = replace(known, runs=united(known.runs, (MANUAL_RUN,)), **changes)
+    if not is_confirmed(met):
+        met = replace(met, confirmed=True)
+    if met == known:
+        return known
+    now = bank.now()
+    met = replace(met, updated=now, edited=now)
+    met = standing(met, promote_at_runs=bank.config.lessons.promote_at_runs)
+    writer.put(met, "see")
+    return met
+
+
+def _cleaned(lesson: Lesson) -> Lesson:
+    """Return a lesson without secrets and control characters: what people write is kept as agents' words."""
     from archivist.capture.redaction import redact
 
-    summary, rule, detail = (redact(text).text for text in (lesson.summary, lesson.rule, lesson.detail))
+    texts = (lesson.summary, lesson.rule, lesson.detail)
+    summary, rule, detail = (redact(legible(text)).text for text in texts)
     cleaned = replace(lesson, summary=summary, rule=rule, detail=detail)
     if cleaned == lesson:
         return lesson
@@ -128,16 +171,24 @@ def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> li
     importance, recency and relevance unless the query names another preset.
     """
     from archivist.desks.recalling import recall
+    from archivist.recall.fusion import is_match
     from archivist.recall.merits import Preset
 
-    asked = asked._replace(statuses=asked.statuses or LIVE, kinds=("lesson",))
+    statuses = asked.statuses or LIVE
+    if bank.actor.kind is ActorKind.AGENT:
+        # What waits is for people to read.
+        statuses = tuple(each for each in statuses if each is not Status.QUARANTINED)
+        if not statuses:
+            return []
+    asked = asked._replace(statuses=statuses, kinds=("lesson",))
     with bank.reading() as reader:
         if not asked.text.strip():
             conditions = _conditions(asked)
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=asked.limit)
         limit = _TEXT_HITS if asked.limit is None else asked.limit
         preset = asked.preset or Preset.ARCHIVIST
-        hits = recall(bank, asked._replace(limit=limit, preset=preset)).hits
+        recalled = recall(bank, asked._replace(limit=limit, preset=preset)).hits
+        hits = [hit for hit in recalled if not asked.is_matching or is_match(hit.why.why)]
         found = reader.records("lesson", [hit.id for hit in hits])
         return [found[hit.id] for hit in hits]
 
@@ -147,7 +198,10 @@ def views(bank: Bank, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
     with bank.reading() as reader:
         tallies = reader.tallies([lesson.id for lesson in lessons])
         count = reader.run_count()
-        return [to_view(lesson, tallies.get(lesson.id, Tally()), count) for lesson in lessons]
+        return [
+            {**to_view(lesson, tallies.get(lesson.id, Tally()), count), "quarantined_for": reason(lesson)}
+            for lesson in lessons
+        ]
 
 
 def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
@@ -165,13 +219,32 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
             return lesson
         _require_change(bank, lesson, changed)
         now = bank.now()
-        changed = _without_secrets(checked(replace(changed, updated=now, edited=now)))
-        if bank.actor.kind is ActorKind.HUMAN:
+        changed = _cleaned(checked(replace(changed, updated=now, edited=now)))
+        is_held = lesson.status is Status.QUARANTINED and bool(doubt(changed))
+        if bank.actor.kind is ActorKind.HUMAN and not is_held:
             # What a person worded is believed, and no later run words it anew.
             changed = replace(changed, confirmed=True)
         changed = standing(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
+        if changed.status.is_live:
+            _require_person(bank, lesson)
         writer.put(changed, "edit")
     return changed
+
+
+def approve(bank: Bank, name: str) -> Lesson:
+    """Believe a lesson as it stands, in a person's name: also one that waits in quarantine."""
+    with bank.transaction() as writer:
+        lesson = find(writer, name)
+        _require_person(bank, lesson)
+        if lesson.status.is_retired:
+            raise InputError(f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}")
+        if lesson.confirmed:
+            return lesson
+        now = bank.now()
+        approved = replace(lesson, confirmed=True, updated=now, edited=now)
+        approved = standing(approved, promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(approved, "approve")
+    return approved
 
 
 def _require_change(bank: Bank, lesson: Lesson, changed: Lesson) -> None:
@@ -183,6 +256,12 @@ def _require_change(bank: Bank, lesson: Lesson, changed: Lesson) -> None:
     )
     if is_raised or not may_change(bank.actor, lesson):
         bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=_CHANGED)
+
+
+def _require_person(bank: Bank, lesson: Lesson) -> None:
+    """Refuse, and note in the ledger, whoever is no person and would release a lesson from quarantine."""
+    if lesson.status is Status.QUARANTINED and bank.actor.kind is not ActorKind.HUMAN:
+        bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=_APPROVAL)
 
 
 def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
@@ -223,46 +302,65 @@ def record_usage(bank: Bank, names: Sequence[str], run: str) -> Brief | None:
 
 def history(bank: Bank, name: str) -> list[Change]:
     """Return every change of a record, oldest first."""
+    from archivist.desks.lookup import is_there_for
+
     with bank.reading() as reader:
         changes = reader.changes(record_id=_record_id(reader, name))
-    shown = [
-        change for change in changes if change.entry.kind != _PRIVATE or may(bank.actor, *_OWN, owner=name)
-    ]
-    if changes and not shown:
-        bank.require(*_OWN, owner=name)
-    if not changes:
+    shown = [each for each in changes if is_there_for(bank.actor, each.entry.kind, each.entry.record)]
+    if not shown:
         raise NotFoundError("lesson", name)
     return shown
 
 
 def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
-    """Take the last change of a record back; None when that was its making."""
+    """Take the last change of a record back; None when that was its making.
+
+    What was removed is found by what it was called: a text with all of its pieces.
+    """
+    restored: Lesson | Episode | Brief | Verdict | None = None
     with bank.transaction() as writer:
-        record_id = _record_id(writer, name)
-        known = kinds()
-        changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in known]
-        free = [change for change in changes if not _is_settled(change)]
-        if changes and not free:
-            bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_SETTLED)
-        target = undo_target(free)
-        if target is None or (target[1] is not None and target[1].is_erased):
-            raise NothingToUndoError(name)
-        taken, before = target
-        kind = known[taken.entry.kind]
-        verb = f"undo {taken.entry.seq}"
-        if before is None or before.after is None:
-            writer.remove(kind, record_id, verb)
-            return None
-        record: Any = from_plain(kind, before.after)
-        writer.put(record, verb)
-        return record  # type: ignore[no-any-return]
+        for each in _to_undo(writer, name):
+            restored = _undone(bank, writer, name, each)
+    return restored
+
+
+def _to_undo(reader: Reader, name: str) -> list[str]:
+    """Return the ids of the record that is called so, or of what was, until it was removed."""
+    from archivist.desks.lookup import gone
+
+    known = _record_id(reader, name)
+    if known != name or reader.changes(record_id=known, limit=1):
+        return [known]
+    return gone(reader, name) or [known]
+
+
+def _undone(bank: Bank, writer: Writer, name: str, record_id: str) -> Any:
+    known = kinds()
+    changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in known]
+    free = [change for change in changes if not _is_settled(change)]
+    if changes and not free:
+        bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_SETTLED)
+    target = undo_target(free)
+    if target is None or (target[1] is not None and target[1].is_erased):
+        raise NothingToUndoError(name)
+    taken, before = target
+    kind = known[taken.entry.kind]
+    verb = f"undo {taken.entry.seq}"
+    if before is None or before.after is None:
+        writer.remove(kind, record_id, verb)
+        return None
+    record: Any = from_plain(kind, before.after)
+    if isinstance(record, Lesson) and record.status.is_live:
+        _require_person(bank, find(writer, record_id))
+    writer.put(record, verb)
+    return record
 
 
 def _is_settled(change: Change) -> bool:
     """Say whether a change is not for undo: an agent's own memory, and what somebody must approve."""
     kind, record = change.entry.kind, change.entry.record
     is_guarded = kind == "block" and record.partition(":")[0] in _GUARDED
-    return is_guarded or kind in (_PRIVATE, "proposal", "token")
+    return is_guarded or kind in ("working", "proposal", "token")
 
 
 def _record_id(reader: Reader, name: str) -> str:

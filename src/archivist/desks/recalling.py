@@ -73,6 +73,7 @@ class _Question(NamedTuple):
     may_be: Within
     embed: Callable[[str], Sequence[float]] | None = None
     problem: str = ""
+    is_understood: bool = True
 
 
 def recall(bank: Bank, query: Query) -> Recalled:
@@ -109,12 +110,16 @@ def recall(bank: Bank, query: Query) -> Recalled:
 
 def _understood(bank: Bank, query: Query) -> _Question:
     """Return the question without the names of those who speak, and its vector, made outside of any view."""
+    from archivist.recall.embedders.static import StaticEmbedder
+
     with bank.reading() as reader:
         named = reader.speakers(lexical.possible_names(query.text))
         in_use = reader.embedder_in_use()
     text = lexical.without(query.text, named) if named else query.text
     # A bank without any vector yet is asked with the embedder that will make them.
     embedder = bank.embedder if not in_use else bank.embedder_named(in_use)
+    # Only the bundled table is quick enough to embed while somebody waits.
+    table = embedder if isinstance(embedder, StaticEmbedder) else None
     vector: Sequence[float] = ()
     problem = ""
     try:
@@ -128,9 +133,9 @@ def _understood(bank: Bank, query: Query) -> _Question:
         vector,
         embedder.name if embedder else "",
         within(query),
-        # Only the bundled table is quick enough to embed while somebody waits.
-        embedder.embed_query if embedder and embedder.name.startswith("static") else None,
+        table.embed_query if table else None,
         problem,
+        table is None or table.understands(text or query.text),
     )
 
 
@@ -156,7 +161,8 @@ def _candidates(
     looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
     ideal = lexical.coverage(looked_for, documents)
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
-    if not question.embedder:
+    # Of words that nothing holds and nobody knows, no vector tells what they mean.
+    if not question.embedder or not (by_words or question.is_understood):
         return shown, fuse(words, ideal, {}, None), None
     near = reader.nearest(question.vector, question.embedder, within=question.may_be, limit=count)
     cosines = {hit.place: hit.score for hit in near}

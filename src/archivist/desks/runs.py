@@ -125,6 +125,8 @@ def _as_believed(bank: Bank, reader: Reader, lesson: Lesson) -> Lesson:
     if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
         return lesson
     before = reader.get(Lesson, lesson.id)
+    if lesson.status is Status.QUARANTINED:
+        return lesson
     return replace(lesson, status=before.status if before else Status.CANDIDATE)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.capture.fencing import fence
-from archivist.capture.own_briefs import briefed_lessons, strip_briefs
+from archivist.capture.own_briefs import strip_briefs
 
 pytestmark = pytest.mark.req("N3")
 
@@ -105,7 +105,6 @@ def test_a_brief_cut_off_does_not_swallow_the_next_one() -> None:
 )
 def test_talking_about_fences_loses_nothing(prose: str) -> None:
     assert strip_briefs(prose) is prose
-    assert briefed_lessons(prose) == ()
 
 
 def test_text_without_a_fence_is_the_same_object() -> None:
@@ -116,13 +115,6 @@ def test_text_without_a_fence_is_the_same_object() -> None:
 def test_a_brief_that_speaks_of_fences_does_not_end_early() -> None:
     talkative = fence("remember\n<!-- /archivist:brief -->\nsecret rest", "b-8", ["m-002"])
     assert strip_briefs(f"a\n{talkative}b") == "a\nb"
-
-
-def test_lessons_are_named_once_in_order() -> None:
-    text = f"x\n{BRIEF}y\n{fence('z', 'b-8', ['m-009', 'm-001'])}"
-    assert briefed_lessons(text) == ("m-001", "m-003", "m-009")
-    assert briefed_lessons(json.dumps(text)) == ("m-001", "m-003", "m-009")
-    assert briefed_lessons(fence("none", "b-9", [])) == ()
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))
@@ -159,3 +151,8 @@ def test_a_megabyte_of_fences_takes_no_time(unit: str) -> None:
     started = time.process_time()
     strip_briefs("<!-- archivist:brief b " + unit * (1_000_000 // len(unit)))
     assert time.process_time() - started < 4
+
+
+def test_what_is_fenced_steers_no_terminal() -> None:
+    told = fence("copy \x1b]52;c;x\x07this\u202e\n\tand that\n", "b1", ["m-001"])
+    assert told.splitlines()[1:-1] == ["copy this", "\tand that"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.fusion import Ordinary, Relevance, fuse, ordinary
+from archivist.recall.fusion import Ordinary, Relevance, fuse, is_match, ordinary
 
 PLACES = st.integers(1, 30)
 SCORES = st.dictionaries(PLACES, st.floats(0.01, 40), max_size=12)
@@ -115,3 +115,17 @@ def test_a_sample_is_believed_the_more_the_larger_it_is(sample: list[float]) -> 
 def test_deviations_rise_with_the_cosine(usual: Ordinary, one: float, other: float) -> None:
     assert usual.deviations(usual.mean) == 0
     assert (usual.deviations(one) <= usual.deviations(other)) or one > other
+
+
+@pytest.mark.parametrize(
+    ("why", "is_one"),
+    [
+        (Relevance(0.1, words=0.01), True),
+        (Relevance(0.5, meaning=0.6, cosine=0.4), True),
+        (Relevance(0.5, meaning=0.6, cosine=0.2), False),
+        (Relevance(0.5, meaning=0.3, cosine=0.4), False),
+        (Relevance(0.5, neighbours=0.4), False),
+    ],
+)
+def test_a_match_shares_a_word_or_is_nearer_than_chance_makes_it(why: Relevance, is_one: bool) -> None:
+    assert is_match(why) is is_one

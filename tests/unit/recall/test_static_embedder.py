@@ -141,3 +141,18 @@ def test_the_name_tells_tables_apart(tmp_path: Path) -> None:
     content[8] ^= 1
     (tmp_path / "table.bin").write_bytes(content)
     assert StaticEmbedder(tmp_path / "table.bin").name != EMBEDDER.name
+
+
+@pytest.mark.parametrize(
+    ("text", "is_understood"),
+    [
+        ("the tests hang", True),
+        ("zzzzqqq tests", True),
+        ("getUserName", True),
+        ("zzzzqqq", False),
+        ("qwxv plorp", False),
+        ("", False),
+    ],
+)
+def test_a_text_of_mere_pieces_is_not_understood(text: str, is_understood: bool) -> None:
+    assert StaticEmbedder().understands(text) is is_understood

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,10 @@ from archivist.bank import Bank
 from archivist.capture.adapters import head_of, open_file, recognise
 from archivist.desks import hook_log, projects
 from archivist.desks.capturing import Known
+from archivist.desks.health import LOG, READABLE
+from archivist.edges.hooks.said import Dialect
 from archivist.edges.hooks.whereabouts import note
-from archivist.errors import BankError, InputError
+from archivist.errors import ArchivistError, BankError, InputError
 from archivist.places import bank_file, home_folder, is_file
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 
@@ -28,8 +31,7 @@ _LOOK_S = 0.1
 _LONGEST_WAIT_S = 10.0
 # So long the end of a session waits until the work on another one is done.
 _LOCK_WAIT_S = 600.0
-# The clients whose logs are known; of the others a log is tried, and may be in any form.
-_READABLE = ("claude-code", "codex")
+_MISSING = "its log is not where it says"
 
 
 class Task(NamedTuple):
@@ -46,6 +48,12 @@ class Task(NamedTuple):
     def is_end(self) -> bool:
         """Say whether the session has ended, not only a turn of it."""
         return self.moment == "end"
+
+    @property
+    def is_turn(self) -> bool:
+        """Say whether a turn has ended, so that there must be a log; some clients tell of nothing else."""
+        dialect: Dialect = import_module(f"archivist.edges.hooks.{self.client.replace('-', '_')}").DIALECT
+        return not self.is_end or dialect.is_ended_by_stop
 
     @property
     def log(self) -> Path:
@@ -84,11 +92,40 @@ def _work(task: Task, place: Path) -> None:
 
 
 def _take_in(bank: Bank, task: Task) -> None:
+    """Take the session's log in, and let its run keep for the doctor why that did not come, if it did not.
+
+    Only a turn must have left a log: a session without a prompt has none.
+    """
+    why = _unread(task)
+    try:
+        if not why:
+            _read(bank, task)
+    except ArchivistError as error:
+        why = error.message
+        raise
+    finally:
+        if task.is_turn or not why:
+            _keep(bank, task, why)
+    if why == _MISSING and task.is_turn and task.client in READABLE:
+        raise InputError(f"no log at {task.transcript!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
+
+
+def _keep(bank: Bank, task: Task, why: str) -> None:
+    with bank.transaction() as writer:
+        begun = writer.get(Episode, task.session) if task.session else None
+        kept = {"client": task.client, "missing": why}
+        if begun is not None and begun.extra.get(LOG) != kept:
+            writer.put(replace(begun, extra={**begun.extra, LOG: kept}), "capture")
+
+
+def _read(bank: Bank, task: Task) -> None:
     """Take in what the session and its subagents did, and judge what they were told by either bank."""
-    if not task.transcript or not _is_to_be_read(task):
-        return
     with bank.reading() as reader:
-        project = projects.worked_on(reader, Path(task.folder or bank.root), bank.root)
+        begun = reader.get(Episode, task.session) if task.session else None
+        # A session may end in another folder than it began in; it stays where it was filed.
+        project = (begun.project if begun is not None else "") or projects.worked_on(
+            reader, Path(task.folder or bank.root), bank.root
+        )
     known = Known(run=task.session, project=project)
     logs = [task.log, *_of_subagents(task.log)]
     home, beside = home_folder(), None
@@ -128,21 +165,22 @@ def _settle(log: Path) -> None:
         time.sleep(_LOOK_S)
 
 
-def _is_to_be_read(task: Task) -> bool:
-    """Say whether a log holds anything, in a form that is known; a session without a prompt has none."""
-    log = task.log
-    if not log.is_file() and not task.is_end and task.client in _READABLE:
-        raise InputError(f"no log at {str(log)!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
-    if not log.is_file() or not log.stat().st_size:
-        return False
-    if task.client in _READABLE:
-        return True
+def _unread(task: Task) -> str:
+    """Say why a log is not read; nothing when it holds something, in a form that is known."""
+    if not task.transcript:
+        return "it names no log"
+    if not is_file(task.log):
+        return _MISSING
+    if not task.log.stat().st_size:
+        return "its log is empty"
+    if task.client in READABLE:
+        return ""
     try:
-        with open_file(log) as source:
-            recognise(head_of(source), log.name)
+        with open_file(task.log) as source:
+            recognise(head_of(source), task.log.name)
     except InputError:
-        return False
-    return True
+        return "its log is in no form that is known"
+    return ""
 
 
 def _of_subagents(log: Path) -> list[Path]:

@@ -64,7 +64,8 @@ def answer(words: Sequence[str], bank: str = "") -> None:
         event = dialect.events.get(moment, "")
         if moment and event:
             written = dialect.write(event, within(_told(dialect, moment, heard, bank)))
-        elif len(words) > 1 and not moment:
+        elif len(words) > 1 and not moment and "-" in words[1]:
+            # Clients have events that are nothing to us; a word with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {words[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
         from archivist.edges.hooks.whereabouts import note, place_of_notes, reason_of
@@ -180,16 +181,17 @@ def _asked(bank: Bank, dialect: Dialect, moment: str, said: Said, beside: Bank |
     from archivist.desks import projects, sessions
 
     run = said.run if len(said.run) <= LONGEST_NAME else ""
+    folder = Path(said.folder or bank.root)
     with bank.reading() as reader:
-        repo = projects.worked_on(reader, Path(said.folder or bank.root), bank.root)
+        project = projects.worked_on(reader, folder, bank.root)
     if moment == PROMPT:
-        return sessions.prompted(bank, run, repo, said.prompt)
+        return sessions.prompted(bank, run, project, said.prompt)
     if moment == TOOL_FAILURE:
         tool = "Bash" if said.command else said.tool
-        return sessions.failed(bank, run, repo, said.error, tool=tool, command=said.command)
+        return sessions.failed(bank, run, project, said.error, tool=tool, command=said.command)
     if moment == SUBAGENT_START:
-        return sessions.delegated(bank, run, repo, role=said.role, beside=beside)
-    return sessions.begin(bank, run, repo, provider=dialect.provider, beside=beside)
+        return sessions.delegated(bank, run, project, role=said.role, beside=beside)
+    return sessions.begin(bank, run, project, folder=folder, provider=dialect.provider, beside=beside)
 
 
 def _open(place: Path, dialect: Dialect) -> Bank:

@@ -70,13 +70,15 @@ def text_in(said: Mapping[str, object], *names: str) -> str:
 
 
 def command_in(said: Mapping[str, object]) -> str:
-    """Return the command of a tool's input, if it has one."""
+    """Return the command of a tool's input, if it has one: Codex also calls it `cmd`, and lists its words."""
     given = said.get("tool_input")
     if not isinstance(given, dict):
         return ""
-    command = given.get("command")
+    command = given.get("command") or given.get("cmd")
     if isinstance(command, list):
-        return " ".join(str(word) for word in command)
+        # A shell that is given a line runs that line.
+        is_line = len(command) == 3 and command[1] in ("-c", "-lc")
+        return str(command[2]) if is_line else " ".join(str(word) for word in command)
     return command if isinstance(command, str) else ""
 
 

@@ -1,0 +1,147 @@
+"""What `archivist brief` does with the form, the budget and the marks that are asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.brief.forms import BriefFormat
+from archivist.capture.fencing import FENCE_CLOSE
+from tests.conftest import Command
+from tests.samples import MISSING_MODULE, agent_log
+
+ERROR = "E   ModuleNotFoundError: No module named 'freezegun'"
+
+
+@pytest.fixture
+def learnt(archivist: Command, project: Path) -> Command:
+    """Run the command in a project that has learnt of a missing module, and knows more besides."""
+    assert archivist("init").code == 0
+    with Bank.open(project) as bank:
+        for session in ("s-1", "s-2"):
+            bank.finish_log(agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session))
+        for number, word in enumerate(("invoices", "orders", "refunds", "taxes")):
+            bank.add(f"The {word} of the shop are rounded half up, as rule {number} of the office has it")
+    (project / "build.log").write_text(ERROR)
+    return archivist
+
+
+@pytest.mark.parametrize("form", BriefFormat)
+@pytest.mark.parametrize("is_fenced", [True, False])
+@pytest.mark.usefixtures("learnt")
+def test_the_whole_brief_is_within_its_budget(project: Path, form: BriefFormat, is_fenced: bool) -> None:
+    with Bank.open(project) as bank:
+        sizes = [
+            len(bank.brief(repo="billing", budget_tokens=budget, form=form, is_fenced=is_fenced).text)
+            for budget in range(1, 400, 7)
+        ]
+    assert all(size <= 4 * budget for size, budget in zip(sizes, range(1, 400, 7), strict=True))
+    assert (sizes[0], sizes[-1]) == (0, max(sizes))
+    assert len(set(sizes)) > 3
+
+
+def test_a_budget_counts_the_marks(learnt: Command) -> None:
+    ran = learnt("brief", "--repo", "billing", "--budget", "100")
+    assert FENCE_CLOSE in ran.out
+    assert len(ran.out) <= 400
+
+
+def test_a_healers_telling_is_fenced_when_asked(learnt: Command) -> None:
+    words = ("brief", "--for", "healer", "--error", "build.log", "--repo", "billing")
+    plain = learnt(*words)
+    assert (plain.code, "pip install freezegun" in plain.out) == (0, True)
+    assert learnt(*words, "--format", "markdown").out == plain.out
+    assert plain.err == ""
+    fenced = learnt(*words, "--fence").out
+    assert fenced.startswith("<!-- archivist:brief unrecorded m-001 -->\n### What earlier runs did")
+    assert fenced.endswith(f"{FENCE_CLOSE}\n")
+
+
+@pytest.mark.parametrize("more", [["--budget", "9"], ["--max", "1"], ["--format", "yaml"]])
+def test_what_cannot_be_done_for_a_healer_is_refused(learnt: Command, more: list[str]) -> None:
+    ran = learnt("brief", "--for", "healer", "--error", "build.log", *more)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{more[0]}" in ran.err
+    assert "is not for a healer" in ran.err
+
+
+@pytest.fixture
+def workspace(archivist: Command, project: Path) -> Command:
+    """Run the command in a workspace whose bank knows two projects, each with a lesson and a task."""
+    assert archivist("init").code == 0
+    tasks = {"billing": "Fix the rounding of yearly reports", "shelves": "Sort the shelves by colour"}
+    with Bank.open(project) as bank:
+        for name, task in tasks.items():
+            for session in (f"{name}-1", f"{name}-2"):
+                log = project.parent / f"{session}.jsonl"
+                bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task))
+    return archivist
+
+
+@pytest.mark.parametrize("words", [("brief",), ("run", "start", "--run", "r-9")])
+def test_another_projects_lessons_are_not_told(
+    workspace: Command, project: Path, words: tuple[str, ...]
+) -> None:
+    mine = project / "pottery"
+    (mine / ".git").mkdir(parents=True)
+    # What the task says is not asked where the folder tells.
+    for task in ("Fix the rounding of invoices", "Sort the shelves by colour"):
+        assert "freezegun" not in workspace(*words, "--task", task, cwd=mine).out
+    assert "freezegun" in workspace(*words, "--task", "Anything", "--repo", "shelves", cwd=mine).out
+
+
+def test_the_folder_says_which_project_is_meant(workspace: Command, project: Path) -> None:
+    mine = project / "billing"
+    (mine / ".git").mkdir(parents=True)
+    ran = workspace("brief", "--task", "Something else", "--explain", cwd=mine)
+    assert "freezegun" in ran.out
+    assert "project billing: by the folder" in ran.err
+    named = workspace("brief", "--task", "Something else", "--repo", "shelves", "--explain", cwd=mine)
+    assert "project shelves: as it was named" in named.err
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("Sort all shelves by colour", "project shelves: by the words of the task"),
+        (
+            "Fix the rounding of invoices",
+            "no project: neither the folder nor the words of the task say which",
+        ),
+        ("Sort the mail", "no project: neither the folder nor the words of the task say which"),
+    ],
+)
+def test_outside_of_any_repository_the_words_decide_when_they_are_alike(
+    workspace: Command, task: str, told: str
+) -> None:
+    ran = workspace("brief", "--task", task, "--explain")
+    assert told in ran.err
+    assert ("freezegun" in ran.out) is told.startswith("project")
+
+
+def test_the_only_project_is_meant_where_nothing_says_another(learnt: Command) -> None:
+    ran = learnt("brief", "--task", "Something else", "--explain")
+    assert "freezegun" in ran.out
+    assert "project billing: " in ran.err
+
+
+def test_a_tool_is_told_of_the_folder_that_it_works_in(workspace: Command, project: Path) -> None:
+    for name, is_told in (("billing", True), ("pottery", False)):
+        (project / name / ".git").mkdir(parents=True)
+        ran = workspace(
+            "tools", "call", "brief", '{"task": "Sort the shelves by colour"}', cwd=project / name
+        )
+        assert ("freezegun" in ran.out) is is_told
+    ran = workspace("tools", "call", "brief", '{"task": "Go on", "repo": "shelves"}', cwd=project / "pottery")
+    assert "freezegun" in ran.out
+
+
+@pytest.mark.parametrize("error", ["error: linker cc not found", "KeyError: 'freezegun'", ""])
+def test_a_healer_hears_that_nobody_met_an_error(learnt: Command, project: Path, error: str) -> None:
+    (project / "build.log").write_text(error)
+    ran = learnt("brief", "--for", "healer", "--error", "build.log")
+    assert (ran.code, ran.out, ran.err) == (0, "", "nobody met this error\n")
+    plain = learnt("brief", "--for", "healer", "--error", "build.log", "--json")
+    assert '"text": ""' in plain.out
