@@ -135,7 +135,8 @@ def test_an_agent_keeps_its_working_memory_over_processes(bank_cli: Command) -> 
         "Notes:\n- - tests live in t/\nContext:\n- pr: 12\n"
     )
     assert _json(working("show", "--json"))["working"]["context"] == {"pr": 12}
-    assert bank_cli("lessons", "history", "coder").code == 9
+    hidden, unknown = bank_cli("lessons", "history", "coder"), bank_cli("lessons", "history", "nobody")
+    assert (hidden.code, hidden.err) == (3, unknown.err.replace("nobody", "coder"))
     assert _json(working("clear", "--json")) == {"cleared": True}
     assert working("clear").err == "nothing was in mind\n"
 

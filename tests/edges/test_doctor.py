@@ -13,17 +13,38 @@ import pytest
 from click.testing import CliRunner
 
 from archivist import Bank
-from archivist.desks import hook_log
+from archivist.desks import health, hook_log, sessions
 from archivist.edges.cli.doctor import doctor
 from archivist.edges.cli.session import Session
+from archivist.edges.hooks import afterwards
 from archivist.places import find_project, unreadable_above
 from tests.conftest import Command, TickingClock
+from tests.samples import MISSING_MODULE, agent_log
 
 CHAIN = ("failures", "clients", "command", "firing")
 
 
 def _lines(out: str) -> dict[str, str]:
     return {line[6:].split(maxsplit=1)[0]: line for line in out.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("left", "is_well", "told"),
+    [(0, False, "0.0 MB left"), (63 << 20, False, "63.0 MB left: free some"), (64 << 20, True, "can be")],
+)
+def test_a_disk_that_is_almost_full_is_told_before_it_is(left: int, is_well: bool, told: str) -> None:
+    check = health.room(left)
+    assert (check.name, check.is_well) == ("writing", is_well)
+    assert told in check.text
+
+
+def test_checks_name_files_from_the_project_or_the_home_on(
+    bank: Bank, home: Path, clock: TickingClock
+) -> None:
+    folder = bank.path.absolute().parent
+    hook_log.note(folder, f"codex stop: cannot use {str(bank.path.absolute())!r}, {home / 'x'}", clock())
+    text = next(each.text for each in health.checks(bank) if each.name == "failures")
+    assert "cannot use '.archivist/memory.db', ~/x" in text
 
 
 def test_without_a_bank_the_chain_is_checked_all_the_same(
@@ -150,3 +171,37 @@ def test_the_doctors_own_call_is_no_clients_failure(archivist: Command, project:
     config.unlink()
     ran = archivist("doctor")
     assert (ran.code, "went wrong" in _lines(ran.out)["failures"]) == (0, False), ran.out
+
+
+def _after(project: Path, moment: str, client: str, session: str, log: str = "") -> None:
+    """Do what follows a moment of a session that was begun before."""
+    with Bank.open(project) as bank:
+        sessions.begin(bank, session, "shop", folder=project)
+    afterwards.main((moment, client, session, log, str(project), str(project)))
+
+
+def test_a_clients_log_that_never_comes_is_told(archivist: Command, project: Path, tmp_path: Path) -> None:
+    archivist("init")
+    for number in range(5):
+        _after(project, "end", "claude-code", f"idle-{number}")
+    for number in range(2):
+        _after(project, "stop", "claude-code", f"s-{number}")
+    assert _lines(archivist("doctor").out)["capture"].startswith("ok")
+    _after(project, "stop", "claude-code", "s-2")
+    ran = archivist("doctor")
+    assert ran.code == 1
+    told = _lines(ran.out)["capture"]
+    assert told.startswith("look")
+    assert "nothing is learnt from claude-code: in its last 3 sessions it names no log" in told
+    log = agent_log(tmp_path / "s-3.jsonl", MISSING_MODULE, session="s-3", project="shop")
+    _after(project, "end", "claude-code", "s-3", str(log))
+    assert _lines(archivist("doctor").out)["capture"].startswith("ok")
+
+
+def test_a_client_whose_log_nobody_can_read_is_told_and_no_fault(archivist: Command, project: Path) -> None:
+    archivist("init")
+    for number in range(3):
+        _after(project, "end", "vscode", f"s-{number}")
+    told = _lines(archivist("doctor").out)["capture"]
+    assert told.startswith("ok")
+    assert told.endswith("it names no log: archivist capture FILE takes a log in")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -355,3 +356,63 @@ def test_settings_go_where_a_client_that_is_opened_here_looks(
     monkeypatch.chdir(tmp_path / "ws")
     CliRunner().invoke(install, ["claude-code"], obj=Session("", ""))
     assert (tmp_path / "ws" / ".claude" / "settings.json").is_file()
+
+
+# What a reader, git and other clients see
+
+
+@pytest.mark.usefixtures("at", "home")
+def test_the_users_files_are_told_from_the_projects() -> None:
+    of_user = _run(install, "codex", "--user", "--dry-run").stdout
+    of_project = _run(install, "codex", "--project", "--dry-run").stdout
+    assert "+++ ~/.codex/" in of_user
+    assert "+++ .codex/" in of_project
+    assert "~" not in of_project
+
+
+def test_both_scopes_at_once_are_refused(at: Path) -> None:
+    ran = _run(install, "codex", "--user", "--project")
+    assert (ran.exit_code, "exclude each other" in ran.stderr) == (2, True)
+    assert _files(at) == {}
+
+
+@pytest.mark.parametrize("clients", [("claude-code", "vscode"), ("vscode", "claude-code")])
+def test_two_clients_of_which_one_runs_the_others_hooks_are_told_of(
+    at: Path, clients: tuple[str, ...]
+) -> None:
+    first, second = (_run(install, client) for client in clients)
+    line = "VS Code runs claude-code's hooks too, so that a session in it is told twice"
+    assert line not in first.stderr
+    assert f"hint: {line}: archivist uninstall vscode --project" in second.stderr
+    check = next(each for each in chain.checks(at, None, at) if each.name == "clients")
+    assert (check.is_well, line in check.text) == (False, True)
+    _run(uninstall, "vscode")
+    assert line not in _run(install, "claude-code").stderr
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+def test_git_does_not_see_the_copies(at: Path) -> None:
+    _git(at, "init", "-q")
+    listed = (at / ".git/info/exclude").read_bytes()
+    _put(at / ".claude/settings.json", '{"model": "opus"}\n')
+    (at / ".vscode").mkdir()
+    for client in ("claude-code", "vscode"):
+        _run(install, client)
+    assert (at / ".claude/settings.json.archivist-backup").exists()
+    assert "archivist-backup" not in _git(at, "status", "--porcelain", "--untracked-files=all")
+    for client in ("vscode", "claude-code"):
+        _run(uninstall, client)
+    assert (at / ".git/info/exclude").read_bytes() == listed
+    assert _git(at, "status", "--porcelain", "--untracked-files=all") == "?? .claude/settings.json\n"
+
+
+def test_an_empty_folder_that_was_there_stays(at: Path) -> None:
+    (at / ".vscode").mkdir()
+    _run(install, "vscode")
+    _run(uninstall, "vscode")
+    assert [path.name for path in at.iterdir()] == [".vscode"]
+    assert list((at / ".vscode").iterdir()) == []

@@ -15,6 +15,9 @@ _WORDS_WEIGHT = 3.0
 _FULL_DEVIATIONS = 5.0
 _MOST_SHARE = 1.2
 _LOOKED_AT = 5
+# So near, by deviations and by cosine, are fewer than one in a hundred documents to what they are not about.
+_MATCHING_MEANING = 0.47
+_MATCHING_COSINE = 0.3
 # What is believed of cosines before any sample is seen, and as how many samples that counts.
 _PRIOR = (0.1, 0.12, 8)
 
@@ -80,6 +83,12 @@ def fuse(
         total = of_words * held + of_meaning * nearness
         found[place] = Relevance(total, held, nearness, of_words, cosines.get(place))
     return found
+
+
+def is_match(why: Relevance) -> bool:
+    """Say whether a document matches what was asked: it shares a word, or is nearer than chance makes it."""
+    is_near = why.meaning >= _MATCHING_MEANING and (why.cosine or 0.0) >= _MATCHING_COSINE
+    return why.words > 0 or is_near
 
 
 def _agreement(shares: Mapping[int, float], near: Mapping[int, float]) -> float:

@@ -27,6 +27,7 @@ class Query(NamedTuple):
 
     Without statuses, lessons that were archived or quarantined are left out. `window` asks for so many
     neighbours of a hit in its stream, before and after it. A preset of None is the configured one.
+    `is_matching` asks of lessons only for those that share a word with the text or are surely near to it.
     """
 
     text: str = ""
@@ -56,6 +57,7 @@ class Query(NamedTuple):
     limit: int | None = None
     preset: Preset | str | None = None
     window: int = 0
+    is_matching: bool = False
 
 
 def within(query: Query) -> Within:

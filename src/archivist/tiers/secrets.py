@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TypeVar
 
 from archivist.capture.redaction import redact
+from archivist.controls import without_controls
 from archivist.errors import RecordError
 
 T = TypeVar("T")
-
-# Sequences that steer a terminal go as a whole: without its beginning the rest would stand there as text.
-_STEERING = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-
-
-def without_controls(text: str) -> str:
-    """Return a text without control characters but tabs and line ends, which are one `\\n` each."""
-    if text.isprintable():
-        return text
-    return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def cleaned(text: str) -> str:

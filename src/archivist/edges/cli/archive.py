@@ -12,11 +12,13 @@ import click
 
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
+    Moment,
     count,
     json_option,
     note,
     print_json,
     print_table,
+    say,
     word_choice,
 )
 from archivist.edges.cli.session import Session
@@ -39,8 +41,8 @@ def archive() -> None:
 @archive.command()
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TYPE, help="Only this sort; cycle asks for old entries of the stream too.")
-@click.option("--since", type=click.DateTime(), help="Only from this day on.")
-@click.option("--until", type=click.DateTime(), help="Only up to this day.")
+@click.option("--since", type=Moment(), help="Only from this day on.")
+@click.option("--until", type=Moment(), help="Only up to this day.")
 @click.option("--max", "limit", type=click.IntRange(1, 200), default=5, show_default=True, metavar="N")
 @json_option
 @click.pass_obj
@@ -79,8 +81,8 @@ def search(
         return
     for hit in hits:
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
-        click.echo(f"{hit.score:.2f}  {hit.name}{when}")
-        click.echo(f"      {hit.text}")
+        say(f"{hit.score:.2f}  {hit.name}{when}")
+        say(f"      {hit.text}")
     if not hits:
         note("nothing found")
 
@@ -97,7 +99,7 @@ def search(
 @click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How much it matters."
 )
-@click.option("--date", type=click.DateTime(), help="Of which day it is.")
+@click.option("--date", type=Moment(), help="Of which day it is.")
 @json_option
 @click.pass_obj
 def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
@@ -108,7 +110,7 @@ def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
     if as_json:
         print_json({"source": made[0].source, "pieces": [_view(each) for each in made]})
         return
-    click.echo(f"{made[0].source}  {count(len(made), 'piece')}")
+    say(f"{made[0].source}  {count(len(made), 'piece')}")
 
 
 @archive.command("list")
@@ -153,7 +155,7 @@ def show(session: Session, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"source": found[0].source, "pieces": [_view(each) for each in found]})
         return
-    click.echo("\n\n".join(each.text for each in found))
+    say("\n\n".join(each.text for each in found))
 
 
 @archive.command()
@@ -183,7 +185,7 @@ def unwatch(session: Session, folder: str, keep: bool, as_json: bool) -> None:
     if as_json:
         print_json({"folder": folder, "texts": texts, "kept": keep})
         return
-    click.echo(f"{folder} is not watched any more; {count(texts, 'text')} {'kept' if keep else 'removed'}")
+    say(f"{folder} is not watched any more; {count(texts, 'text')} {'kept' if keep else 'removed'}")
 
 
 @archive.command()
@@ -211,7 +213,7 @@ def remove(session: Session, sources: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"removed": list(sources), "pieces": sum(pieces)})
         return
-    click.echo(f"{count(len(sources), 'text')} removed ({count(sum(pieces), 'piece')})")
+    say(f"{count(len(sources), 'text')} removed ({count(sum(pieces), 'piece')})")
 
 
 @archive.command("import-bank")
@@ -230,7 +232,7 @@ def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int
         lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
         print_json({**done._asdict(), **lists})
     else:
-        click.echo(
+        say(
             f"{count(done.pages, 'bank')} taken in, {done.unchanged} known already:"
             f" {count(len(done.roles), 'role')}, {count(done.threads, 'thread')},"
             f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
@@ -270,7 +272,7 @@ def _report(done: Refreshed, vectors: int, as_json: bool, beside: dict[str, obje
     if as_json:
         print_json({**beside, **done._asdict(), "vectors": vectors, "problems": list(done.problems)})
     else:
-        click.echo(
+        say(
             f"texts: {done.added} new, {done.changed} changed, {done.removed} removed,"
             f" {done.unchanged} the same"
         )

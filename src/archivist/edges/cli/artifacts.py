@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say, word_choice
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import ArtifactType
 
@@ -90,12 +90,12 @@ def show(session: Session, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"artifact": _plain(artifact)})
         return
-    click.echo(f"{artifact.path}  {artifact.description}".rstrip())
-    click.echo()
+    say(f"{artifact.path}  {artifact.description}".rstrip())
+    say()
     known = {**_plain(artifact), "created": to_short_text(artifact.created)}
     for key, value in known.items():
         if key not in ("path", "description") and value != "":
-            click.echo(f"  {key.replace('_', ' '):<12}{value}")
+            say(f"  {key.replace('_', ' '):<12}{value}")
 
 
 @artifacts.command()
@@ -141,7 +141,7 @@ def remove(session: Session, names: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"artifacts": [_plain(each) for each in gone]})
         return
-    click.echo(f"{count(len(gone), 'artifact')} removed: {', '.join(each.path for each in gone)}")
+    say(f"{count(len(gone), 'artifact')} removed: {', '.join(each.path for each in gone)}")
 
 
 def _whole(path: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from archivist.records import Verdict
 
 _LEGEND = (
-    "Helped: told, and its failure did not come; Failed: it came all the same;"
+    "Helped: followed, and its failure did not come; Failed: it came all the same;"
     " Likely share: of helped, with its 95 % bounds."
 )
 _LEGEND_HELD_OUT = (

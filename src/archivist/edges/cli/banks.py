@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from archivist.edges.cli.output import count, global_option, json_option, print_json, print_table
+from archivist.edges.cli.output import count, global_option, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 
 
@@ -18,17 +18,20 @@ from archivist.edges.cli.session import Session
 def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) -> None:
     """Make a bank in FOLDER (here by default), or the global bank; one that exists is left as it is."""
     from archivist.bank import Bank
-    from archivist.places import bank_file, home_folder
+    from archivist.places import bank_file, find_project, home_folder
 
     place = home_folder() if is_global else folder or Path(session.bank_path or ".")
     existed = bank_file(place).is_file()
+    above = None if existed or is_global else find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
         path = bank.path
     keep_out_of_git(path.parent)
     if as_json:
         print_json({"bank": str(path), "created": not existed})
     else:
-        click.echo(f"{'There is a bank already' if existed else 'Made a bank'}: {path}")
+        say(f"{'There is a bank already' if existed else 'Made a bank'}: {path}")
+    if above is not None:
+        note(f"hint: {bank_file(above)} is the bank of the folders around; in here this one counts instead")
 
 
 def keep_out_of_git(folder: Path) -> None:
@@ -50,6 +53,12 @@ def status(session: Session, is_global: bool, as_json: bool) -> None:
         print_json(held)
         return
     print_table(("What", "Count"), [(key.replace("_", " "), value) for key, value in held.items()])
+    waiting = held["quarantined_lessons"]
+    if waiting:
+        from archivist.desks.health import SHOW_QUARANTINED
+
+        wait = "waits" if waiting == 1 else "wait"
+        note(f"{count(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
 
 
 @click.command()
@@ -58,14 +67,18 @@ def status(session: Session, is_global: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
-    """Take the last change of the record ID (m-001, or any record's id) back. Again goes further back."""
-    with session.bank(is_global=is_global) as bank:
-        restored = bank.undo(name)
-        last = bank.history(restored.id if restored else name)[-1] if restored else None
+    """Take the last change of the record ID (m-001, or any record's id) back. Again goes further back.
+
+    What was removed is found by its name too: a fact's category/key, an artifact's path, a text's source.
+    """
+    bank, (bare,) = session.bank_of(name, is_global=is_global)
+    with bank:
+        restored = bank.undo(bare)
+        last = bank.history(restored.id)[-1] if restored else None
     if as_json:
         print_json({"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"})
     else:
-        click.echo(f"{name}: taken back" if restored else f"{name}: taken back, it no longer exists")
+        say(f"{name}: taken back" if restored else f"{name}: taken back, it no longer exists")
 
 
 @click.command()
@@ -86,10 +99,10 @@ def verify(session: Session, is_global: bool, as_json: bool) -> int:
             }
         )
     elif found.is_whole:
-        click.echo(f"The ledger is whole: {count(found.entries, 'change')}, {found.erased} erased.")
+        say(f"The ledger is whole: {count(found.entries, 'change')}, {found.erased} erased.")
     else:
         for problem in found.problems:
-            click.echo(problem)
+            say(problem)
     return 0 if found.is_whole else 1
 
 
@@ -104,4 +117,4 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
-    click.echo(kind(cli, {}, "archivist", "_ARCHIVIST_COMPLETE").source())
+    say(kind(cli, {}, "archivist", "_ARCHIVIST_COMPLETE").source())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json
+from archivist.edges.cli.output import json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ format_option = click.option(
 )
 
 
+# The forms that list lessons; what worked in earlier runs is none.
+_OF_LESSONS = ("known-issues", "yaml")
 fence_option = click.option(
     "--fence/--no-fence",
     default=None,
@@ -31,7 +33,7 @@ fence_option = click.option(
 
 @click.command()
 @click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
-@click.option("--repo", metavar="NAME", default="", help="The repository; told from the task when missing.")
+@click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
 @click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
 @click.option("--tool", metavar="T", default="", help="Also what is known of this tool, of no other.")
 @click.option(
@@ -53,7 +55,10 @@ fence_option = click.option(
 @click.option("--explain", is_flag=True, help="Say why each lesson is told, and what is withheld or stale.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N lessons.")
 @click.option(
-    "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="At most so many tokens, with a task."
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    help="At most so many tokens, all of the text; brief.budget_tokens by default with a task.",
 )
 @format_option
 @fence_option
@@ -80,14 +85,25 @@ def brief(
     """Print what a new run should know, the likeliest first. No bank or nothing likely: prints nothing."""
     if (preset == "healer") != (error is not None):
         raise click.UsageError("--for healer and --error FILE go together")
+    if error is not None:
+        _refuse_for_healer({"--budget": budget, "--max": limit, f"--format {form}": form in _OF_LESSONS})
     bank, beside = session.bank_if_any(), session.global_bank()
     lead = bank or beside
     if lead is None:
         print_told(None, None, as_json or form == "json")
         return
     if error is not None:
-        told = lead.heal(error.read(), tool=audience["tool"], command=command, repo=repo, run=run)
+        told = lead.heal(
+            error.read(),
+            tool=audience["tool"],
+            command=command,
+            repo=repo,
+            run=run,
+            is_fenced=bool(fence),
+        )
         print_told(lead, told, as_json or form == "json")
+        if not told.text:
+            note("nobody met this error")
         return
     is_about_task = bool(task or repo) or preset == "subagent"
     told = lead.brief(
@@ -109,6 +125,13 @@ def brief(
             note(line)
 
 
+def _refuse_for_healer(given: dict[str, object]) -> None:
+    if named := [name for name, value in given.items() if value]:
+        raise click.UsageError(
+            f"{named[0]} is not for a healer, who is told at most three remedies, in markdown or json"
+        )
+
+
 def _preset(name: str | None) -> BriefPreset | None:
     from archivist.brief.presets import BriefPreset
 
@@ -127,7 +150,7 @@ def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
 def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: object) -> None:
     """Print a brief as text or as JSON."""
     if not as_json:
-        click.echo(told.text if told else "", nl=False)
+        say(told.text if told else "", nl=False)
         return
     chosen = told.chosen if told else ()
     views = bank.views([each.lesson for each in chosen]) if bank else []
@@ -138,7 +161,7 @@ def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: obje
             "text": told.text if told else "",
             "lessons": marked,
             "brief": told.brief_id if told else "",
-            "withheld": [each.lesson.short_id for each in told.withheld] if told else [],
+            "withheld": [each.name for each in told.withheld] if told else [],
             "stale": dict(told.stale) if told else {},
         }
     )

@@ -19,6 +19,7 @@ from archivist.edges.cli.output import (
     print_json,
     print_table,
     progress,
+    say,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.run_words import EpisodeStatus
@@ -82,6 +83,7 @@ def capture(
     )
     taken: list[Captured] = []
     refused: list[str] = []
+    hints: list[str] = []
     paths = list(_paths(files))
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         for path in paths:
@@ -89,11 +91,12 @@ def capture(
                 taken.append(bank.capture_file(path, format_name=format_name, known=known))
             except InputError as error:
                 refused.append(f"{path}: {error.message}")
+                hints.append(error.hint)
             advance(1)
     if refused and not taken:
         for reason in refused[1:_SHOWN]:
             note(f"archivist: {reason}")
-        raise InputError(refused[0], hint="archivist capture --help lists the formats")
+        raise InputError(refused[0], hint=hints[0])
     if as_json:
         print_json(_captured(taken, refused))
     else:
@@ -143,10 +146,19 @@ def reflect(
         elif done:
             _tell_reflected(bank, done)
         elif not failed:
-            note("no run waits for reflection: archivist capture takes logs in")
+            note(_why_none(bank))
     for each in failed:
         note(f"archivist: {each.run}: {each.error or each.summary}")
     return EXIT_PARTIAL if any(each.error for each in failed) else 0
+
+
+def _why_none(bank: Bank) -> str:
+    """Return why there was no run to reflect on."""
+    from archivist.desks.health import reflection
+
+    if bank.waiting():
+        return reflection(bank).text
+    return "no run waits for reflection: archivist capture takes logs in"
 
 
 def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | Outcome]:
@@ -202,12 +214,13 @@ def _captured(taken: list[Captured], refused: list[str]) -> dict[str, Any]:
 
 
 def _tell_captured(taken: list[Captured]) -> None:
-    episodes = [episode for each in taken for episode in each.episodes]
-    by_status = Counter(episode.status.value for episode in episodes)
+    # Several logs may tell of one run.
+    runs = {episode.id: episode for each in taken for episode in each.episodes}
+    by_status = Counter(episode.status.value for episode in runs.values())
     unchanged = sum(each.is_unchanged for each in taken)
     rows: list[tuple[str, object]] = [
         ("files", len(taken)),
-        ("runs", len(episodes)),
+        ("runs", len(runs)),
         *((f"  {status}", number) for status, number in by_status.most_common()),
         ("events", sum(each.events for each in taken)),
         ("files known already", unchanged),
@@ -255,7 +268,7 @@ def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
     print_table(("Reflected", "Count"), rows)
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:
-        click.echo("")
+        say("")
         print_table(
             ("ID", "Freq", "Category", "Lesson"),
             [(each.short_id, each.frequency, each.category, each.summary) for each in top],

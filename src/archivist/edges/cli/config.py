@@ -9,7 +9,7 @@ from typing import assert_never
 import click
 
 from archivist.config import Config
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table
+from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.errors import NoBankError
 from archivist.settings import Effective, check_key, flat, from_text
@@ -26,7 +26,7 @@ MEANINGS = {
     "brief.max_lessons": "most known issues of a domain",
     "brief.always_at_frequency": "frequency from which a lesson is told whatever the domain and role",
     "brief.max_task_lessons": "most lessons in a brief about a task",
-    "brief.budget_tokens": "most tokens of a brief about a task, at four characters a token",
+    "brief.budget_tokens": "most tokens of a brief about a task, all of it, at four characters a token",
     "brief.max_candidates": "most lessons seen once in a brief about a task, after all others; 0 for none",
     "brief.holdout": "share of runs from which each lesson is withheld by lot",
     "decay.unseen_runs": "runs without a sighting that take one frequency",
@@ -133,7 +133,7 @@ def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
     if as_json:
         print_json({"settings": [_view(effective, each) for each in sorted(chosen, key=list(values).index)]})
     elif is_all:
-        click.echo("\n".join(_toml_lines(effective)))
+        say("\n".join(_toml_lines(effective)))
     else:
         rows = [(each, to_toml(value), _shown(effective, each)) for each, value in values.items()]
         if chosen:
@@ -156,7 +156,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
     if as_json:
         print_json({"key": key, "value": meant, "file": str(path), "changed": is_changed})
     else:
-        click.echo(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
+        say(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
     origin = session.effective(session.place()).origin(key)
     if origin.layer != "default" and Path(origin.name) != path:
         note(f"hint: {origin.name} wins over it here")
@@ -177,7 +177,7 @@ def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
     if as_json:
         print_json({"key": key, "file": str(path), "changed": is_changed})
     else:
-        click.echo(f"Took {key} out of {path}" if is_changed else f"{key} is not set in {path}")
+        say(f"Took {key} out of {path}" if is_changed else f"{key} is not set in {path}")
 
 
 def _file(session: Session, is_global: bool) -> Path:
@@ -196,7 +196,7 @@ def _show_one(effective: Effective, key: str, as_json: bool) -> None:
         print_json(_view(effective, key))
         return
     value = flat(effective.config)[key]
-    click.echo(value if isinstance(value, str) else to_toml(value))
+    say(value if isinstance(value, str) else to_toml(value))
     note(f"from {_shown(effective, key)}: {MEANINGS.get(key, '')}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import json_option, print_json, print_table
+from archivist.edges.cli.output import json_option, print_json, print_table, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def show(session: Session, role: str, as_json: bool) -> None:
         print_json(_plain(view))
         return
     if view.text:
-        click.echo(view.text)
+        say(view.text)
     rows = [
         (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
         for size in view.sizes
@@ -62,7 +62,7 @@ def render(session: Session, role: str, as_json: bool) -> None:
     if as_json:
         print_json({"text": view.text, "tokens": view.tokens, "budget": view.budget})
     elif view.text:
-        click.echo(view.text, nl=False)
+        say(view.text, nl=False)
 
 
 @core.command(cls=Wordy)
@@ -141,7 +141,7 @@ def adopt(session: Session, section: str, content: str, reason: str, role: str, 
         print_json(proposal_view(proposal))
     else:
         undo = f"archivist proposals roll-back {proposal.short_id}"
-        click.echo(f"{proposal.short_id}  {section} changed; {undo} takes it back")
+        say(f"{proposal.short_id}  {section} changed; {undo} takes it back")
 
 
 def words(given: str) -> str:
@@ -159,7 +159,7 @@ def _tell(block: Block, as_json: bool) -> None:
 
         print_json({"id": block.id, **to_plain(block)})
     else:
-        click.echo(render_block(block) or f"{block.id} is empty", nl=not render_block(block))
+        say(render_block(block) or f"{block.id} is empty", nl=not render_block(block))
 
 
 def _plain(view: CoreView) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import json_option, print_json, progress
+from archivist.edges.cli.output import json_option, print_json, progress, say
 from archivist.edges.cli.session import Session
 from archivist.errors import ArchivistError, BankError, NoBankError
 from archivist.places import project_folder
@@ -32,7 +32,7 @@ def doctor(session: Session, reindex: bool, as_json: bool) -> int:
         print_json({"checks": [{"name": each.name, "ok": each.is_well, "text": each.text} for each in found]})
     else:
         for each in found:
-            click.echo(f"{'ok  ' if each.is_well else 'look'}  {each.name:<10}  {each.text}")
+            say(f"{'ok  ' if each.is_well else 'look'}  {each.name:<10}  {each.text}")
     if error is not None:
         raise error
     return 0 if all(each.is_well for each in found) else 1

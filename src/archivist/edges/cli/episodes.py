@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.output import Moment, json_option, note, print_json, print_table, say, word_choice
 from archivist.edges.cli.session import Session
 from archivist.records.run_words import Action
 
@@ -70,10 +70,10 @@ def show(session: Session, run: str, as_json: bool) -> None:
         print_json({"episode": to_episode_line(episode)})
         return
     for line in episode_lines(episode):
-        click.echo(line)
+        say(line)
     for name in ("action", "approach", "outcome") if episode.action else ():
         if text := " ".join(str(getattr(episode, name)).split()):
-            click.echo(f"  {name:<12}{text}")
+            say(f"  {name:<12}{text}")
 
 
 @episodes.command()
@@ -109,7 +109,7 @@ def log(session: Session, /, task: str, time: str | None, name: str, as_json: bo
     if as_json:
         print_json({"episode": to_episode_line(made)})
         return
-    click.echo(f"{made.id}  {_told(made)}")
+    say(f"{made.id}  {_told(made)}")
 
 
 @episodes.command()
@@ -183,8 +183,8 @@ def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
 @click.option(
     "--by", type=click.Choice(["approach", "agent", "provider", "task"]), default="approach", help="Count by."
 )
-@click.option("--since", type=click.DateTime(), help="Only from this day on.")
-@click.option("--until", type=click.DateTime(), help="Only up to this time.")
+@click.option("--since", type=Moment(), help="Only from this day on.")
+@click.option("--until", type=Moment(), help="Only up to this time.")
 @click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also the course over time.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it.")
 @json_option
@@ -308,7 +308,7 @@ def _print_rates(found: Analytics) -> None:
     columns = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
     print_table((*columns, heading), rows)
     for each in (*found.rows, found.total) if found.step else ():
-        click.echo()
+        say()
         print_table(
             (*columns, each.name or "(unknown)"), [_cells(period, period.name) for period in each.periods]
         )

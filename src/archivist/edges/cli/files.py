@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.output import count, global_option, json_option, note, print_json, report_problems
+from archivist.edges.cli.output import (
+    count,
+    global_option,
+    json_option,
+    note,
+    print_json,
+    report_problems,
+    say,
+)
 from archivist.edges.cli.session import Session
 
 
@@ -33,7 +41,7 @@ def export(session: Session, folder: Path, shape: str, is_global: bool, as_json:
         print_json({"folder": str(folder), "lines": written})
         return
     for name, lines in written.items():
-        click.echo(f"{folder / name}  {count(lines, 'line')}")
+        say(f"{folder / name}  {count(lines, 'line')}")
 
 
 @click.command("import")
@@ -65,7 +73,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
         for kind in dict.fromkeys((*known, *taken.created, *taken.changed, *taken.unchanged)):
             counts = [taken.created.get(kind, 0), taken.changed.get(kind, 0), taken.unchanged.get(kind, 0)]
             if any(counts):
-                click.echo(f"{kind}: {counts[0]} new, {counts[1]} merged, {counts[2]} the same")
+                say(f"{kind}: {counts[0]} new, {counts[1]} merged, {counts[2]} the same")
         for old, new in taken.renumbered.items():
             note(f"{old} is {new} here: the number was taken")
     return report_problems(taken.problems)
@@ -88,7 +96,7 @@ def share(session: Session, folder: Path, as_json: bool) -> int:
             }
         )
     else:
-        click.echo(
+        say(
             f"took in {count(done.changed['lessons'], 'lesson')}"
             f" and {count(done.changed['audit'], 'audit record')};"
             f" wrote {count(done.written['lessons'], 'lesson')} to {folder}"

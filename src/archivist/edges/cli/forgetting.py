@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.output import EXIT_PARTIAL, count, global_option, json_option, note, print_json
+from archivist.edges.cli.output import EXIT_PARTIAL, count, global_option, json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -39,14 +39,15 @@ def erase(
     text = sys.stdin.read().strip() if matching == "-" else matching or ""
     with session.bank(is_global=is_global) as bank:
         found = bank.erasable(names, matching=text)
-        if not yes:
-            _ask(found)
+        if not yes and not _may(found):
+            note("nothing was erased")
+            return 0
         receipt = bank.erase(names, matching=text)
         if as_json:
             print_json(receipt_view(receipt))
         else:
             for line in receipt_lines(receipt):
-                click.echo(line)
+                say(line)
         if receipt.removed:
             embed(bank)
     return 0 if receipt.is_clean else EXIT_PARTIAL
@@ -77,7 +78,7 @@ def prune(
     return 0 if done.is_given_back else EXIT_PARTIAL
 
 
-def _ask(found: list[Target]) -> None:
+def _may(found: list[Target]) -> bool:
     """Show what an erasure touches and ask whether it may."""
     if not sys.stdin.isatty():
         raise click.UsageError("erasing needs a yes\nhint: --yes erases without asking")
@@ -87,7 +88,7 @@ def _ask(found: list[Target]) -> None:
         note(f"… and {len(found) - _LISTED} more")
     if not found:
         note("no record holds it; files and free pages are looked at")
-    click.confirm("Erase for good?", abort=True, err=True)
+    return click.confirm("Erase for good?", err=True)
 
 
 def _print_pruned(done: Pruned) -> None:
@@ -95,12 +96,12 @@ def _print_pruned(done: Pruned) -> None:
 
     verb = "would go" if done.is_dry_run else "went"
     trimmed = f", {count(done.trimmed, 'run')} trimmed to what is cited" if done.trimmed else ""
-    click.echo(
+    say(
         f"older than {done.days} days: {count(done.runs, 'run')} and {count(done.events, 'event')} {verb},"
         f" about {in_mb(done.freed)}{trimmed}"
     )
     for why, number in done.kept.items():
-        click.echo(f"stays: {count(number, 'run')}, {why}")
+        say(f"stays: {count(number, 'run')}, {why}")
     if done.is_dry_run and (done.runs or done.trimmed):
         note("hint: --yes lets them go")
     if not done.is_given_back:

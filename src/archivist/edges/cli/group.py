@@ -6,13 +6,16 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
 from archivist import __version__
 from archivist.edges.cli.main import COMMANDS
+from archivist.edges.cli.output import note
 from archivist.edges.cli.session import Session
 from archivist.errors import (
     AccessError,
@@ -36,6 +39,7 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     AccessError: 9,
     ArchivistError: 1,
 }
+_CLOSED = "check that it is there, may be read and written, and that the disk is not full"
 
 
 class LazyGroup(click.Group):
@@ -88,26 +92,51 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
 
 def run(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit by the class of what went wrong."""
-    _use_utf8()
+    _have_streams()
+    try:
+        code = _ended(argv)
+    except BrokenPipeError:
+        _close_quietly(sys.stdout, sys.stderr)
+        code = 0
+    except OSError as error:
+        _close_quietly(sys.stdout)
+        where = repr(str(error.filename)) if error.filename else "the output"
+        code = _complain(f"{where} cannot be used: {error.strerror or error}", _CLOSED, 5)
+    gc.freeze()
+    sys.exit(code)
+
+
+def _ended(argv: Sequence[str] | None) -> int:
+    """Run the command line and return its exit code, having said what went wrong."""
     try:
         result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
     except ArchivistError as error:
-        click.echo(f"archivist: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
-        sys.exit(exit_code(error))
+        return _complain(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("archivist: interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader has gone; point stdout elsewhere so that the interpreter's last flush is quiet too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    gc.freeze()
-    sys.exit(result if isinstance(result, int) else 0)
+        return _complain("interrupted", "", 130)
+    except SystemExit:
+        # Nothing of ours ends like this: Click does when the reader of what is printed has gone.
+        raise BrokenPipeError from None
+    return result if isinstance(result, int) else 0
+
+
+def _complain(message: str, hint: str, code: int) -> int:
+    # Where nothing can be said, the exit code still says it.
+    with suppress(OSError):
+        note(f"archivist: {message}")
+        if hint:
+            note(f"hint: {hint}")
+    return code
+
+
+def _close_quietly(*streams: TextIO) -> None:
+    """Point streams elsewhere, so that the interpreter's last flush is quiet too."""
+    for stream in streams:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def exit_code(error: ArchivistError) -> int:
@@ -115,7 +144,11 @@ def exit_code(error: ArchivistError) -> int:
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
-def _use_utf8() -> None:
+def _have_streams() -> None:
+    """Write UTF-8 whatever the locale says; what the caller has closed reads as empty and writes nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json
+from archivist.edges.cli.output import json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 from archivist.moments import CLIENTS
 
 if TYPE_CHECKING:
     from archivist.edges.install.changes import Change
+    from archivist.edges.install.clients import Place
 
 _PLUGIN = "plugin"
 # What a client asks its user before it calls us.
@@ -26,29 +27,39 @@ _ASKS = {
 
 client_argument = click.argument("client", type=click.Choice([*CLIENTS, _PLUGIN]))
 folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
-scope_option = click.option(
-    "--project/--user",
-    "is_project",
-    default=True,
-    help="Into this project's files (the default), or into yours, for all projects.",
-)
+_project_option = click.option("--project", is_flag=True, help="Into this project's files; the default.")
+_user_option = click.option("--user", is_flag=True, help="Into your own files, for all projects.")
+
+
+def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command take either scope."""
+    return _project_option(_user_option(command))
+
+
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 
 
 @click.command()
 @client_argument
 @folder_argument
-@scope_option
+@scope_options
 @dry_run_option
 @json_option
 @click.pass_obj
 def install(
-    session: Session, client: str, folder: Path | None, is_project: bool, dry_run: bool, as_json: bool
+    session: Session,
+    client: str,
+    folder: Path | None,
+    project: bool,
+    user: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Put hooks and MCP server into the settings of CLIENT, print the diff; `plugin FOLDER` makes a plugin.
 
     What else stands in the files stays as it is, comments too; a copy of each is kept beside it.
     """
+    is_project = _is_project(project, user)
     plan = _plan(session, client, folder, is_project)
     _carry_out(plan, client, dry_run, as_json)
     if not plan.changes_anything:
@@ -56,27 +67,41 @@ def install(
     elif client in _ASKS and not dry_run:
         note(_ASKS[client])
     if client != _PLUGIN:
-        _warn(session, client, is_project)
+        _warn(session, is_project)
 
 
 @click.command()
 @client_argument
 @folder_argument
-@scope_option
+@scope_options
 @dry_run_option
 @json_option
 @click.pass_obj
 def uninstall(
-    session: Session, client: str, folder: Path | None, is_project: bool, dry_run: bool, as_json: bool
+    session: Session,
+    client: str,
+    folder: Path | None,
+    project: bool,
+    user: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Take hooks and MCP server out of the settings of CLIENT and print the diff; the bank stays.
 
     A file that nobody has changed since becomes what it was, byte for byte; of others only ours goes.
     """
-    plan = _plan(session, client, folder, is_project, is_removal=True)
+    plan = _plan(session, client, folder, _is_project(project, user), is_removal=True)
     _carry_out(plan, client, dry_run, as_json)
+    if not dry_run:
+        _tidy(plan)
     if not plan.changes_anything:
         note(f"{client} is not installed here")
+
+
+def _is_project(project: bool, user: bool) -> bool:
+    if project and user:
+        raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
+    return not user
 
 
 class _Plan(NamedTuple):
@@ -86,6 +111,12 @@ class _Plan(NamedTuple):
     found: Sequence[Change]
     write: Callable[[], list[Path]]
     kept: Sequence[Path] = ()
+    place: Place | None = None
+
+    @property
+    def called(self) -> str:
+        """Return what stands before the names of files, so that nobody takes the user's for a project's."""
+        return "~" if self.place is not None and self.place.is_user else ""
 
     @property
     def changes_anything(self) -> bool:
@@ -106,9 +137,10 @@ def _plan(
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
     root = _project(session) if is_project else Path.home().absolute()
-    wanted = targets(client, Place(root, is_user=not is_project))
+    place = Place(root, is_user=not is_project)
+    wanted = targets(client, place)
     found = changes.to_uninstall(wanted) if is_removal else changes.to_install(wanted)
-    return _Plan(root, found, lambda: changes.write(found, wanted))
+    return _Plan(root, found, lambda: changes.write(found, wanted), place=place)
 
 
 def _project(session: Session) -> Path:
@@ -122,20 +154,24 @@ def _project(session: Session) -> Path:
 
 
 def _carry_out(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
-    from archivist.edges.install.changes import refuse_closed
+    from archivist.edges.install.changes import has_copy, refuse_closed
+    from archivist.edges.install.excluding import exclude
 
     refuse_closed(plan.found)
     copies = [] if dry_run else plan.write()
+    if not dry_run:
+        exclude(change.path for change in plan.found if has_copy(change.path))
     root = plan.root.absolute()
     if as_json:
         rows = [
-            {"file": str(each.path), "action": each.action, "diff": each.diff(root)} for each in plan.found
+            {"file": str(each.path), "action": each.action, "diff": each.diff(root, plan.called)}
+            for each in plan.found
         ]
         kept = [str(copy) for copy in copies]
         print_json({"client": client, "dry_run": dry_run, "changes": rows, "backups": kept})
         return
     for change in plan.found:
-        click.echo(change.diff(root), nl=False)
+        say(change.diff(root, plan.called), nl=False)
     for copy in copies:
         note(f"as it was: {copy}")
     for path in plan.kept:
@@ -144,11 +180,24 @@ def _carry_out(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
         note("nothing was changed: this was a dry run")
 
 
-def _warn(session: Session, client: str, is_project: bool) -> None:
+def _tidy(plan: _Plan) -> None:
+    """Let git see what it saw, once no client of this place has a copy left."""
+    from archivist.edges.install.changes import has_copy
+    from archivist.edges.install.clients import targets
+    from archivist.edges.install.excluding import include_again
+
+    if plan.place is None:
+        return
+    every = [target for client in CLIENTS for target in targets(client, plan.place)]
+    if not any(has_copy(target.path) for target in every):
+        include_again(plan.root)
+
+
+def _warn(session: Session, is_project: bool) -> None:
     from archivist.edges.install import chain
 
     with suppress(RuntimeError):
-        for line in chain.doubled(chain.look_around(_project(session), Path.home(), [client])):
+        for line in chain.doubled(chain.look_around(_project(session), Path.home(), CLIENTS)):
             note(f"hint: {line}")
     if is_project and session.place() is None:
         note("hint: there is no bank yet, so that the hooks have nothing to say: archivist init makes one")

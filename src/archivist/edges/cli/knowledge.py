@@ -16,6 +16,7 @@ from archivist.edges.cli.output import (
     note,
     print_json,
     print_table,
+    say,
 )
 from archivist.edges.cli.session import Session
 
@@ -88,9 +89,9 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
         print_json({"fact": _fact(fact), "conflicts": [_conflict(each) for each in disputes]})
         return
     for line in _fact_lines(fact):
-        click.echo(line)
+        say(line)
     for each in disputes:
-        click.echo(f"  {'disputed':<12}{each.lost_source} says {_short(each.lost)!r} ({each.id})")
+        say(f"  {'disputed':<12}{each.lost_source} says {_short(each.lost)!r} ({each.id})")
 
 
 @knowledge.command("set")
@@ -131,7 +132,7 @@ def set_(
         told = _conflict(kept.conflict) if kept.conflict else None
         print_json({"fact": _fact(kept.fact), "changed": kept.is_changed, "conflict": told})
         return
-    click.echo(f"{_name(kept.fact)}  {_short(kept.fact.value, _SHOWN)}")
+    say(f"{_name(kept.fact)}  {_short(kept.fact.value, _SHOWN)}")
     if kept.conflict is None:
         return
     if kept.conflict.status.value == "open":
@@ -153,7 +154,7 @@ def remove(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
     if as_json:
         print_json({"facts": [_fact(each) for each in gone]})
         return
-    click.echo(f"{count(len(gone), 'fact')} removed: {', '.join(_name(each) for each in gone)}")
+    say(f"{count(len(gone), 'fact')} removed: {', '.join(_name(each) for each in gone)}")
 
 
 @knowledge.command()
@@ -210,9 +211,7 @@ def decide(session: Session, name: str, choice: str | None, is_global: bool, as_
         told = {"conflict": _conflict(done), "conflicts": [_conflict(each) for each in decided]}
         print_json({**told, "fact": _fact(fact) if fact else None})
         return
-    click.echo(
-        f"{done.category}/{done.key}  {done.status.value}: {_short(fact.value, _SHOWN) if fact else '-'}"
-    )
+    say(f"{done.category}/{done.key}  {done.status.value}: {_short(fact.value, _SHOWN) if fact else '-'}")
     if len(decided) > 1:
         note(f"{count(len(decided), 'conflict')} decided")
 
@@ -233,7 +232,7 @@ def import_(session: Session, paths: tuple[str, ...], is_global: bool, as_json: 
         del told["problems"]
         if not taken.conflicts:
             del told["conflicts"]
-        click.echo("facts: " + ", ".join(f"{number} {name}" for name, number in told.items()))
+        say("facts: " + ", ".join(f"{number} {name}" for name, number in told.items()))
     for problem in taken.problems:
         note(f"archivist: {problem}")
     if taken.conflicts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -11,12 +11,17 @@ from archivist.edges.cli.output import (
     count,
     global_option,
     json_option,
+    note,
     print_json,
     print_table,
+    say,
     word_choice,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
+
+if TYPE_CHECKING:
+    from archivist.records import Lesson
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,7 +97,7 @@ def list_(
     from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
-    query = Query(text=matching or "", statuses=statuses, limit=limit, **_given(facets))
+    query = Query(text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_given(facets))
     with session.bank(is_global=is_global) as bank:
         found = bank.query(query)
         if not matching and not limit:
@@ -102,11 +107,19 @@ def list_(
             return
     headings = ["ID", "Freq", "Type", "Domain", "Description"]
     rows = [[each.short_id, each.frequency, each.type, each.domain, each.summary] for each in found]
-    if with_retired:
+    if with_retired or any(each.status is Status.QUARANTINED for each in found):
         headings.insert(2, "Status")
         for row, each in zip(rows, found, strict=True):
-            row.insert(2, each.status)
+            row.insert(2, _standing(each))
     print_table(headings, rows)
+
+
+def _standing(lesson: Lesson) -> str:
+    """Return a lesson's status, and why it waits if it does."""
+    from archivist.age.quarantine import reason
+
+    why = reason(lesson)
+    return f"{lesson.status}: {why}" if why else lesson.status.value
 
 
 @lessons.command()
@@ -116,7 +129,8 @@ def list_(
 @click.pass_obj
 def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """Print everything about the lesson ID (m-001)."""
-    with session.bank(is_global=is_global) as bank:
+    bank, (name,) = session.bank_of(name, is_global=is_global)
+    with bank:
         lesson = bank.get(name)
         view = {**bank.views([lesson])[0], "stale": bank.stale([lesson]).get(lesson.id, "")}
     if as_json:
@@ -125,7 +139,7 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     from archivist.edges.cli.telling import lesson_lines
 
     for line in lesson_lines(view):
-        click.echo(line)
+        say(line)
 
 
 @lessons.command()
@@ -148,7 +162,7 @@ def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields
         if as_json:
             print_json(bank.views([lesson])[0])
             return
-    click.echo(f"{lesson.short_id}  {lesson.summary}")
+    say(f"{lesson.short_id}  {lesson.summary}")
 
 
 @lessons.command()
@@ -164,12 +178,29 @@ def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **field
     values = _given(fields)
     if not values:
         raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists what can be")
-    with session.bank(is_global=is_global) as bank:
+    bank, (name,) = session.bank_of(name, is_global=is_global)
+    with bank:
         lesson = bank.edit(name, **values)
         if as_json:
             print_json(bank.views([lesson])[0])
             return
-    click.echo(f"{lesson.short_id}  {lesson.summary}")
+    say(f"{lesson.short_id}  {lesson.summary}")
+
+
+@lessons.command()
+@click.argument("names", nargs=-1, required=True, metavar="ID…")
+@global_option
+@json_option
+@click.pass_obj
+def approve(session: Session, names: tuple[str, ...], is_global: bool, as_json: bool) -> None:
+    """Believe the lessons ID as they stand: those that wait in quarantine are told from now on."""
+    bank, bare = session.bank_of(*names, is_global=is_global)
+    with bank, bank.transaction():
+        approved = [bank.approve(name) for name in bare]
+        if as_json:
+            print_json({"lessons": bank.views(approved)})
+            return
+    say(f"{count(len(approved), 'lesson')} approved: {', '.join(each.short_id for each in approved)}")
 
 
 @lessons.command()
@@ -181,13 +212,25 @@ def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **field
 def forget(
     session: Session, names: tuple[str, ...], replaced_by: str | None, is_global: bool, as_json: bool
 ) -> None:
-    """Move lessons to the archive, whatever their frequency; all of them or, if one is unknown, none."""
-    with session.bank(is_global=is_global) as bank, bank.transaction():
-        gone = [bank.archive(name, replaced_by) if replaced_by else bank.forget(name) for name in names]
+    """Move lessons to the archive, whatever their frequency; all of them or, if one is unknown, none.
+
+    With --replaced-by they are superseded by that one instead.
+    """
+    bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
+    by = bare.pop() if replaced_by else ""
+    with bank, bank.transaction():
+        known = [bank.get(name) for name in bare]
+        gone = [bank.archive(name, by) if by else bank.forget(name) for name in bare]
         if as_json:
             print_json({"lessons": bank.views(gone)})
             return
-    click.echo(f"{count(len(gone), 'lesson')} archived: {', '.join(each.short_id for each in gone)}")
+    told = "superseded" if by else "archived"
+    was_so = [each.short_id for each in gone if each in known]
+    moved = [each.short_id for each in gone if each not in known]
+    if moved:
+        say(f"{count(len(moved), 'lesson')} {told}: {', '.join(moved)}")
+    if was_so:
+        note(f"{told} already: {', '.join(was_so)}")
 
 
 @lessons.command()
@@ -199,7 +242,8 @@ def history(session: Session, name: str, is_global: bool, as_json: bool) -> None
     """Tell the story of the lesson ID: every change, who made it, and what it changed."""
     from archivist.edges.cli.telling import history_rows
 
-    with session.bank(is_global=is_global) as bank:
+    bank, (name,) = session.bank_of(name, is_global=is_global)
+    with bank:
         rows = history_rows(bank.history(name))
     if as_json:
         print_json({"history": rows})

@@ -70,8 +70,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             # Everything is written and closed; the interpreter would only tidy up behind itself.
             os._exit(0)
         return
-    from archivist.edges.cli.group import run
-
+    try:
+        from archivist.edges.cli.group import run
+    except KeyboardInterrupt:
+        sys.exit(130)
     run(argv)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -53,7 +54,9 @@ def mcp(
     # Another edge, so it is started by name; what was asked for is checked before the SDK is loaded.
     serving = import_module("archivist.edges.mcp.serving")
     listening = None if place is None else serving.parse_place(place)
-    memory = _server_module().MemoryServer(named.bank, chosen, actor=actor)
+    # A client that starts us does so where it works; over HTTP they come from anywhere.
+    folder = Path.cwd() if listening is None else None
+    memory = _server_module().MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
     if listening is None:
         if sys.stdin.isatty():
             note("archivist: waiting for an MCP client on stdin; Ctrl-D ends it (see docs/guides/mcp.md)")

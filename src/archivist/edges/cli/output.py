@@ -6,12 +6,21 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import click
 
+from archivist.controls import legible
+from archivist.patterns import late
+
 EXIT_PARTIAL = 7
 _PROBLEMS_SHOWN = 20
+# No column is cut to less: the last one, and any between it and the first.
+_LEAST_LAST, _LEAST_BETWEEN = 10, 5
+# What JSON leaves as it is and a terminal, or UTF-8, does not.
+_OBEYED = late("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
@@ -25,22 +34,76 @@ def word_choice(words: type[StrEnum]) -> click.Choice[str]:
 ended_choice = click.Choice(["success", "partial", "failed", "aborted"])
 
 
+class Moment(click.DateTime):
+    """A day or a time, as people write it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment, or say what one looks like."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
+
+
+def say(text: object = "", *, nl: bool = True) -> None:
+    """Print a text to stdout; what came from somebody's log must not steer the reader's terminal."""
+    click.echo(legible(str(text)), nl=nl)
+
+
+def note(text: object) -> None:
+    """Say something that is not data."""
+    click.echo(legible(str(text)), err=True)
+
+
 def print_json(value: object) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print a value as JSON, exactly: what a terminal would obey is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    click.echo(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print left-aligned columns; on a terminal the last one is cut to fit."""
+    """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between."""
     import shutil
 
-    texts = [[" ".join(str(cell).split()) for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in [list(headings), *texts]) for place in range(len(headings) - 1)]
-    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else 0
-    for row in [list(headings), *texts]:
-        last = row[-1] if room < 10 or len(row[-1]) <= room else row[-1][: room - 1] + "…"
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join([*cells, last]).rstrip())
+    lines = [list(headings), *([" ".join(legible(str(cell)).split()) for cell in row] for row in rows)]
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    if sys.stdout.isatty():
+        widths = fitted(widths, shutil.get_terminal_size().columns)
+    for line in lines:
+        cells = (_padded(cell, width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def fitted(widths: Sequence[int], columns: int) -> list[int]:
+    """Return the widths of columns that stand in a line; the first, by which a row is called, stays whole."""
+    fit = list(widths)
+    last = len(fit) - 1
+    for place in (last, *sorted(range(1, last), key=lambda each: -widths[each])):
+        over = sum(fit) + 2 * last - columns
+        least = _LEAST_LAST if place == last else _LEAST_BETWEEN
+        fit[place] = max(fit[place] - max(0, over), min(fit[place], least))
+    return fit
+
+
+def _padded(cell: str, width: int) -> str:
+    """Return a cell that takes up a width: cut where it is wider, filled up where it is not."""
+    taken = _width(cell)
+    if taken > width:
+        while cell and _width(cell) >= width:
+            cell = cell[:-1]
+        cell += "…"
+        taken = _width(cell)
+    return cell + " " * (width - taken)
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes up."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
 
 
 @contextmanager
@@ -51,11 +114,6 @@ def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
         return
     with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
         yield bar.update
-
-
-def note(text: str) -> None:
-    """Say something that is not data."""
-    click.echo(text, err=True)
 
 
 def report_problems(problems: Sequence[object]) -> int:

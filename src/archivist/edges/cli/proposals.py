@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from archivist.edges.cli.core import Wordy, words
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say, word_choice
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import ProposalStatus
 
@@ -54,9 +54,9 @@ def show(session: Session, name: str, as_json: bool) -> None:
         print_json({**proposal_view(proposal), "cited": cited, "diff": changed})
         return
     for line in _lines(proposal, cited):
-        click.echo(line)
-    click.echo("")
-    click.echo(changed, nl=False)
+        say(line)
+    say("")
+    say(changed, nl=False)
 
 
 @proposals.command(cls=Wordy)
@@ -86,8 +86,8 @@ def add(
     if as_json:
         print_json({**proposal_view(proposal), "diff": changed})
         return
-    click.echo(f"{proposal.short_id}  {proposal.reason}")
-    click.echo(changed, nl=False)
+    say(f"{proposal.short_id}  {proposal.reason}")
+    say(changed, nl=False)
 
 
 @proposals.command(cls=Wordy)
@@ -135,7 +135,7 @@ def issue(session: Session, name: str, as_json: bool) -> None:
         title, _, body = text.partition("\n")
         print_json({"title": title, "body": body.strip("\n") + "\n"})
     else:
-        click.echo(text, nl=False)
+        say(text, nl=False)
 
 
 @proposals.command()
@@ -149,7 +149,7 @@ def rules(session: Session, as_json: bool) -> None:
         print_json({"proposals": [proposal_view(each) for each in made]})
         return
     for each in made:
-        click.echo(f"{each.short_id}  {each.extra.get('rule', '')}")
+        say(f"{each.short_id}  {each.extra.get('rule', '')}")
     note(f"{count(len(made), 'rule')} proposed")
 
 
@@ -170,7 +170,7 @@ def _tell(proposal: Proposal, as_json: bool) -> None:
     if as_json:
         print_json(proposal_view(proposal))
     else:
-        click.echo(f"{proposal.short_id}  {_block(proposal)}: {_said(proposal.status)}")
+        say(f"{proposal.short_id}  {_block(proposal)}: {_said(proposal.status)}")
 
 
 def _block(proposal: Proposal) -> str:

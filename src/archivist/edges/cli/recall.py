@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import count, global_option, json_option, note, print_json
+from archivist.edges.cli.output import Moment, count, global_option, json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--repo", metavar="NAME", default="", help="Only of this repository.")
 @click.option("--domain", metavar="D", default="", help="Only of this domain.")
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
-@click.option("--since", type=click.DateTime(), help="Only from this day on.")
-@click.option("--until", type=click.DateTime(), help="Only up to this time.")
+@click.option("--since", type=Moment(), help="Only from this day on.")
+@click.option("--until", type=Moment(), help="Only up to this time.")
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
@@ -65,7 +65,7 @@ def recall(
         return
     for hit in found.hits:
         for line in _lines(hit, found.weights, explain=explain):
-            click.echo(line)
+            say(line)
     if not found.hits:
         note("nothing found")
     elif explain:

@@ -10,7 +10,15 @@ import click
 
 from archivist.edges.cli.brief import fence_option, format_option, print_told, text_form
 from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.output import count, ended_choice, json_option, note, print_json, report_problems
+from archivist.edges.cli.output import (
+    count,
+    ended_choice,
+    json_option,
+    note,
+    print_json,
+    report_problems,
+    say,
+)
 from archivist.edges.cli.session import Session
 from archivist.records.run_words import EpisodeStatus
 
@@ -37,7 +45,7 @@ def run() -> None:
 @click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
-@click.option("--repo", metavar="NAME", default="", help="Rather what this repository's runs met.")
+@click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
 @click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
 @format_option
 @fence_option
@@ -55,7 +63,10 @@ def start(
     fence: bool | None,
     as_json: bool,
 ) -> None:
-    """Open a run, print its brief and record both. Without a bank: prints nothing, never fails."""
+    """Open a run, print its brief and record both. Without a bank: prints nothing, never fails.
+
+    A bank that cannot be written still tells what it knows; the run is then not recorded.
+    """
     from archivist.clock import system_clock
     from archivist.ids import new_id
 
@@ -72,12 +83,23 @@ def start(
         "is_fenced": (is_about_task and form != "yaml") if fence is None else fence,
     }
     if bank is not None:
-        told = bank.start_run(name, task=task, beside=beside, **how)
+        told = _started(bank, name, task, beside, how)
     else:
         told = beside.brief(**how) if beside else None
     if not run_id:
         note(f"run: {name}")
     print_told(bank or beside, told, as_json or form == "json", run=name)
+
+
+def _started(bank: Bank, name: str, task: str, beside: Bank | None, how: dict[str, Any]) -> Told:
+    """Open a run and brief it; where neither can be recorded, brief it all the same."""
+    from archivist.errors import BankLockedError, BankReadOnlyError
+
+    try:
+        return bank.start_run(name, task=task, beside=beside, **how)
+    except (BankReadOnlyError, BankLockedError) as error:
+        note(f"archivist: {error.message}: the run is told, but not recorded")
+        return bank.brief(task="" if how["domain"] else task, beside=beside, **how)
 
 
 @run.command()
@@ -166,7 +188,7 @@ def extract(
             )
         else:
             for lesson in (*created, *met):
-                click.echo(_line(lesson))
+                say(_line(lesson))
             note(f"{count(len(created), 'new lesson')}, {len(met)} met again, {slight} too slight to keep")
     return report_problems(log.problems)
 
@@ -183,7 +205,7 @@ def decay(session: Session, run_id: str, as_json: bool) -> None:
             print_json({"run": run_id, **_aged(bank, aged)})
             return
     for lesson in (*aged.faded, *aged.archived):
-        click.echo(_line(lesson))
+        say(_line(lesson))
     was = "" if aged.was_counted else " (this run had aged the bank before)"
     note(f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}")
 
@@ -251,21 +273,21 @@ def _finish_logs(
         learnt = f"{count(each.outcome.created, 'new lesson')}, {each.outcome.updated} met again"
         faded = f"{len(each.aged.faded)} faded, {len(each.aged.archived)} archived"
         judged = _judged(each.verdicts)
-        click.echo(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}{judged}")
-        click.echo(f"  {each.outcome.summary}")
+        say(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}{judged}")
+        say(f"  {each.outcome.summary}")
     return 0
 
 
 def _tell(done: Finished) -> None:
-    click.echo(
+    say(
         f"{done.run}: {count(done.events, 'event')}, {count(len(done.extraction.created), 'new lesson')},"
         f" {len(done.extraction.met)} met again, {len(done.aged.faded)} faded,"
         f" {len(done.aged.archived)} archived{_judged(done.verdicts)}"
     )
     for lesson in (*done.extraction.created, *done.extraction.met):
-        click.echo(f"  {_line(lesson)}")
+        say(f"  {_line(lesson)}")
     for each in done.regressions:
-        click.echo(f"  regression: {each.found.description} (fixed in {each.fixed_in})")
+        say(f"  regression: {each.found.description} (fixed in {each.fixed_in})")
 
 
 def _judged(verdicts: Sequence[Verdict]) -> str:

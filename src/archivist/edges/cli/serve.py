@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import count, global_option, json_option, note, print_json, print_table
+from archivist.edges.cli.output import count, global_option, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def serve(
     if as_json:
         print_json({"url": opened.url, "link": opened.link})
     else:
-        click.echo(opened.url)
-        click.echo(f"{opened.link}  (for a browser, once)")
+        say(opened.url)
+        say(f"{opened.link}  (for a browser, once)")
     sys.stdout.flush()
     opened.serve()
 
@@ -113,7 +113,7 @@ def create(
     if as_json:
         print_json({**_view(issued.token, "valid"), "token": issued.secret})
         return
-    click.echo(issued.secret)
+    say(issued.secret)
     until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
     note(f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now")
 
@@ -161,7 +161,7 @@ def revoke(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
     if as_json:
         print_json({"tokens": [_view(each, "revoked") for each in gone]})
         return
-    click.echo(f"{count(len(gone), 'token')} revoked: {', '.join(each.name for each in gone)}")
+    say(f"{count(len(gone), 'token')} revoked: {', '.join(each.name for each in gone)}")
 
 
 def _view(token: Token, state: str) -> dict[str, object]:

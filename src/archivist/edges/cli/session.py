@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.errors import NoBankError
+from archivist.errors import InputError, NoBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -35,26 +35,40 @@ class Session:
         path = Path(self.bank_path)
         return path if is_file(bank_file(path)) else None
 
-    def bank(self, *, is_global: bool = False) -> Bank:
-        """Open the project's bank, or the global one, which is made when it is first needed."""
+    def bank(self, *, is_global: bool = False, folder: Path | None = None) -> Bank:
+        """Open the project's bank, or the global one, which is made when it is first needed.
+
+        `folder` is where who asks it works; a server for others works in none.
+        """
         from archivist.places import home_folder
 
         if is_global:
-            return self._open(home_folder(), create=True)
+            return self._open(home_folder(), create=True, folder=folder)
         place = self.place()
         if place is None:
             raise NoBankError(self.bank_path or str(Path.cwd()))
-        return self._open(place, create=False)
+        return self._open(place, create=False, folder=folder)
+
+    def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
+        """Open the bank that names of lessons are of, `global-m-001` of the global one; return them bare."""
+        from archivist.brief.selection import GLOBAL_MARK
+
+        marked = [name.startswith(GLOBAL_MARK) for name in names]
+        if any(marked) and not all(marked):
+            raise InputError("lessons of two banks in one call", hint="call it once for each bank")
+        bare = [name.removeprefix(GLOBAL_MARK) for name in names]
+        return self.bank(is_global=is_global or any(marked)), bare
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None when there is none."""
-        return None if self.place() is None else self.bank()
+        return None if self.place() is None else self.bank(folder=Path.cwd())
 
     def global_bank(self) -> Bank | None:
         """Open the global bank when there is one."""
         from archivist.places import bank_file, home_folder
 
-        return self.bank(is_global=True) if bank_file(home_folder()).is_file() else None
+        is_there = bank_file(home_folder()).is_file()
+        return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
     def effective(self, place: Path | None) -> Effective:
         """Return the settings that count for the bank at a place, or for no project's, with the flags."""
@@ -63,11 +77,11 @@ class Session:
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 
-    def _open(self, place: Path, *, create: bool) -> Bank:
+    def _open(self, place: Path, *, create: bool, folder: Path | None = None) -> Bank:
         from archivist.bank import Bank
 
         effective = self.effective(place)
-        bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config)
+        bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config, folder=folder)
         self._refuse_own_rules(bank, effective)
         return bank
 

@@ -14,6 +14,7 @@ from archivist.edges.cli.output import (
     print_json,
     print_table,
     report_problems,
+    say,
     word_choice,
 )
 from archivist.edges.cli.session import Session
@@ -58,7 +59,7 @@ def log(session: Session, /, action: str, reflect: bool, as_json: bool, **fields
         reflected = {"reflection": _insights_view(done)} if done else {}
         print_json({"entry": _line(entry), "reflection_due": due if not done else "", **reflected})
         return
-    click.echo(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
+    say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
     if done:
         _tell_insights(done)
     elif due:
@@ -76,7 +77,7 @@ def cycle(session: Session, role: str, as_json: bool) -> None:
     if as_json:
         print_json({"cycle": number, "role": role})
         return
-    click.echo(str(number))
+    say(str(number))
 
 
 @stream.command("list")
@@ -119,7 +120,7 @@ def show(session: Session, name: str, as_json: bool) -> None:
     for label, value in _line(entry).items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if text:
-            click.echo(f"{label}: {text}")
+            say(f"{label}: {text}")
 
 
 @stream.command()
@@ -158,12 +159,10 @@ def search(
         print_json({"hits": [{**_line(each.entry), "score": round(each.hit.score, 4)} for each in found]})
         return
     for each in found:
-        click.echo(
-            f"{each.hit.score:.2f}  {each.entry.id}  cycle {each.entry.cycle}  {each.entry.role}".rstrip()
-        )
-        click.echo(f"      {each.hit.text}")
+        say(f"{each.hit.score:.2f}  {each.entry.id}  cycle {each.entry.cycle}  {each.entry.role}".rstrip())
+        say(f"      {each.hit.text}")
         for text in each.hit.notes:
-            click.echo(f"      ({text})")
+            say(f"      ({text})")
     if not found:
         note("nothing found")
 
@@ -189,7 +188,7 @@ def edit(session: Session, /, name: str, as_json: bool, **fields: Any) -> None:
     if as_json:
         print_json(_line(entry))
         return
-    click.echo(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
+    say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
 
 @stream.command()
@@ -203,7 +202,7 @@ def remove(session: Session, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"removed": entry.id})
         return
-    click.echo(f"removed {entry.id}  {entry.action}")
+    say(f"removed {entry.id}  {entry.action}")
 
 
 @stream.command()
@@ -237,7 +236,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, as_json: bo
         counts = {"added": taken.added, "changed": taken.changed, "unchanged": taken.unchanged}
         print_json({**counts, "skipped": skipped})
     else:
-        click.echo(f"entries: {taken.added} new, {taken.changed} changed, {taken.unchanged} the same")
+        say(f"entries: {taken.added} new, {taken.changed} changed, {taken.unchanged} the same")
     return report_problems(taken.problems)
 
 
@@ -252,13 +251,13 @@ def export(session: Session, file: Path | None, as_json: bool) -> None:
     with session.bank() as bank:
         if file is None:
             for line in bank.stream.lines():
-                click.echo(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+                say(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
             return
         lines = bank.stream.export(file)
     if as_json:
         print_json({"file": str(file), "lines": lines})
         return
-    click.echo(f"{file}  {count(lines, 'line')}")
+    say(f"{file}  {count(lines, 'line')}")
 
 
 def _line(entry: Entry) -> dict[str, object]:
@@ -303,10 +302,10 @@ def _tell_insights(done: Insights) -> None:
         note(f"no reflection: {done.skipped}")
         return
     for entry in done.entries:
-        click.echo(f"{entry.importance:>2}  {entry.action}")
-        click.echo(f"    {entry.content}")
+        say(f"{entry.importance:>2}  {entry.action}")
+        say(f"    {entry.content}")
     for text in done.told_core:
-        click.echo(f"core  {text}")
+        say(f"core  {text}")
     first, last = done.cycles or (0, 0)
     looked = "1 entry" if done.gathered == 1 else f"{done.gathered} entries"
     found = count(len(done.entries), "insight") if done.entries else "nothing recurs"

@@ -10,7 +10,8 @@ from archivist.records import Episode
 from archivist.stores.ledger import Change
 
 _SHOWN = (
-    "status", "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
+    "status", "quarantined_for",
+    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip

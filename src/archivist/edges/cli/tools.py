@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -42,7 +43,7 @@ def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  #
     from archivist import tools as offered
     from archivist.records import Actor, ActorKind
 
-    with session.bank() as bank:
+    with session.bank(folder=Path.cwd()) as bank:
         # What agents call is called with an agent's rights.
         acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
         print_json(offered.call(acting, name, _object(arguments)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from archivist.edges.cli.core import Wordy, words
-from archivist.edges.cli.output import json_option, note, print_json
+from archivist.edges.cli.output import json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _tell(kept: Working | None, as_json: bool) -> None:
         print_json({"working": to_plain(kept)})
         return
     for line in _lines(kept) if kept else ():
-        click.echo(line)
+        say(line)
 
 
 def _lines(kept: Working) -> Iterator[str]:

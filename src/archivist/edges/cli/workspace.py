@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json
+from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import root_option, topology_of
 from archivist.errors import InputError
@@ -165,7 +165,7 @@ def _print(view: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(view)
     else:
-        click.echo(to_yaml(view), nl=False)
+        say(to_yaml(view), nl=False)
 
 
 def _report(opened: Workspace, scope: str, *, is_empty: bool) -> None:
@@ -298,10 +298,10 @@ def _print_outcomes(outcomes: Sequence[Outcome], *, as_json: bool) -> int:
         return EXIT_PARTIAL if bad else 0
     for each in outcomes:
         where = f"  {each.place}" if each.place else ""
-        click.echo(f"{each.result.value:<9} {each.kind.value:<11} {each.title}{where}")
+        say(f"{each.result.value:<9} {each.kind.value:<11} {each.title}{where}")
         if each.reason:
             against = f" ({each.against})" if each.against and each.against != each.place else ""
-            click.echo(f"          {each.reason}{against}")
+            say(f"          {each.reason}{against}")
     if any(each.result is Result.CONFLICT for each in outcomes):
         note(
             "hint: --on-conflict supersede marks the old entry and writes the new; keep_both writes it beside"
@@ -335,7 +335,7 @@ def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_js
         print_json(view)
         return 1 if checked.errors else 0
     for each in checked.problems:
-        click.echo(f"{each}  [{each.remedy}]")
+        say(f"{each}  [{each.remedy}]")
     note(f"{count(checked.errors, 'error')}, {count(warnings, 'warning')} in {count(checked.files, 'file')}")
     opened.problems = []
     _report(opened, scope, is_empty=not checked.files)
@@ -388,11 +388,11 @@ def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as
     if is_writing:
         for change in done:
             told = "removed" if change.after is None else "made" if change.before is None else "changed"
-            click.echo(f"{told:<8} {change.path}  ({', '.join(change.reasons)})")
+            say(f"{told:<8} {change.path}  ({', '.join(change.reasons)})")
         note(f"{count(len(done), 'file')} changed")
     else:
         for change in migration.changes:
-            click.echo(change.diff(), nl=False)
+            say(change.diff(), nl=False)
         to_do = "; --write makes the changes" if migration.changes else ""
         note(f"{count(len(migration.changes), 'file')} would change{to_do}")
     _note_problems(problems, "these are left as they are; archivist workspace lint says what to do")

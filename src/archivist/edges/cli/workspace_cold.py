@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table
+from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
 
@@ -103,7 +103,7 @@ def capture(session: Session, names: tuple[str, ...], root: str | None, as_json:
         )
     else:
         told = f"{count(len(taken.captured), 'transcript')} captured, {count(taken.events, 'event')}"
-        click.echo(f"{told}; {taken.unchanged} unchanged")
+        say(f"{told}; {taken.unchanged} unchanged")
     for problem in taken.problems[:_PROBLEMS_SHOWN]:
         note(f"archivist: {problem}")
     if len(taken.problems) > _PROBLEMS_SHOWN:
@@ -165,20 +165,20 @@ def _print_lines(shown: Shown, *, is_full: bool) -> None:
         mark = ">" if number == shown.marked else " "
         is_cut = not is_full and len(text) > _LINE_CHARACTERS
         rest = f"… (+{len(text) - _LINE_CHARACTERS} characters, --full)" if is_cut else ""
-        click.echo(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
+        say(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
 
 
 def _print_account(transcript: Transcript) -> None:
     from archivist.edges.cli.telling import episode_lines
 
     if not transcript.runs:
-        click.echo(f"{transcript.name}  {_size(transcript.size_bytes)}  not captured")
+        say(f"{transcript.name}  {_size(transcript.size_bytes)}  not captured")
         note(f"hint: archivist workspace transcripts capture {transcript.name}")
         return
-    click.echo(f"{transcript.name}  {_size(transcript.size_bytes)}")
+    say(f"{transcript.name}  {_size(transcript.size_bytes)}")
     for run in transcript.runs:
         for line in episode_lines(run):
-            click.echo(line)
+            say(line)
 
 
 def _plain(transcript: Transcript) -> dict[str, object]:
@@ -261,14 +261,12 @@ def drafts(
     if not found:
         note(f"archivist: nothing worth a draft in {count(looked_at.runs, 'run')}")
     for each in found:
-        click.echo(each.run)
+        say(each.run)
         for draft in each.drafts:
             _print_draft(draft)
     for outcome in outcomes:
         place = f" in {outcome.place}" if outcome.place else ""
-        click.echo(
-            f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}"
-        )
+        say(f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}")
     _note_looked_at(looked_at)
     return _exit_code(outcomes)
 
@@ -294,13 +292,13 @@ def _exit_code(outcomes: list[Outcome]) -> int:
 
 def _print_draft(draft: Draft) -> None:
     place = f" → {draft.scope}" if draft.scope else ""
-    click.echo(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
+    say(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
     for line in draft.text.splitlines():
         if line:
-            click.echo(f"      {line}")
+            say(f"      {line}")
     if draft.conflicts_with:
-        click.echo(f"      against: {draft.conflicts_with}")
-    click.echo(f"      evidence: {', '.join(draft.evidence)}")
+        say(f"      against: {draft.conflicts_with}")
+    say(f"      evidence: {', '.join(draft.evidence)}")
 
 
 def _plain_draft(run: str, draft: Draft) -> dict[str, object]:

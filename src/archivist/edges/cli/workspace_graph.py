@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.output import json_option, note, print_json, print_table, say, word_choice
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import bank_of, scope_option, topology_of
 from archivist.workspace.graph import EntityKind
@@ -97,7 +97,7 @@ def _draw(found: Graph, file: str, about: str) -> None:
         found, f"What the workspace says about {about}" if about else "What the workspace speaks of"
     )
     if file == "-":
-        click.echo(image, nl=False)
+        say(image, nl=False)
         return
     with told_plainly(Path(file)):
         Path(file).write_text(image, encoding="utf-8")
@@ -160,8 +160,8 @@ def search(
         note("hint: other words may find it; archivist recall searches lessons and runs too")
     for each in found.snippets:
         place = f"{f'{each.root}: ' if each.root else ''}{each.path}:{each.line}"
-        click.echo(f"{place}{f'  {each.heading}' if each.heading else ''}")
-        click.echo(f"    {each.text}")
+        say(f"{place}{f'  {each.heading}' if each.heading else ''}")
+        say(f"    {each.text}")
 
 
 def _plain_hit(each: Snippet) -> dict[str, object]:

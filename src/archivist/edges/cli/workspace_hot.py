@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, print_json, print_table, word_choice
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    say,
+    word_choice,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
 from archivist.workspace.links import Client
@@ -78,7 +86,7 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
     if as_json:
         print_json(moved._asdict())
         return
-    click.echo(f"{moved.source} → {moved.target}  {_short(moved.text)}")
+    say(f"{moved.source} → {moved.target}  {_short(moved.text)}")
 
 
 @hot.command()
@@ -104,7 +112,7 @@ def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json:
     if as_json:
         print_json(moved._asdict())
         return
-    click.echo(f"{moved.source} → {moved.target}  {_short(moved.text)}")
+    say(f"{moved.source} → {moved.target}  {_short(moved.text)}")
 
 
 def _short(text: str) -> str:
@@ -127,12 +135,12 @@ def _print_review(review: Review, *, with_items: bool) -> None:
     rows.append(("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total))
     print_table(("File", "Lines", "Budget", "Tokens", "Used", "Note"), rows)
     if with_items:
-        click.echo("\nRules and the runs that met them")
+        say("\nRules and the runs that met them")
         _print_items(
             [(each.id, f"{each.file}:{each.line}", _met(use), each.text) for each, use in review.items]
         )
     if review.demotions:
-        click.echo("\nDemote: the least used first, just enough to come under budget")
+        say("\nDemote: the least used first, just enough to come under budget")
         found = [
             (each.item.id, f"{each.item.file}:{each.item.line}", each.reason, each.item.text)
             for each in review.demotions
@@ -144,7 +152,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
     elif usage.is_over:
         note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
     if review.promotions:
-        click.echo("\nPromote: used everywhere")
+        say("\nPromote: used everywhere")
         _print_items(
             [(each.warm.id, each.warm.scope, each.reason, each.warm.text) for each in review.promotions]
         )
@@ -153,7 +161,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
 
 def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
     for name, place, reason, text in rows:
-        click.echo(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_short(text)}")
+        say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_short(text)}")
 
 
 def _met(use: Use) -> str:

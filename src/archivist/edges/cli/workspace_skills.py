@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, print_table
+from archivist.edges.cli.output import json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import root_option, scope_option, topology_of
 
@@ -63,7 +63,7 @@ def show(session: Session, name: str, scope: str, root: str | None, as_json: boo
     if as_json:
         print_json({**_plain(skill), "content": skill.text})
         return
-    click.echo(skill.text, nl=not skill.text.endswith("\n"))
+    say(skill.text, nl=not skill.text.endswith("\n"))
 
 
 @skills.command()
@@ -100,7 +100,7 @@ def save(
     if as_json:
         print_json({**_plain(saved.skill), "saved": saved.kept})
         return
-    click.echo(f"{saved.kept}: {saved.skill.path}")
+    say(f"{saved.kept}: {saved.skill.path}")
 
 
 def _read(source: str) -> str:

@@ -60,11 +60,17 @@ def doubled(found: Sequence[Found]) -> list[str]:
     places: dict[str, frozenset[Path]] = {}
     for each in found:
         places[each.client] = places.get(each.client, frozenset()) | each.hooks
-    return [
+    twice = [
         f"{client} is installed for this project and for you, so that each hook fires twice:"
         f" archivist uninstall {client} --user, or --project"
         for client, files in places.items()
         if len(files) > 1 and client not in _RUN_ONCE
+    ]
+    both = [each for each in found if each.client == "vscode" and each.hooks and places.get("claude-code")]
+    return twice + [
+        "VS Code runs claude-code's hooks too, so that a session in it is told twice:"
+        f" archivist uninstall vscode --{each.scope}"
+        for each in both
     ]
 
 

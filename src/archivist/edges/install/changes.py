@@ -2,6 +2,7 @@
 
 The copy beside a file, `NAME.archivist-backup`, is the file as it was without us. While a file is exactly
 what installing makes of that copy, uninstalling gives the copy's bytes back; else it takes out only ours.
+A folder that was there, but empty, gets a mark of that name. Git is told not to see them.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ class Change(NamedTuple):
             return "unchanged"
         return "create" if self.before is None else "remove" if self.after is None else "change"
 
-    def diff(self, root: Path) -> str:
-        """Return the change as a unified diff, its names relative to a folder where they lie in it."""
-        name = str(self.path.relative_to(root)) if self.path.is_relative_to(root) else str(self.path)
+    def diff(self, root: Path, called: str = "") -> str:
+        """Return the change as a unified diff, its names from a folder on, and what that is called."""
+        is_inside = self.path.is_relative_to(root)
+        name = str(Path(called) / self.path.relative_to(root)) if is_inside else str(self.path)
         old, new = (self._lines(each) for each in (self.before, self.after))
         names = ("/dev/null" if self.before is None else name, "/dev/null" if self.after is None else name)
         return "".join(unified_diff(old, new, *names))
@@ -108,12 +110,37 @@ def write(changes: Sequence[Change], targets: Sequence[Target] = ()) -> list[Pat
             steps.append(_Step(copy, known, change.before, like=change.path))
         elif known is not None and known == change.after:
             spent.append(_Step(copy, known, None, like=copy))
+    copies = [step.path for step in steps]
+    steps += [_Step(mark, None, b"", like=mark) for mark in _marks(wanted)]
     steps += [_Step(change.path, change.before, change.after, like=change.path) for change in wanted]
     _carry_out([*steps, *spent])
     for change in wanted:
         if change.after is None:
-            remove_empty(each for each in list(change.path.parents)[:2] if each.name in _FOLDERS)
-    return [step.path for step in steps if step.like != step.path]
+            _leave(_folders_of(change.path))
+    return copies
+
+
+def _folders_of(path: Path) -> list[Path]:
+    """Return the folders of a file that installing may have made, inner ones first."""
+    return [each for each in list(path.parents)[:2] if each.name in _FOLDERS]
+
+
+def _marks(wanted: Sequence[Change]) -> list[Path]:
+    """Return the marks for folders that were there with nothing in them, so that they stay when we go."""
+    made = [change.path for change in wanted if change.before is None]
+    empty = {each for path in made for each in _folders_of(path) if each.is_dir() and not any(each.iterdir())}
+    return [folder / SUFFIX for folder in sorted(empty)]
+
+
+def _leave(folders: Iterable[Path]) -> None:
+    """Remove folders that installing made, once nothing is in them; what had a mark was there before."""
+    for folder in folders:
+        mark = folder / SUFFIX
+        with suppress(OSError):
+            if list(folder.iterdir()) == [mark]:
+                mark.unlink()
+            else:
+                remove_empty([folder])
 
 
 def remove_empty(folders: Iterable[Path]) -> None:
@@ -213,6 +240,11 @@ def _edited(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes
     if data is None and not after:
         return None
     return (bom + after).encode("utf-8")
+
+
+def has_copy(path: Path) -> bool:
+    """Say whether a copy of a file, or the mark of its folder, is there."""
+    return _backup_of(path).exists() or any((folder / SUFFIX).exists() for folder in _folders_of(path))
 
 
 def _backup_of(path: Path) -> Path:

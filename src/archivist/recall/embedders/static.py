@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import EmbedderError
-from archivist.recall.embedders.wordpiece import pieces_of, words_of
+from archivist.recall.embedders.wordpiece import fold, parts_of, pieces_of, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,6 +97,10 @@ class StaticEmbedder:
     def knows(self, word: str) -> bool:
         """Say whether a word stands in the vocabulary whole: a common one, whose vector is its own."""
         return len(pieces_of(word, self._find)) == 1
+
+    def understands(self, text: str) -> bool:
+        """Say whether any part of a text's words is known whole: mere pieces are near to anything."""
+        return any(self._find(fold(part)) >= 0 for word in words_of(text) for part in (word, *parts_of(word)))
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row a text, many at once."""

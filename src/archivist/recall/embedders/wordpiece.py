@@ -38,18 +38,20 @@ def pieces_of(word: str, find: Find) -> list[int]:
     """
     if len(word) > LONGEST_WORD:
         return []
-    row = find(_fold(word))
+    row = find(fold(word))
     if row >= 0:
         return [row]
-    return [row for part in _parts(word) for row in _longest_matches(_fold(part), find)]
+    return [row for part in parts_of(word) for row in _longest_matches(fold(part), find)]
 
 
-def _parts(word: str) -> Iterator[str]:
+def parts_of(word: str) -> Iterator[str]:
+    """Yield the parts of a word, cut where its case or its digits say so."""
     bare = word if word.isascii() else _strip_marks(word)
     return (part.group() for part in _compiled(_PART).finditer(bare))
 
 
-def _fold(word: str) -> bytes:
+def fold(word: str) -> bytes:
+    """Return a word as the vocabulary writes it."""
     lowered = word.lower()
     if not lowered.isascii():
         lowered = _strip_marks(lowered)

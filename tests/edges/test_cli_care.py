@@ -1,0 +1,375 @@
+"""The command line among odd things: texts that steer terminals, closed outputs, two banks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.edges.cli.output import fitted
+from archivist.records.lesson import LONGEST_CHARACTERS
+from tests.conftest import Command, Ran
+from tests.samples import write_jsonl
+
+ARCHIVIST = str(Path(sys.executable).parent / "archivist")
+STEERING = "copy \x1b]52;c;cHduZWQ=\x07\x1b[2Jfrobnicate \x9b2J \u202egnp.exe"
+# What a terminal, or the eye of its reader, would obey.
+OBEYED = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture
+def bank_cli(archivist: Command) -> Command:
+    """Run the command in a project that has a bank."""
+    assert archivist("init").code == 0
+    return archivist
+
+
+def _on_terminal(words: list[str], cwd: Path, answer: bytes = b"", columns: int = 80) -> Ran:
+    """Run the command with a terminal on all sides."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "COLUMNS": str(columns)}
+    ran = subprocess.Popen(
+        [ARCHIVIST, *words], cwd=cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, answer)
+    said = b""
+    # A terminal whose last user has gone ends with an error.
+    while True:
+        try:
+            said += os.read(ours, 65536)
+        except OSError:
+            break
+    os.close(ours)
+    return Ran(ran.wait(60), said.decode().replace("\r\n", "\n"), "")
+
+
+def _shell(line: str, cwd: Path) -> Ran:
+    done = subprocess.run(["bash", "-c", line], cwd=cwd, capture_output=True, check=False)
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+# Texts that steer
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["lessons", "list"], ["lessons", "show", "m-001"], ["brief"], ["recall", "frobnicate"],
+     ["lessons", "history", "m-001"], ["brief", "--task", "frobnicate"], ["brief", "--format", "yaml"]],
+)  # fmt: skip
+def test_a_lesson_does_not_steer_the_terminal(bank_cli: Command, project: Path, words: list[str]) -> None:
+    with Bank.open(project) as bank:
+        lesson = bank.add("copy and frobnicate")
+    line = {"id": "m-002", "description": STEERING, "ts": "2026-04-03T14:00:00Z", "type": "preference"}
+    write_jsonl(project / "lessons.jsonl", [line])
+    assert bank_cli("import", "lessons.jsonl").code == 0
+    assert lesson.short_id == "m-001"
+    shown = _on_terminal([word.replace("m-001", "m-002") for word in words], project, columns=200)
+    assert shown.code == 0
+    assert "frobnicate" in shown.out
+    assert OBEYED.findall(shown.out) == []
+
+
+def test_a_captured_log_does_not_steer_the_terminal(bank_cli: Command, project: Path) -> None:
+    events = [
+        {"episode": {"id": "run-esc", "task": STEERING}},
+        {"run": "run-esc", "seq": 1, "kind": "message", "text": STEERING, "time": "2026-04-03T14:00:00Z"},
+    ]
+    write_jsonl(project / "log.jsonl", events)
+    assert bank_cli("capture", "log.jsonl", "--format", "stream").code == 0
+    for words in (["episodes", "list"], ["episodes", "show", "run-esc"], ["recall", "frobnicate"]):
+        shown = _on_terminal(words, project)
+        assert shown.code == 0
+        assert OBEYED.findall(shown.out) == []
+
+
+def test_json_gives_every_character_back_and_prints_none_that_steers(
+    bank_cli: Command, project: Path
+) -> None:
+    line = {"id": "m-001", "description": STEERING + "\x7f", "ts": "2026-04-03T14:00:00Z"}
+    write_jsonl(project / "lessons.jsonl", [line])
+    bank_cli("import", "lessons.jsonl")
+    ran = bank_cli("lessons", "show", "m-001", "--json")
+    assert OBEYED.findall(ran.out) == []
+    assert json.loads(ran.out)["summary"] == STEERING + "\x7f"
+
+
+@pytest.mark.parametrize("actor", ["human:ada", "agent:dev"])
+def test_what_is_written_is_kept_without_control_characters(bank_cli: Command, actor: str) -> None:
+    ran = bank_cli("--actor", actor, "lessons", "add", STEERING, "--json")
+    told: dict[str, Any] = json.loads(ran.out)
+    assert told["summary"].split() == ["copy", "frobnicate", "2J", "gnp.exe"]
+    assert OBEYED.findall(told["summary"]) == []
+    assert not {"pwned", "chduzwq"} & set(told["tags"])
+
+
+# Outputs that are closed or full
+
+
+def test_a_closed_output_is_no_error(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests")
+    assert _shell("archivist lessons list >&-", project) == Ran(0, "", "")
+    assert _shell("archivist lessons list <&- 2>&-", project).code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+@pytest.mark.parametrize("words", ["lessons list", "export out", "status --json", "--help"])
+def test_a_full_output_is_said_in_a_line(bank_cli: Command, project: Path, words: str) -> None:
+    assert bank_cli("status").code == 0
+    ran = _shell(f"archivist {words} >/dev/full", project)
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        5, "archivist: the output cannot be used: No space left on device"
+    )  # fmt: skip
+    assert "Traceback" not in ran.err
+    assert _shell(f"archivist {words} >/dev/full 2>/dev/full", project).code == 5
+
+
+@pytest.mark.parametrize("words", ["verify", "export out", "recall test --json", "--help"])
+def test_a_reader_that_has_gone_is_no_finding(bank_cli: Command, project: Path, words: str) -> None:
+    assert bank_cli("status").code == 0
+    ran = _shell(f"set -o pipefail; archivist {words} 2>&1 | true", project)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_folder_whose_name_is_no_text_has_a_bank_like_any_other(bank_cli: Command, project: Path) -> None:
+    folder = project / os.fsdecode(b"caf\xe9")
+    (folder / "below").mkdir(parents=True)
+    assert bank_cli("init", cwd=folder).code == 0
+    assert bank_cli("lessons", "add", "Bundle pull requests", cwd=folder).code == 0
+    for words in (["status"], ["doctor"], ["brief"], ["lessons", "list"]):
+        ran = bank_cli(*words, cwd=folder / "below")
+        assert (ran.code, ran.err) == (0, "")
+    assert "Bundle" in bank_cli("brief", cwd=folder / "below").out
+
+
+# Lists on terminals
+
+
+def test_columns_are_cut_until_they_fit() -> None:
+    assert fitted([5, 4, 20], 80) == [5, 4, 20]
+    assert fitted([5, 4, 200], 40) == [5, 4, 27]
+    assert fitted([5, 30, 8, 200], 40) == [5, 11, 8, 10]
+    assert fitted([5, 4, 10, 7, 200], 40) == [5, 4, 6, 7, 10]
+    assert fitted([30, 4, 200], 20) == [30, 4, 10]
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_list_stays_within_a_narrow_terminal(bank_cli: Command, project: Path, columns: int) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests " * 20)
+    shown = _on_terminal(["lessons", "list"], project, columns=columns)
+    lines = shown.out.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    assert lines[1].endswith("…")
+
+
+def test_wide_signs_take_up_two_columns(bank_cli: Command) -> None:
+    bank_cli("knowledge", "set", "规约", "导入", "absolute")
+    bank_cli("knowledge", "set", "convention", "imports", "relative")
+    heading, *rows = bank_cli("knowledge", "list").out.splitlines()
+    wide = next(row for row in rows if row.startswith("规约"))
+    at = heading.index("Sure")
+    assert wide.startswith("规约/导入" + " " * (at - 9) + "1")
+
+
+# Saying, forgetting and taking back
+
+
+def test_the_same_words_for_the_same_place_are_one_lesson(bank_cli: Command) -> None:
+    assert bank_cli("lessons", "add", "Bundle pull requests").out.startswith("m-001")
+    assert bank_cli("lessons", "add", "Bundle  pull requests").out.startswith("m-001")
+    assert bank_cli("lessons", "add", "Bundle pull requests", "--importance", "0.9").out.startswith("m-001")
+    assert bank_cli("lessons", "add", "Bundle pull requests", "--domain", "code").out.startswith("m-002")
+    told = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
+    assert (told["importance"], told["frequency"], told["status"]) == (0.9, 1, "active")
+    assert bank_cli("brief").out.count("Bundle") == 2
+
+
+def test_what_an_agent_suggested_is_believed_once_a_person_says_it(bank_cli: Command) -> None:
+    bank_cli("--actor", "agent:dev", "lessons", "add", "Freeze the clock in tests")
+    assert bank_cli("lessons", "add", "Freeze the clock in tests").out.startswith("m-001")
+    told = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
+    assert (told["status"], told["frequency"]) == ("active", 2)
+
+
+@pytest.mark.parametrize("actor", ["human:ada", "agent:dev"])
+def test_a_lesson_is_no_longer_than_what_is_told(bank_cli: Command, actor: str) -> None:
+    ran = bank_cli("--actor", actor, "lessons", "add", "word " * LONGEST_CHARACTERS)
+    assert (ran.code, ran.out) == (4, "")
+    assert "a lesson is told in at most 2000" in ran.err
+    assert "archivist archive add or knowledge set" in ran.err
+    assert bank_cli("--actor", actor, "lessons", "add", "word " * 300).code == 0
+    assert bank_cli("lessons", "edit", "m-001", "--rule", "x" * 2001).code == 4
+
+
+def test_a_finding_of_any_length_becomes_a_lesson_that_can_be_told(bank_cli: Command, project: Path) -> None:
+    finding = {"severity": "bug", "description": "Missing null checks " * 500, "category": "code"}
+    events = [
+        {"run_id": "r1", "seq": 1, "ts": "2026-04-03T14:00:00Z", "type": "review.verdict",
+         "data": {"archetype": "guardian", "findings": [finding]}},
+    ]  # fmt: skip
+    write_jsonl(project / "events.jsonl", events)
+    assert bank_cli("extract", "events.jsonl").code == 0
+    told = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
+    assert len(told["summary"]) == LONGEST_CHARACTERS
+    assert told["detail"] == finding["description"].strip()
+
+
+def test_known_issues_stay_within_a_budget_that_is_named(bank_cli: Command) -> None:
+    for number in range(8):
+        bank_cli("lessons", "add", f"Lesson {number} {'of many words ' * 10}")
+    assert bank_cli("brief").out.count("Lesson") == 8
+    for more in ([], ["--fence"], ["--format", "yaml"]):
+        told = bank_cli("brief", "--budget", "150", *more).out
+        assert 1 <= told.count("Lesson") < 8
+        assert len(told) <= 150 * 4
+
+
+def test_matching_keeps_what_matches(bank_cli: Command) -> None:
+    for text in ("Bundle pull requests", "Freeze the clock in tests", "The logo is blue", "Pin the image"):
+        bank_cli("lessons", "add", text)
+    assert bank_cli("lessons", "list", "--matching", "zzzzqqq").out.count("m-0") == 0
+    assert bank_cli("lessons", "list", "--matching", "quarterly revenue").out.count("m-0") == 0
+    found = bank_cli("lessons", "list", "--matching", "bundling").out
+    assert (found.count("m-0"), "Bundle pull" in found) == (1, True)
+    assert bank_cli("recall", "zzzzqqq qwxv").err == "nothing found\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "remove", "name", "look"),
+    [
+        (["knowledge", "set", "convention", "imports", "absolute"],
+         ["knowledge", "remove", "convention/imports"], "convention/imports", ["knowledge", "list"]),
+        (["artifacts", "register", "fix.patch", "--task", "t"],
+         ["artifacts", "remove", "fix.patch"], "fix.patch", ["artifacts", "list"]),
+        (["archive", "add", "First. " * 400 + "\n\n" + "Second. " * 400, "--type", "spec", "--source", "a/b"],
+         ["archive", "remove", "a/b"], "a/b", ["archive", "list"]),
+    ],
+)  # fmt: skip
+def test_what_was_removed_by_its_name_comes_back_by_it(
+    bank_cli: Command, project: Path, make: list[str], remove: list[str], name: str, look: list[str]
+) -> None:
+    (project / "fix.patch").write_text("+1\n")
+    assert bank_cli(*make).code == 0
+    before = bank_cli(*look).out
+    for _ in range(2):
+        assert bank_cli(*remove).code == 0
+        assert bank_cli(*look).out != before
+        assert bank_cli("undo", name).out == f"{name}: taken back\n"
+        assert bank_cli(*look).out == before
+    assert bank_cli("verify").code == 0
+    ran = bank_cli("undo", "no/such")
+    assert (ran.code, "knowledge history" in ran.err) == (3, True)
+
+
+def test_forgetting_says_what_became_of_a_lesson(bank_cli: Command) -> None:
+    for text in ("Bundle pull requests", "One request a change", "The logo is blue"):
+        bank_cli("lessons", "add", text)
+    ran = bank_cli("lessons", "forget", "m-001", "--replaced-by", "m-002")
+    assert ran.out == "1 lesson superseded: m-001\n"
+    assert bank_cli("lessons", "forget", "m-003").out == "1 lesson archived: m-003\n"
+    ran = bank_cli("lessons", "forget", "m-003")
+    assert (ran.code, ran.out, ran.err) == (0, "", "archived already: m-003\n")
+
+
+def test_a_no_erases_nothing_and_is_no_interruption(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests")
+    ran = _on_terminal(["erase", "m-001"], project, answer=b"n\n")
+    assert (ran.code, ran.out.endswith("nothing was erased\n"), "interrupted" in ran.out) == (0, True, False)
+    assert bank_cli("lessons", "show", "m-001").code == 0
+
+
+# Two banks
+
+
+def test_a_brief_of_two_banks_names_each_lesson_so_that_it_is_found(bank_cli: Command) -> None:
+    bank_cli("lessons", "add", "--global", "Everywhere: bundle pull requests")
+    bank_cli("lessons", "add", "Only here: the logo is blue")
+    told = bank_cli("brief", "--fence", "--explain")
+    marks = told.out.splitlines()[0].split()[3:-1]
+    assert sorted(marks) == ["global-m-001", "m-001"]
+    assert {line.partition(":")[0] for line in told.err.splitlines()} == set(marks)
+    for mark, words in (("global-m-001", "Everywhere"), ("m-001", "Only here")):
+        assert words in bank_cli("lessons", "show", mark).out
+        assert bank_cli("lessons", "history", mark).code == 0
+    assert "global-m-001" in bank_cli("brief", "--format", "yaml").out
+    ran = bank_cli("lessons", "forget", "m-001", "global-m-001")
+    assert (ran.code, "two banks" in ran.err) == (4, True)
+    assert bank_cli("lessons", "edit", "global-m-001", "--summary", "Everywhere: one request").code == 0
+    assert bank_cli("undo", "global-m-001").code == 0
+    assert bank_cli("lessons", "forget", "global-m-001").code == 0
+    assert "Everywhere" not in bank_cli("brief").out
+
+
+def test_a_bank_below_another_is_made_with_a_word(bank_cli: Command, project: Path) -> None:
+    below = project / "below"
+    below.mkdir()
+    ran = bank_cli("init", cwd=below)
+    assert ran.out == "Made a bank: .archivist/memory.db\n"
+    assert f"{project / '.archivist/memory.db'} is the bank of the folders around" in ran.err
+    assert bank_cli("init", cwd=below).err == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_bank_that_cannot_be_written_still_briefs_a_run(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests")
+    folder = project / ".archivist"
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        ran = bank_cli("run", "start", "--run", "r1")
+    finally:
+        folder.chmod(0o700)
+    assert (ran.code, "Bundle" in ran.out, "not recorded" in ran.err) == (0, True, True)
+
+
+def test_a_bank_that_somebody_holds_still_briefs_a_run(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests")
+    with Bank.open(project) as bank, bank.transaction() as writer:
+        writer.set_setting("held", "by this test")
+        ran = bank_cli("--set", "store.busy_timeout_s=0.2", "run", "start", "--run", "r1")
+    assert (ran.code, "Bundle" in ran.out, "not recorded" in ran.err) == (0, True, True)
+
+
+def test_sharing_again_takes_nothing_in(bank_cli: Command) -> None:
+    bank_cli("lessons", "add", "Zebra pull requests bundle again")
+    bank_cli("share", "team")
+    before = json.loads(bank_cli("lessons", "history", "m-001", "--json").out)
+    assert bank_cli("share", "team").out.startswith("took in 0 lessons")
+    assert json.loads(bank_cli("lessons", "history", "m-001", "--json").out) == before
+
+
+# Words that help
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["capture", "nosuch.jsonl"], "hint: check its name"),
+        (["recall", "x", "--since", "yesterday"], "write it as 2026-04-03"),
+        (["lessons", "add", ""], "hint: one sentence that says what was learnt"),
+        (["export", "file/below"], "hint: check the rights of the folder"),
+        (["install", "claude-code", "--user", "--project"], "exclude each other"),
+    ],
+)
+def test_an_error_says_what_to_do(bank_cli: Command, project: Path, words: list[str], said: str) -> None:
+    (project / "file").write_text("")
+    ran = bank_cli(*words)
+    assert ran.code in (2, 4)
+    assert said in ran.err
+
+
+def test_several_logs_of_one_run_are_counted_as_one(bank_cli: Command, project: Path) -> None:
+    for number in range(3):
+        event = {"run": "r1", "seq": number, "kind": "message", "text": f"word {number}"}
+        write_jsonl(project / f"log{number}.jsonl", [{"episode": {"id": "r1"}}, event])
+    out = bank_cli("capture", "log0.jsonl", "log1.jsonl", "log2.jsonl", "--format", "stream").out
+    assert re.search(r"^files +3$", out, re.MULTILINE)
+    assert re.search(r"^runs +1$", out, re.MULTILINE)
