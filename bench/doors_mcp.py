@@ -161,9 +161,11 @@ def fill(folder: Path, count: int) -> None:
     chance = random.Random(7)
     with Bank.open(folder, actor=Actor(ActorKind.HUMAN, "bench")) as bank:
         with bank.transaction():
-            for _ in range(count):
+            for number in range(count):
                 rule = f"IF {sentence(chance)} THEN {sentence(chance)}"
-                bank.add(sentence(chance), type="pattern", rule=rule, importance=chance.random())
+                # The same words again would be the same lesson.
+                words = f"{sentence(chance)} {number}"
+                bank.add(words, type="pattern", rule=rule, importance=chance.random())
         for _ in bank.embed_waiting():
             pass
 

@@ -151,7 +151,7 @@ class ServerRules(NamedTuple):
 
     port: int = 7777
     hosts: str = ""
-    connections: int = 4
+    connections: int = 2
     rate_per_minute: int = 12_000
     max_body_mb: int = 4
     max_upload_mb: int = 256

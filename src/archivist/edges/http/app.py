@@ -44,6 +44,8 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
     `app.state.browsers.link()` gives the key of a one-time link: `/open?key=…`.
     """
     first = opened()
+    # Of its own, so that who is at the door is known however busy the house is.
+    keys = opened()
     rules = first.config.server
     banks = Banks(opened, rules.connections)
     browsers = Browsers(first.actor, first.now)
@@ -65,7 +67,7 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-            for bank in (embedding, first):
+            for bank in (embedding, first, keys):
                 bank.close()
             banks.close()
 
@@ -87,7 +89,7 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
     app.add_middleware(
         Guard,
         banks=banks,
-        keys=first,
+        keys=keys,
         browsers=browsers,
         rules=rules,
         is_beyond=is_beyond_loopback,
