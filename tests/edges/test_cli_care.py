@@ -373,3 +373,11 @@ def test_several_logs_of_one_run_are_counted_as_one(bank_cli: Command, project: 
     out = bank_cli("capture", "log0.jsonl", "log1.jsonl", "log2.jsonl", "--format", "stream").out
     assert re.search(r"^files +3$", out, re.MULTILINE)
     assert re.search(r"^runs +1$", out, re.MULTILINE)
+
+
+def test_a_home_folder_gets_no_bank_that_nobody_would_find(archivist: Command, home: Path) -> None:
+    home.mkdir()
+    refused = archivist("init", cwd=home)
+    assert (refused.code, "archivist init --global makes it" in refused.err) == (4, True)
+    assert not (home / ".archivist").exists()
+    assert archivist("init", "--global", cwd=home).code == 0

@@ -18,9 +18,15 @@ from archivist.edges.cli.session import Session
 def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) -> None:
     """Make a bank in FOLDER (here by default), or the global bank; one that exists is left as it is."""
     from archivist.bank import Bank
+    from archivist.errors import InputError
     from archivist.places import bank_file, find_project, home_folder
 
     place = home_folder() if is_global else folder or Path(session.bank_path or ".")
+    if not is_global and bank_file(place).absolute().parent == home_folder():
+        raise InputError(
+            "a bank here would be the global one, which belongs to no project",
+            hint="archivist init --global makes it; for a project, archivist init in its own folder",
+        )
     existed = bank_file(place).is_file()
     above = None if existed or is_global else find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
