@@ -16,6 +16,8 @@ from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventK
 
 # Where a call keeps the folder that it was made in, when that is not where its run began.
 FOLDER = "cwd"
+# Beside it, until it is filed, where that was.
+BEGAN = "began"
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 MAX_WAITING = 256
 
@@ -235,9 +237,10 @@ class Recorder:
         described = describe(call)
         named = call.arguments.get("workdir")
         folder = named if isinstance(named, str) and named.startswith("/") else self.folder
-        if not folder or folder == self.extra.get(FOLDER, folder):
+        began = self.extra.get(FOLDER, folder)
+        if not folder or folder == began:
             return described
-        return replace(described, extra={**described.extra, FOLDER: folder})
+        return replace(described, extra={**described.extra, FOLDER: folder, BEGAN: began})
 
     def _number(self) -> int:
         self.next_seq += 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from archivist.capture.adapters import Origin, Skipped, read_log
 from archivist.capture.cleaning import Cleaner
-from archivist.capture.recording import FOLDER
+from archivist.capture.recording import BEGAN, FOLDER
 from archivist.capture.verdicts import outcome_of
 from archivist.desks import projects
 from archivist.errors import InputError
@@ -22,7 +22,6 @@ from archivist.records.words import PART
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.stores.protocol import Reader
 
 # How many events are held before they are written: enough for speed, few enough for memory.
 _BATCH = 2_000
@@ -81,7 +80,9 @@ class _Intake:
         self._known = known
         self._cleaner = Cleaner()
         self._events: list[Event] = []
-        self._elsewhere: list[Event] = []
+        # By folder and where the run began: the project of another repository, nothing for the run's own.
+        self._elsewhere: dict[tuple[str, str], str] = {}
+        self._parts: dict[str, tuple[str, str, str]] = {}
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
         self._count = 0
@@ -91,8 +92,7 @@ class _Intake:
         match item:
             case Event():
                 self._count += 1
-                waiting = self._elsewhere if FOLDER in item.extra else self._events
-                waiting.append(self._cleaner.event(item))
+                self._events.append(self._placed(self._cleaner.event(item)))
                 if len(self._events) >= _BATCH:
                     self._write()
             case Episode():
@@ -102,10 +102,15 @@ class _Intake:
 
     def finish(self) -> Captured:
         with self._bank.transaction() as writer:
-            self._part(writer)
             self._write()
             stored = []
-            for episode in self._episodes:
+            runs = {episode.id: episode for episode in self._episodes}
+            parts = (
+                self._part_of(runs[run], name, project, folder)
+                for name, (run, project, folder) in self._parts.items()
+                if run in runs
+            )
+            for episode in (*self._episodes, *parts):
                 before = writer.get(Episode, episode.id)
                 stored.append(updated(before, episode) if before else episode)
                 self._changed += writer.put(stored[-1], "capture")
@@ -127,33 +132,33 @@ class _Intake:
                 self._changed += writer.put_events(run, events, "capture")
         self._events.clear()
 
-    def _part(self, reader: Reader) -> None:
-        """Make what a run did in another repository a part of its own, filed there: it tells of that one."""
-        runs = {episode.id: episode for episode in self._episodes}
-        parts: dict[str, Episode] = {}
-        memo: dict[tuple[str, str], str] = {}
-        for event in self._elsewhere:
-            run, folder = runs.get(event.run), str(event.extra[FOLDER])
-            home = str(run.extra.get(FOLDER) or "") if run else ""
-            if (folder, home) not in memo:
-                root = self._bank.root
-                memo[folder, home] = projects.elsewhere(reader, Path(folder), Path(home or root), root)
-            project = memo[folder, home]
-            if run is None or project in ("", run.project):
-                self._events.append(event)
-                continue
-            name = f"{run.id}{PART}{project}"
-            if name not in parts:
-                kept = {
-                    FOLDER: folder,
-                    projects.CHECKOUT: projects.whereabouts(Path(folder), self._bank.root),
-                }
-                parts[name] = replace(
-                    run, id=name, parent=run.id, project=project, usage=None, extra={**run.extra, **kept}
-                )
-            self._events.append(replace(event, run=name))
-        self._elsewhere.clear()
-        self._episodes += parts.values()
+    def _placed(self, event: Event) -> Event:
+        """Return what was done in another repository as a part of its run that is filed there."""
+        if BEGAN not in event.extra:
+            return event
+        folder, began = str(event.extra[FOLDER]), str(event.extra[BEGAN])
+        event = replace(event, extra={name: each for name, each in event.extra.items() if name != BEGAN})
+        project = self._project_elsewhere(folder, began)
+        if not project:
+            return event
+        part = f"{event.run}{PART}{project}"
+        self._parts.setdefault(part, (event.run, project, folder))
+        return replace(event, run=part)
+
+    def _project_elsewhere(self, folder: str, began: str) -> str:
+        if (folder, began) not in self._elsewhere:
+            root = self._bank.root
+            with self._bank.reading() as reader:
+                project = projects.elsewhere(reader, Path(folder), Path(began), root)
+                is_own = project and project == projects.worked_on(reader, Path(began), root)
+            self._elsewhere[folder, began] = "" if is_own else project
+        return self._elsewhere[folder, began]
+
+    def _part_of(self, run: Episode, name: str, project: str, folder: str) -> Episode:
+        """Return the part of a run that was done elsewhere, as a run of its own below it."""
+        kept = {FOLDER: folder, projects.CHECKOUT: projects.whereabouts(Path(folder), self._bank.root)}
+        extra = {**run.extra, **kept}
+        return replace(run, id=name, parent=run.id, project=project, usage=None, extra=extra)
 
     def _filed(self, episode: Episode) -> Episode:
         """File a run under another name when its project's is that of another repository."""
