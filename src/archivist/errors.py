@@ -16,6 +16,7 @@ ArchivistError
     ├── BankTooNewError   bank_too_new     made by a later version
     ├── BankReadOnlyError bank_read_only   it cannot be written
     ├── BankLockedError   bank_locked      another process held it for too long
+    ├── FilesLockedError  files_locked     another process wrote files for too long
     └── BankDamagedError  bank_damaged     the file is broken
 """
 
@@ -176,8 +177,20 @@ class BankLockedError(BankError):
 
     def __init__(self, place: str, timeout_s: float) -> None:
         super().__init__(
-            f"{place!r} was locked by another process for more than {timeout_s:g} s",
+            f"{place!r} was locked by another process for more than {timeout_s:.3g} s",
             hint="try again, or raise store.busy_timeout_s in .archivist/config.toml",
+        )
+
+
+class FilesLockedError(BankError):
+    """Another process wrote files for longer than is waited for."""
+
+    code = "files_locked"
+
+    def __init__(self, place: str, waited_s: float) -> None:
+        super().__init__(
+            f"another process has been writing below {place!r} for {waited_s:g} s",
+            hint="try again when it has ended",
         )
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
-from archivist.errors import InputError
+from archivist.errors import FilesLockedError
 
 _WAIT_S = 30.0
 _PAUSE_S = 0.02
@@ -32,10 +32,7 @@ def locked(folder: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if monotonic() > ends:
-                    raise InputError(
-                        f"another process has been writing below {str(folder)!r} for {_WAIT_S:g} s",
-                        hint="try again when it has ended",
-                    ) from None
+                    raise FilesLockedError(str(folder), _WAIT_S) from None
                 sleep(_PAUSE_S)
         yield
     finally:

@@ -169,6 +169,11 @@ def tools(*toolsets: Toolset | str) -> list[Tool]:
     return [tool for tool in _TOOLS.values() if not wanted or tool.toolset in wanted]
 
 
+def named(name: str) -> Tool | None:
+    """Return a tool by its name; None when there is none."""
+    return _TOOLS.get(name)
+
+
 def _no_set(word: str, *more: str) -> InputError:
     return InputError(f"no set of tools {word!r}", hint=f"one or more of {', '.join([*more, *Toolset])}")
 

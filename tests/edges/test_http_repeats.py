@@ -103,3 +103,44 @@ def test_what_takes_long_is_answered_the_same_to_all_who_send_it_at_once(tmp_pat
     assert {each.status_code for each in answers} == {201 if kind == "capture" else 200}
     assert len({each.text for each in answers}) == 1
     assert sum("idempotency-replayed" in each.headers for each in answers) == 3
+
+
+def test_a_key_makes_nothing_wait_that_only_reads(tmp_path: Path) -> None:
+    key = {"Idempotency-Key": "k"}
+    asked = {"/api/brief": {"task": "x"}, "/api/heal": {"error": "x"}, "/api/tools/recall": {"query": "x"}}
+    with (
+        serving(tmp_path, settings=("store.busy_timeout_s=20",)) as served,
+        served.client() as client,
+        served.client("agent:kit") as agent,
+        Bank.open(tmp_path, actor=ADA) as other,
+        other.transaction(),
+    ):
+        began = time.monotonic()
+        for path, body in asked.items():
+            assert client.post(path, json=body, headers=key).status_code == 200
+        fact = {"category": "c", "key": "k", "value": "v"}
+        assert agent.post("/api/tools/knowledge_put", json=fact, headers=key).status_code == 403
+        assert time.monotonic() - began < 10
+
+
+def test_saving_files_by_a_key_holds_up_nobody(tmp_path: Path) -> None:
+    items = [{"text": f"Decided to use tool {number}", "kind": "decision"} for number in range(60)]
+    body = {"scope": "acme", "items": items, "create": True}
+    with serving(tmp_path) as served, served.client() as client, served.client() as other:
+        answers: list[httpx.Response] = []
+        saving = threading.Thread(
+            target=lambda: answers.append(
+                client.post("/api/workspace/save", json=body, headers={"Idempotency-Key": "s"})
+            )
+        )
+        saving.start()
+        waits = []
+        while saving.is_alive():
+            began = time.monotonic()
+            assert _post(other, f"beside-{len(waits)}").status_code == 201
+            waits.append(time.monotonic() - began)
+        saving.join()
+        assert answers[0].status_code == 200, answers[0].text
+        again = client.post("/api/workspace/save", json=body, headers={"Idempotency-Key": "s"})
+        assert (again.json(), again.headers["idempotency-replayed"]) == (answers[0].json(), "true")
+    assert len(waits) > 3

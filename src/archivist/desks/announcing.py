@@ -18,6 +18,7 @@ _KEPT = 1_000
 def announce(bank: Bank, kind: str, **data: object) -> None:
     """Tell a live message; a bank that cannot keep it must not fail for that."""
     message = Message(kind, bank.now(), data)
-    bank.bus.publish(message)
     with suppress(BankError), bank.transaction() as writer:
         writer.keep_message(message, most=_KEPT)
+    # Who hears it looks for it, so that it is kept first.
+    bank.bus.publish(message)

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING
 
-from archivist.errors import ArchivistError, InputError
+from archivist.errors import ArchivistError, BankError, InputError
 from archivist.locking import locked
 from archivist.workspace import entries, front_matter, learnings, plans, save, writing
 from archivist.workspace.classify import MemoryKind
@@ -44,6 +44,9 @@ class Saving:
         for item in items:
             try:
                 outcomes.append(self._save(item, asked, rule, create=create))
+            except BankError:
+                # Somebody else writes there; what was saved is known when the rest is tried again.
+                raise
             except ArchivistError as error:
                 told = f"{error.message} ({error.hint})" if error.hint else error.message
                 kind = save.likely_kind(item)

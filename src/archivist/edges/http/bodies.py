@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial, wraps
 from hashlib import sha256
 from inspect import signature
@@ -44,6 +45,17 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 _FOLDER = "archivist-"
 
 
+class Manner(StrEnum):
+    """How something is done that may be asked for again."""
+
+    READS = "changes nothing, whatever its key"
+    WRITES = "in one transaction with its answer"
+    LONG = "takes long, and changes nothing the second time"
+
+
+_MANNERS: dict[Endpoint, Callable[..., Manner]] = {}
+
+
 class Upload(NamedTuple):
     """A body that was written to a file of its own."""
 
@@ -55,11 +67,11 @@ class Upload(NamedTuple):
 class BodyRoute(APIRoute):
     """A route that takes JSON bodies, and does what has an idempotency key once."""
 
-    is_long: ClassVar[bool] = False
+    manner: ClassVar[Manner] = Manner.WRITES
 
     def __init__(self, path: str, endpoint: Endpoint, **rest: Any) -> None:
         if WRITING.intersection(rest.get("methods") or ()):
-            endpoint = _once(endpoint, is_long=self.is_long)
+            endpoint = _once(endpoint, self.manner)
         super().__init__(path, endpoint, **rest)
 
     def get_route_handler(self) -> Handler:
@@ -98,7 +110,7 @@ class BodyRoute(APIRoute):
 class LongRoute(BodyRoute):
     """A route whose work may take minutes, and does nothing twice."""
 
-    is_long = True
+    manner = Manner.LONG
 
 
 class UploadRoute(LongRoute):
@@ -188,24 +200,38 @@ def _file_name(given: str) -> str:
     return _NOT_IN_NAMES.sub("_", PurePosixPath(given).name)[-_NAME_CHARACTERS:].lstrip(".") or "upload"
 
 
-def _once(endpoint: Endpoint, *, is_long: bool) -> Endpoint:
+def done_as(manner: Callable[..., Manner]) -> Callable[[Endpoint], Endpoint]:
+    """Let what is asked say how an endpoint does it; `manner` is given the endpoint's own arguments."""
+
+    def note(endpoint: Endpoint) -> Endpoint:
+        _MANNERS[endpoint] = manner
+        return endpoint
+
+    return note
+
+
+def _once(endpoint: Endpoint, usual: Manner) -> Endpoint:
     """Return an endpoint that does what may come again once, and keeps its answer with what it did.
 
     One transaction holds both, so that both are there or neither, whatever ends the server in between; the
-    same request at the same moment waits for it. What takes long would keep all others from writing: logs and
-    reflection do nothing twice anyway, so that only their answer is kept, and they stand in one lane.
+    same request at the same moment waits for it. What takes long would keep all others from writing: it does
+    nothing twice anyway, so that only its answer is kept, and it stands in one lane.
     """
+    manner_of: Callable[..., Manner] = _MANNERS.get(endpoint, lambda **_given: usual)
 
     @wraps(endpoint)
-    def done(*args: Any, **given: Any) -> Response:
-        visitor = given.get("visitor")
+    def done(**given: Any) -> Response:
+        visitor: Visit | None = given.get("visitor")
         if visitor is None or visitor.repeatable is None:
-            return endpoint(*args, **given)
+            return endpoint(**given)
+        manner = manner_of(**given)
+        if manner is Manner.READS:
+            return endpoint(**given)
+        is_long = manner is Manner.LONG
         with visitor.bank(Lane.LOG if is_long else Lane.WRITE) as bank:
             given["visitor"] = replace(visitor, held=bank)
             with nullcontext() if is_long else bank.transaction():
-                work = partial(endpoint, *args, **given)
-                return _answered(bank, visitor.repeatable, work, is_long=is_long)
+                return _answered(bank, visitor.repeatable, partial(endpoint, **given), is_long=is_long)
 
     # The names of the types are those of the endpoint's own module.
     done.__signature__ = signature(endpoint, eval_str=True)  # type: ignore[attr-defined]

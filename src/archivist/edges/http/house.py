@@ -14,7 +14,7 @@ from archivist import __version__, tools
 from archivist.config import ServerRules
 from archivist.edges.http import answers
 from archivist.edges.http.banks import Lane
-from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.bodies import BodyRoute, Manner, done_as
 from archivist.edges.http.events import EventStream, Happenings
 from archivist.edges.http.guard import OPEN_PATH
 from archivist.edges.http.pages import Asked
@@ -94,15 +94,24 @@ def list_tools(
     return answer({"tools": write(page.items), "next": page.next})
 
 
+def _manner_of_call(name: str, arguments: dict[str, Any], visitor: Visitor) -> Manner:
+    tool = tools.named(name)
+    if tool is None or tool.only_reads(arguments) or not tool.is_open_to(visitor.actor):
+        return Manner.READS
+    # To write files takes its time, and what is there already is not written again.
+    return Manner.LONG if tool.toolset is tools.Toolset.WORKSPACE else Manner.WRITES
+
+
 @router.post("/api/tools/{name}", responses=answers.of(answers.Open))
+@done_as(_manner_of_call)
 def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response:
     """Call one of the functions with its arguments."""
-    tool = next((each for each in tools.tools() if each.name == name), None)
+    tool = tools.named(name)
     if tool is None:
         raise NotFoundError("tool", name, hint="GET /api/tools lists them")
     given: Any = plain_json(arguments)
-    changes = not tool.only_reads(given) and tool.is_open_to(visitor.actor)
-    with visitor.bank(Lane.WRITE if changes else Lane.READ) as bank:
+    is_reading = _manner_of_call(name, given, visitor) is Manner.READS
+    with visitor.bank(Lane.READ if is_reading else Lane.WRITE) as bank:
         return answer(tool.call(bank, given))
 
 

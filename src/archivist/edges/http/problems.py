@@ -19,9 +19,11 @@ from archivist.errors import (
     AccessError,
     ArchivistError,
     BankError,
+    BankLockedError,
     ConfigError,
     DecidedError,
     EmbedderError,
+    FilesLockedError,
     InputError,
     NotFoundError,
     NothingToUndoError,
@@ -80,8 +82,9 @@ async def _ours(_request: Request, error: Exception) -> Response:
     if isinstance(error, BankError | ConfigError):
         # Where the bank lies on this machine is nobody's business outside.
         _log.error("%s", error.message)
+        again = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
         return problem(
-            status, error.code, "the bank cannot serve this now", "the server's own output says why"
+            status, error.code, "the bank cannot serve this now", "the server's own output says why", again
         )
     return problem(status, error.code, error.message, _hint(error))
 

@@ -11,7 +11,7 @@ from archivist.brief.forms import BriefFormat
 from archivist.brief.presets import BriefPreset
 from archivist.edges.http import answers
 from archivist.edges.http.banks import Lane
-from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.bodies import BodyRoute, Manner, done_as
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import (
     BriefBody,
@@ -34,6 +34,7 @@ _Cycle = Annotated[int | None, Query(ge=0, le=(1 << 31) - 1)]
 
 
 @router.post("/brief", responses=answers.of(answers.Told))
+@done_as(lambda body, **_: Manner.WRITES if body.run else Manner.READS)
 def brief(body: BriefBody, visitor: Visitor) -> Response:
     """Say what a new run should know; with a run it is recorded."""
     is_about_task = bool(body.task or body.repo) or body.preset == "subagent"
@@ -59,6 +60,7 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
 
 
 @router.post("/heal", responses=answers.of(answers.Told))
+@done_as(lambda **_: Manner.READS)
 def heal(body: HealBody, visitor: Visitor) -> Response:
     """Say what earlier runs did about an error: what worked, and in how many of them."""
     with visitor.bank(Lane.READ) as bank:

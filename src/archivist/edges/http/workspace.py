@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from archivist.edges.http import answers
-from archivist.edges.http.bodies import BodyRoute
+from archivist.edges.http.bodies import BodyRoute, Manner, done_as
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import Only, SaveBody, Tags
 from archivist.edges.http.visits import Visitor, answer, plain_json
@@ -84,6 +84,7 @@ def learnings(
 
 
 @router.post("/save", responses=answers.of(answers.Open))
+@done_as(lambda **_: Manner.LONG)
 def save(body: SaveBody, visitor: Visitor) -> Response:
     """Write decisions, lessons and plans' statuses, unless they are there already or contradict what is."""
     items = [item_from(plain_json(each.model_dump(exclude_unset=True))) for each in body.items]
