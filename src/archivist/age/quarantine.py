@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.patterns import late
 from archivist.records.words import ActorKind, Source, Status
 
 if TYPE_CHECKING:
-    from archivist.records import Lesson
+    from archivist.records import Actor, Lesson
 
 _SHELL = r"(?:sudo (?:-\S+ )*)?(?:env )?(?:/\S*/)?(?:(?:ba|z|da|k|fi|c|tc)?sh|iex|pwsh|powershell)\b"
 # An interpreter runs what it reads only when it is given nothing else to run.
@@ -27,9 +28,14 @@ _KEYS = (
     r"|\.env\b)"
 )
 _PRIVATE = (
-    rf"(?:{_KEYS}|environment variables|(?:private|api|access|ssh) keys?\b|credentials|passwords?|secrets)"
+    rf"(?:{_KEYS}|environment variables|(?:private|api|access|ssh) keys?\b|credentials"
+    r"|passwords?\b(?! (?:re)?set| change| recovery)|secrets)"
 )
-_PEOPLE = r"(?:the |your |any |a )?(?:users?|humans?|developers?|operators?|owners?|anyone|anybody)\b"
+# Users in general are a program's; the one that an agent works for has an article.
+_PEOPLE = (
+    r"(?:(?:the|your|any|a) (?:users?|humans?|developers?|operators?|owners?)|humans?|anyone|anybody)\b"
+    r"(?! (?:twice|again|more than))"
+)
 _NOT = r"\b(?:do not|don't|never|must not|without|stop|no need to) (?:ever )?"
 
 _SPEAKS = "speaks to the agent in place of its user"
@@ -43,7 +49,8 @@ _HIDDEN = "hidden characters"
 class _Sign(NamedTuple):
     """Why a text is held back, in the words that people read; of `hints` one is in it, and the pattern fits.
 
-    Patterns are tried on small letters and single blanks. Most texts hold no hint, and none is tried.
+    Patterns are tried on small letters and single blanks, those of speech on a text without emphasis. Most
+    texts hold no hint, and none is tried.
     """
 
     reason: str
@@ -54,11 +61,30 @@ class _Sign(NamedTuple):
 _UNSEEN = late(
     "[\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|[\u200c\u200d]{2,}"
 )
+# Joiners, soft hyphens, fillers, variation selectors and marks above or below a letter: they part no word.
+_WEIGHTLESS = late(
+    "[\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f"
+    "\u20d0-\u20ff\u3164\ufe00-\ufe0f\ufe20-\ufe2f\uffa0\U000e0100-\U000e01ef]+"
+)
+_EMPHASIS = '*_~`"'
+# Letters of other scripts, large and small, that look like ours.
+_LOOKALIKES = str.maketrans(
+    "АВЕКМНОРСТУХІЈЅҺԁԛԝаеорсухіјѕһкмтнвΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχıɑɡ",
+    "abekmhopctyxijshdqwaeopcyxijshkmthbabezhikmnoptyxaeikvoptuxiag",
+)
+_SPOKEN = (_SPEAKS, _ALONE)
+
+
+def _spoken(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of words that fits however they are parted, but by the end of a sentence."""
+    return late(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
+
+
 _SIGNS = (
     _Sign(
         _SPEAKS,
-        ("ignore ", "disregard ", "forget ", "override ", "bypass "),
-        late(
+        ("ignore", "disregard", "forget", "override", "bypass"),
+        _spoken(
             r"\b(?:ignore|disregard|forget|override|bypass) (?:"
             r"(?:(?:all|any|every|of|the|your|these|those|my|our) )*"
             r"(?:(?:previous|prior|earlier|above|preceding) (?:\w+ )?|your |system )"
@@ -68,37 +94,39 @@ _SIGNS = (
     ),
     _Sign(
         _SPEAKS,
-        ("you are now ",),
-        late(
+        ("you are now",),
+        _spoken(
             r"\byou are now (?:(?:an?|the) (?:\S+ ){0,3}(?:assistant|agent|ai|bot|model|hacker)\b"
             r"|dan\b|free\b|unrestricted|jailbroken|in \w+ mode\b)"
         ),
     ),
     _Sign(
         _SPEAKS,
-        ("your real ", "your true ", "your new ", "your actual "),
-        late(r"\byour (?:real|true|new|actual) (?:task|goal|instructions?|orders|job) (?:is|are)\b"),
+        ("your real", "your true", "your new", "your actual"),
+        _spoken(r"\byour (?:real|true|new|actual) (?:task|goal|instructions?|orders|job) (?:is|are)\b"),
     ),
     _Sign(
         _SPEAKS,
         ("your prompt", "your system prompt"),
-        late(r"\b(?:reveal|print|repeat|leak|show) (?:me )?your (?:system )?prompt\b"),
+        _spoken(r"\b(?:reveal|print|repeat|leak|show) (?:me )?your (?:system )?prompt\b"),
     ),
     _Sign(
         _SPEAKS,
-        (" an ai", " an llm", "language model", "agent", "assistant", "ai model", "llm model"),
-        late(
+        (" an ai", " an llm", "language model", "agent", "assistant"),
+        _spoken(
             r"\bas an? (?:ai|llm|language model)\b"
             r"|\bif you are an? (?:ai|llm|language model|(?:coding |ai )?(?:agent|assistant))\b"
-            r"|\b(?:ai|llm|coding) (?:agents?|assistants?|models?) ?[,:]? (?:must|should|need to|have to"
-            r"|are required|please|reading)\b"
+            r"|\b(?:ai|llm|coding) (?:agents?|assistants?) (?:(?:must|should|need to|have to)\b(?! be )"
+            r"|(?:are required|please|reading|run|execute|install|add|delete|open|fetch|download|use|you)\b)"
         ),
     ),
     _Sign(
         _MARKS,
         ("system:", "assistant:", "developer:", "human:", "user:", "system :"),
         late(
-            r"(?:^|[\n.:;>(\]]|--) ?(?:system|assistant|developer|human|user) ?: (?:you|ignore|disregard"
+            r"(?:^|[\n.:;>(\]]|--) ?(?:system|assistant|developer|human|user) ?: "
+            # The prompt that every example has says nothing.
+            r"(?:you\b(?! are an? (?:\w+ )?assistant\b(?! (?:that|who|which|and)\b))|ignore|disregard"
             r"|do not|don't|always|never|please|from now|new|run|execute|stop)\b"
         ),
     ),
@@ -125,6 +153,8 @@ _SIGNS = (
         _ALONE,
         ("user", "human", "developer", "operator", "owner", "anyone", "anybody"),
         late(
+            r"\bthe (?:user|human|developer|operator|owner) (?:need not|needn't|must not"
+            r"|(?:does not|doesn't) (?:need|have) to) (?:know|be (?:told|asked|informed|aware))\b|"
             rf"{_NOT}(?:(?:tell|inform|alert|notify|ask|consult|warn)(?:ing)? {_PEOPLE}"
             rf"|(?:mention|reveal|disclose|report|show) (?:this|it|that)\b(?: \w+){{0,3}} to {_PEOPLE})"
         ),
@@ -135,8 +165,11 @@ _SIGNS = (
         late(
             rf"{_NOT}(?:ask|wait)(?:ing)? (?:\w+ ){{0,2}}?for (?:\w+ ){{0,2}}?"
             r"(?:confirmation|permission|approval|consent)\b"
-            r"|\bwithout (?:(?:any|further|prior|user|human|the user's|my|explicit) )*"
-            r"(?:confirmation|approval|consent|confirming)\b|\bwithout asking\b"
+            r"(?! (?:before|for|to) (?:running|run|executing) (?:\w+ )?(?:tests?|checks|lint\w*)\b)"
+            # What cannot be done without approval asks for it.
+            r"|(?:^|[\n.,;:!?])(?:(?!\b(?:not|cannot|can't|never|don't|won't)\b)[^\n.,;:!?])*?\bwithout (?:"
+            r"(?:(?:any|further|prior|user|human|the user's|my|explicit) )*"
+            r"(?:confirmation|approval|consent|confirming)|asking)\b"
             r"|\b(?:skip|bypass|disable|auto-?approve) (?:all )?(?:permission|approval|confirmation)s?\b"
             r"|\bbypasspermissions\b"
         ),
@@ -146,10 +179,14 @@ _SIGNS = (
         _RUNS,
         _FETCHES,
         late(
-            rf"{_FETCH}[^\n]{{0,400}}?\| ?(?:{_SHELL}|{_INTERPRETER})"
+            rf"{_FETCH}[^\n]{{0,400}}?\| ?(?:xargs (?:-\S+ (?:\d+ )?)*)?(?:{_SHELL}|{_INTERPRETER})"
             rf"|(?:\b(?:eval|source)|(?:^|[\s`;&|])\.|{_SHELL}) (?:-\w+ )*[\"']?(?:<\(|\$\(|`) ?{_FETCH}"
             rf"|\b(?:iex|invoke-expression)\b[^\n]{{0,200}}?{_FETCH}"
-            rf"|{_FETCH}[^\n|]{{0,300}}?(?:&&|;) ?(?:sudo )?(?:(?:ba|z|da)?sh \S|chmod \S*\+?x\b)"
+            # The name that it is fetched by or to is run, or made to be.
+            rf"|{_FETCH}[^\n|]{{0,300}}?[\s/>](?P<got>\w[\w.-]*)[\"']?(?=[\s&;])[^\n]{{0,200}}?(?:&&|;) ?"
+            r"(?:sudo )?(?:(?:(?:ba|z|da)?sh|source|\.|python[\d.]*|perl|ruby|node) (?:-\S+ )*"
+            r"|chmod (?:-\S+ )*(?:\S*x|[0-7]*[1357][0-7]*) )?"
+            r"[\"']?(?:[^\s&;\"']*/)?(?P=got)(?![\w-]|\.\w)"
         ),
     ),
     _Sign(
@@ -171,14 +208,16 @@ _SIGNS = (
     ),
     _Sign(
         _SENDS,
-        ("curl ", "wget ", "nc ", "ncat "),
+        ("curl ", "wget ", "nc ", "ncat ", "scp "),
         late(
+            r"\b(?:scp|rsync) (?:[^\n|;&]{0,100}? )?(?<!-i )(?!\S*\.(?:env|pub)\b)"
+            rf"\S*{_KEYS}\S* [^\n|;&]{{0,100}}?\w:|"
             rf"\b(?:curl|wget|nc|ncat) [^\n]{{0,200}}?(?:@|<|-t ?)\S*{_KEYS}"
             rf"|\b(?:printenv|env|cat \S*{_KEYS}\S*) ?\|[^\n]{{0,80}}?\b(?:curl|wget|nc|ncat)\b"
         ),
     ),
 )
-_UNSTATED = "held back by whoever kept it"
+_UNSTATED = "held back earlier, for words it no longer has"
 
 
 def suspicion(*texts: str) -> str:
@@ -187,13 +226,22 @@ def suspicion(*texts: str) -> str:
     if not text.isascii():
         if _UNSEEN.search(text):
             return _HIDDEN
-        # Letters of another width or style read the same to a model.
-        text = unicodedata.normalize("NFKC", text)
+        text = _plain(text)
     text = text.lower()
-    for sign in _SIGNS:
-        if any(hint in text for hint in sign.hints) and sign.pattern.search(text):
-            return sign.reason
+    speech = text
+    for mark in _EMPHASIS:
+        speech = speech.replace(mark, "")
+    for why, hints, pattern in _SIGNS:
+        read = speech if why in _SPOKEN else text
+        if any(hint in read for hint in hints) and pattern.search(read):
+            return why
     return ""
+
+
+def _plain(text: str) -> str:
+    """Return a text in the letters that a model reads it as: whatever their width, style, marks or script."""
+    parted = unicodedata.normalize("NFKD", text)
+    return _WEIGHTLESS.sub("", parted).translate(_LOOKALIKES)
 
 
 def doubt(lesson: Lesson) -> str:
@@ -211,6 +259,40 @@ def is_quarantined(lesson: Lesson) -> bool:
 
     What once waits does so until a person approves it, however its words change.
     """
-    if lesson.confirmed or (lesson.source is Source.MANUAL and lesson.actor.kind is ActorKind.HUMAN):
+    if lesson.confirmed or lesson.status is Status.QUARANTINED:
+        return not lesson.confirmed
+    is_said = lesson.source is Source.MANUAL and lesson.actor.kind is ActorKind.HUMAN
+    return not is_said and bool(doubt(lesson))
+
+
+def is_withheld(record: Any, actor: Actor) -> bool:
+    """Say whether a record is a lesson that waits for a person, and an agent asks that did not suggest it."""
+    if actor.kind is not ActorKind.AGENT or getattr(record, "status", None) is not Status.QUARANTINED:
         return False
-    return lesson.status is Status.QUARANTINED or bool(doubt(lesson))
+    is_suggested = record.origin == ActorKind.AGENT and record.actor.kind is ActorKind.AGENT
+    return not (is_suggested and record.actor.name == actor.name != "")
+
+
+def as_claimed(lesson: Lesson, known: Lesson | None) -> Lesson:
+    """Return what a file says of a lesson as far as it is to be believed: the known one when not at all.
+
+    Anybody can write into a file that a person approved it. So of words that would command only those
+    pass that this bank has already, approved; others wait here, and never reword or silence what it believes.
+    """
+    is_waiting = known is not None and known.status is Status.QUARANTINED
+    if not doubt(lesson):
+        return _unapproved(lesson) if is_waiting else lesson
+    if known is None or is_waiting:
+        return _unapproved(lesson)
+    if known.status.is_retired or _told(lesson) != _told(known):
+        return known
+    return _unapproved(lesson) if is_quarantined(known) else lesson
+
+
+def _unapproved(lesson: Lesson) -> Lesson:
+    status = lesson.status if lesson.status.is_retired else Status.QUARANTINED
+    return replace(lesson, confirmed=False, status=status)
+
+
+def _told(lesson: Lesson) -> tuple[object, ...]:
+    return lesson.summary, lesson.rule, lesson.detail, lesson.remedies, sorted(lesson.tags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -24,13 +24,17 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What of a run decides whether it goes; `uncited` are its events that no lesson cites."""
+    """What of a run decides whether it goes; `uncited` are its events that no lesson cites.
+
+    `kin` are the runs of its session: its parts, its subagents' and their parents'.
+    """
 
     id: str
     finished: datetime | None = None
     started: datetime | None = None
     uncited: int = 0
     uncited_bytes: int = 0
+    kin: frozenset[str] = frozenset()
 
     @property
     def moment(self) -> datetime | None:
@@ -50,17 +54,13 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """What of a run goes: all of it, or only the events that nobody cites."""
+    """What of a run goes: all of it when it is whole, else only the events that nobody cites."""
 
     run: str
     events: int
     bytes: int
     cited: frozenset[str] = frozenset()
-
-    @property
-    def is_whole(self) -> bool:
-        """Say whether the run's record goes too."""
-        return not self.cited
+    is_whole: bool = True
 
 
 def needed(
@@ -83,22 +83,53 @@ def decide(run: Run, needs: Needed, before: datetime) -> Kept | Going:
 
     Where a lesson cites single events of a run, those and the run's record are its evidence and the other
     events go; a run that is cited as a whole stays as a whole. The run that holds the highest count of runs
-    stays because lessons count from it.
+    stays because lessons count from it. The records of one session go together or not at all.
     """
+    kin = run.kin | {run.id}
     if run.moment is None:
         return Kept.UNDATED
     if run.moment >= before:
         return Kept.YOUNG
-    if run.id in needs.waiting:
+    if kin & needs.waiting:
         return Kept.WAITING
     cited = needs.events.get(run.id, frozenset())
-    if cited:
-        return Going(run.id, run.uncited, run.uncited_bytes, cited) if run.uncited else Kept.CITED
-    if run.id in needs.runs:
+    if not cited and run.id in needs.runs:
         return Kept.CITED
-    if run.id == needs.last:
+    if kin & (needs.runs | needs.events.keys()):
+        going = Going(run.id, run.uncited, run.uncited_bytes, cited, is_whole=False)
+        return going if run.uncited else Kept.CITED
+    if needs.last in kin:
         return Kept.LAST
     return Going(run.id, run.uncited, run.uncited_bytes)
+
+
+def children(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the runs right below each, of pairs of a run and its parent."""
+    found: dict[str, list[str]] = {}
+    for name, parent in parents:
+        if parent:
+            found.setdefault(parent, []).append(name)
+    return found
+
+
+def below(run: str, known: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the runs below one: its parts, its subagents' runs, and what is below those."""
+    found = {run: None}
+    waiting = [run]
+    while waiting:
+        fresh = [each for each in known.get(waiting.pop(), ()) if each not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return list(found)[1:]
+
+
+def families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Return of every run that is not alone all runs of its session."""
+    found: dict[str, frozenset[str]] = {}
+    for top in known.keys() - {name for names in known.values() for name in names}:
+        family = frozenset((top, *below(top, known)))
+        found.update(dict.fromkeys(family, family))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from archivist.audit.advice import KIN, Advice, Remedy, failure_family, read
 from archivist.audit.deeds import Deed, deeds
@@ -26,25 +27,45 @@ _ENOUGH = 0.5
 _NEVER = 1 << 60
 
 
+class Heeding(NamedTuple):
+    """What a run made of a lesson, and what came of it.
+
+    `is_reaction` says that the advice is for when the failure has come, `has_failed_again` that the failure
+    came after the advice was followed, before what had failed went well.
+    """
+
+    following: Following
+    is_reaction: bool = False
+    has_failed_again: bool = False
+
+
 def following(lesson: Lesson, events: Sequence[Event], *, failed: bool | None = None) -> Following:
     """Return what a run made of one lesson; `failed` says whether its failure is known to have come."""
-    return followings((lesson,), events, {lesson.id: failed})[lesson.id]
+    return heedings((lesson,), events, {lesson.id: failed})[lesson.id].following
 
 
-def followings(
+def heedings(
     lessons: Iterable[Lesson], events: Sequence[Event], failed: dict[str, bool | None] | None = None
-) -> dict[str, Following]:
+) -> dict[str, Heeding]:
     """Return what a run made of each lesson, by id, reading its calls only once."""
     trail = _Trail(events)
     known = failed or {}
-    return {lesson.id: _following(lesson, trail, failed=bool(known.get(lesson.id))) for lesson in lessons}
+    return {lesson.id: _heeding(lesson, trail, failed=bool(known.get(lesson.id))) for lesson in lessons}
 
 
-def _following(lesson: Lesson, trail: _Trail, *, failed: bool) -> Following:
+def _heeding(lesson: Lesson, trail: _Trail, *, failed: bool) -> Heeding:
     advice = read(lesson)
     if not trail.calls or not (advice.wanted or advice.unwanted or advice.purposes or advice.words):
-        return Following.UNKNOWN
+        return Heeding(Following.UNKNOWN, advice.is_reaction)
     done = min((trail.heeded_at(remedy, advice.unwanted) for remedy in advice.wanted), default=_NEVER)
+    heeded = _following(lesson, advice, trail, done, failed=failed)
+    is_tried = failed and advice.is_reaction and done < _NEVER
+    return Heeding(
+        heeded, advice.is_reaction, is_tried and trail.fails_after(done, failure_family(lesson), advice)
+    )
+
+
+def _following(lesson: Lesson, advice: Advice, trail: _Trail, done: int, *, failed: bool) -> Following:
     wrong = min((trail.refused_at(deed, advice.wanted) for deed in advice.unwanted), default=_NEVER)
     if failed and done < _NEVER and not advice.is_reaction:
         wrong = min(wrong, trail.failed_at(failure_family(lesson), before=done))
@@ -89,14 +110,18 @@ class _Trail:
 
     def failed_at(self, failure: str, *, before: int) -> int:
         """Return the first call that met a failure, among those before another call, or never."""
-        for at, event in enumerate(self.calls[:before] if failure else ()):
-            if not event.is_error and not event.exit_code:
-                continue
-            said = event.text if is_shell(event.tool) and event.kind is not EventKind.EDIT else event.target
-            met = detect(event.tool, said, event.exit_code, event.is_error, event.output)
-            if met is not None and family(met) == failure:
-                return at
-        return _NEVER
+        return next((at for at in range(before) if _has_met(self.calls[at], failure)), _NEVER)
+
+    def fails_after(self, done: int, failure: str, advice: Advice) -> bool:
+        """Say whether a failure came again once advice was followed, before what had failed went well."""
+        advised = {deed.purpose for remedy in advice.wanted for deed in remedy.deeds}
+        failing = advice.purposes - (advised - {deed.purpose for deed in advice.unwanted})
+        for at in range(done, len(self.calls)):
+            if _has_met(self.calls[at], failure):
+                return True
+            if not _is_failed(self.calls[at]) and any(each.purpose in failing for each in self._deeds_of(at)):
+                return False
+        return False
 
     def touches(self, advice: Advice) -> bool:
         """Say whether any call has to do with what a lesson is about."""
@@ -169,6 +194,19 @@ class _Trail:
             if at + 1 == len(self._starts):
                 return
             place = self._text.find(needle, self._starts[at + 1])
+
+
+def _is_failed(event: Event) -> bool:
+    return event.is_error or bool(event.exit_code)
+
+
+def _has_met(event: Event, failure: str) -> bool:
+    """Say whether a call met a failure."""
+    if not failure or not _is_failed(event):
+        return False
+    said = event.text if is_shell(event.tool) and event.kind is not EventKind.EDIT else event.target
+    met = detect(event.tool, said, event.exit_code, event.is_error, event.output)
+    return met is not None and family(met) == failure
 
 
 def _is_rather(done: Deed, one: Deed, other: Deed) -> bool:

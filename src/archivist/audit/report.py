@@ -131,6 +131,11 @@ def _line(
     effects = Counter(verdict.effect for verdict in verdicts)
     heeded = Counter(verdict.following for verdict in verdicts)
     failed = Counter(verdict.following for verdict in verdicts if verdict.failed)
+    # What is done once the failure has come has not failed by its coming.
+    failed_though = sum(
+        verdict.following is Following.FOLLOWED and verdict.effect is Effect.INEFFECTIVE
+        for verdict in verdicts
+    )
     return Line(
         lesson=name,
         summary=summary,
@@ -140,7 +145,7 @@ def _line(
         followed=heeded[Following.FOLLOWED],
         ignored=heeded[Following.IGNORED],
         not_applicable=heeded[Following.NOT_APPLICABLE],
-        failed_though=failed[Following.FOLLOWED],
+        failed_though=failed_though,
         failed_heedless=failed[Following.IGNORED],
         lift=_lift(verdicts, share),
         periods=_periods(verdicts, share) if is_whole else (),

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from archivist.audit.advice import failure_family
-from archivist.audit.following import followings
+from archivist.audit.following import Heeding, heedings
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
 
@@ -46,7 +46,8 @@ def judge(
 
     Whether the failure occurred is decided by its signature where the lesson has one and the run was read
     for failures, else by the documented rule: it did when a finding repeats the lesson's words. A lesson
-    whose failure occurred was ineffective. When it did not occur,
+    whose failure occurred was ineffective, but for advice about what to do once it has: that was helpful when
+    it was followed and the failure did not come again, ineffective when it did. When it did not occur,
 
     - a told lesson judged by findings was helpful, as documented;
     - one judged by signature was helpful when it was followed, `ignored` when there was occasion to and the
@@ -62,17 +63,17 @@ def judge(
     outcomes = {
         lesson.id: _outcome(lesson, evidence, found, overlap) for lesson in (*told.values(), *kept.values())
     }
-    seen = followings(told.values(), events, {each: failed for each, (_, failed) in outcomes.items()})
+    seen = heedings(told.values(), events, {each: failed for each, (_, failed) in outcomes.items()})
     verdicts = []
     for lesson_id, (method, failed) in outcomes.items():
-        heeded = seen.get(lesson_id, Following.WITHHELD)
+        heeded = seen.get(lesson_id, Heeding(Following.WITHHELD))
         verdicts.append(
             Verdict(
                 run=run,
                 lesson=lesson_id,
                 time=now,
                 effect=_effect(method, heeded, failed=failed),
-                following=heeded,
+                following=heeded.following,
                 failed=failed,
                 extra={"method": method.value},
             )
@@ -93,14 +94,15 @@ def _outcome(
     return Method.KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
 
 
-def _effect(method: Method, heeded: Following, *, failed: bool | None) -> Effect:
-    if failed is None or heeded is Following.WITHHELD:
+def _effect(method: Method, heeded: Heeding, *, failed: bool | None) -> Effect:
+    if failed is None or heeded.following is Following.WITHHELD:
         return Effect.UNKNOWN
-    if failed:
+    is_reaction = heeded.is_reaction and method is Method.SIGNATURE
+    if failed and (not is_reaction or heeded.has_failed_again):
         return Effect.INEFFECTIVE
-    if method is Method.KEYWORDS or heeded is Following.FOLLOWED:
+    if method is Method.KEYWORDS or heeded.following is Following.FOLLOWED:
         return Effect.HELPFUL
-    return Effect.IGNORED if heeded is Following.IGNORED else Effect.UNKNOWN
+    return Effect.IGNORED if heeded.following is Following.IGNORED else Effect.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,20 +80,21 @@ def _worked(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
     ways = {text: way for each in met for text, way in _remedies(each, subject).items()}
     if not ways:
         return ()
-    from archivist.reflect.hazards import is_destructive
+    from archivist.reflect.hazards import WARNING, is_destructive
     from archivist.reflect.proofs import proofs
 
     told: list[str] = []
+    warned: list[str] = []
     proven = proofs([(_remedies(each, subject), each.get("in_vain") or ()) for each in reversed(met)])
     for text in sorted(ways, key=lambda text: proven[text].rank):
-        runs, has_failed, _ = proven[text]
+        runs, has_failed, *_ = proven[text]
         shown = text if ways[text] in _SPOKEN else _as_code(text)
         if ways[text] not in _SPOKEN and is_destructive(text):
-            # What one run destroyed is no advice; what several did is told as what they did.
-            told += [f"{_runs(runs)} did {shown}, and it went well"] if runs > 1 else []
+            # What one run destroyed is not told; of what several did a healer is warned.
+            warned += [f"{_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
         else:
             told.append(f"worked in {_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
-    return tuple(told)
+    return (*told, *warned)
 
 
 def _best(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:

@@ -9,6 +9,8 @@ from archivist.brief.forms import BriefFormat
 from archivist.brief.selection import Chosen, says_remedy
 from archivist.records import Status
 
+_COUNTED = " (helped in "
+
 
 def render(chosen: Sequence[Chosen], form: BriefFormat) -> str:
     """Return the brief's text, ending in a newline; nothing chosen gives an empty text."""
@@ -41,8 +43,14 @@ def _guideline(each: Chosen) -> str:
     text = _shown(lesson.summary)
     if not says_remedy(lesson):
         text = f"{text.rstrip('.')}. {_shown(lesson.rule)}"
-    seen = "seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"
-    return f"{text} ({seen}, global)" if each.is_global else f"{text} ({seen})"
+    marks = ["seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"]
+    text, counted, helped = text.partition(_COUNTED)
+    if counted and helped.endswith(")"):
+        # How often it was met and how often its remedy helped are one account.
+        marks.append(f"helped in {helped[:-1]}")
+    else:
+        text += counted + helped
+    return f"{text} ({', '.join([*marks, 'global'] if each.is_global else marks)})"
 
 
 def _entry(each: Chosen) -> list[str]:

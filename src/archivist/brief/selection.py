@@ -17,6 +17,11 @@ GENERAL = "general"
 GLOBAL_MARK = "global-"
 
 
+def mark_of(name: str) -> str:
+    """Return the global bank's mark where a lesson's name has it, as `global-m-001` has; else nothing."""
+    return GLOBAL_MARK if name.startswith(f"{GLOBAL_MARK}m-") else ""
+
+
 class Chosen(NamedTuple):
     """A lesson that will be told, and whether it comes from the user's global bank."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from archivist.desks.guarding import guard_taken
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.jsonl import write_lines
+from archivist.places import as_text
 from archivist.records.plain import canonical
 from archivist.stores import files, share
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 # Where the bank notes which files it wrote.
 _WRITTEN = "written_files"
+_ADDRESS = "file://"
 
 
 @contextmanager
@@ -96,10 +99,10 @@ def remember_written(bank: Bank, paths: Iterable[Path]) -> None:
 
     A bank that can only be read notes nothing; what it cannot erase here it need not know here.
     """
-    digests = {str(path.resolve()): file_digest(path) for path in paths}
+    digests = {_noted(path.resolve()): file_digest(path) for path in paths}
     try:
         with bank.transaction() as writer:
-            noted = canonical({**written_files(writer), **digests})
+            noted = canonical({**_written(writer), **digests})
             if noted != writer.setting(_WRITTEN):
                 writer.set_setting(_WRITTEN, noted)
     except BankReadOnlyError:
@@ -108,8 +111,25 @@ def remember_written(bank: Bank, paths: Iterable[Path]) -> None:
 
 def written_files(reader: Reader) -> dict[str, str]:
     """Return the files that this bank wrote, with the digest each was left with."""
+    return {_path_of(noted): digest for noted, digest in _written(reader).items()}
+
+
+def _written(reader: Reader) -> dict[str, str]:
     noted: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
     return noted
+
+
+def _noted(path: Path) -> str:
+    """Return a path as the bank keeps it: as it is, or as an address where its bytes are no text."""
+    return str(path) if as_text(path) == str(path) else path.as_uri()
+
+
+def _path_of(noted: str) -> str:
+    if not noted.startswith(_ADDRESS):
+        return noted
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(noted.removeprefix(_ADDRESS)))
 
 
 def file_digest(path: Path) -> str:

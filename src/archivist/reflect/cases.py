@@ -21,8 +21,8 @@ class Case:
     `runs` counts this run too, `tasks` the different tasks that they were about, `subjects` the runs for each
     subject, `untouched` the runs that met it before they changed anything of the project, `fleeting` those in
     which the very same call went well with nothing done in between. `remedies` are what helped and in how
-    many runs, the best proven first. `command` and `line` are of the first run that met it; `shown` has those
-    of the call that each remedy helped.
+    many runs, the best proven first; `vain` has the runs that tried one to no avail, by its text. `command`
+    and `line` are of the first run that met it; `shown` has those of the call that each remedy helped.
     """
 
     key: str
@@ -33,6 +33,7 @@ class Case:
     fleeting: int
     subjects: Mapping[str, int]
     remedies: tuple[tuple[Remedy, int], ...]
+    vain: Mapping[str, int]
     places: tuple[str, ...]
     command: str
     line: str
@@ -91,6 +92,7 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
     subjects = Counter(dict.fromkeys((met.failure.subject for met in those if met.failure.subject), 1))
     remedies = Counter(dict.fromkeys((met.cure.remedy for met in those if met.cure), 1))
     places = Counter(dict.fromkeys(filter(None, map(place, those)), 1))
+    proven = proofs([*before.tried, _tried(those)])
     return Case(
         key=key,
         met=tuple(those),
@@ -99,7 +101,8 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
         untouched=before.untouched + any(met.is_untouched for met in those),
         fleeting=before.fleeting + any(met.is_fleeting for met in those),
         subjects=_ranked(subjects + before.subjects),
-        remedies=_whole(remedies + before.remedies, proofs([*before.tried, _tried(those)])),
+        remedies=_whole(remedies + before.remedies, proven),
+        vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(_ranked(places + before.places)),
         # The first wording stays, so that a sighting does not change what a lesson quotes.
         command=before.command or those[0].act.shown,

@@ -140,7 +140,8 @@ def _detect_by_code(steps: tuple[Step, ...], code: int, text: str) -> Failure | 
         return None
     if working and all(is_showing_step(step) for step in working):
         clue = _said_by(working, text)
-        if clue is None and (code == 1 or not text.strip()):
+        # With 8 a check says that it is not over yet.
+        if clue is None and (code in (1, 8) or not text.strip()):
             return None
     else:
         clue = best_clue(text)

@@ -18,9 +18,14 @@ from archivist.reflect.merging import deduplicated, is_refined
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The run that suggests candidates, as a lesson needs to know it."""
+    """The run that suggests candidates, as a lesson needs to know it.
+
+    `counted` is the run that it counts as: what a session meets by itself, in its parts and by its subagents
+    is met once.
+    """
 
     run: str
+    counted: str
     session: str
     trajectories: tuple[str, ...]
     seen: datetime
@@ -102,7 +107,7 @@ def created(
         signature=candidate.key,
         remedies=candidate.remedies,
         actor=sighting.actor,
-        runs=united(tuple(past), (sighting.run,)),
+        runs=united(tuple(past), (sighting.counted,)),
         origin_run=sighting.run,
         last_seen_run=sighting.run,
         last_seen=sighting.seen,
@@ -115,10 +120,10 @@ def met(lesson: Lesson, candidate: Candidate, sighting: Sighting, config: Config
     """Return a known lesson after a run met it again, in newer words unless a person chose its words."""
     promote_at_runs = config.lessons.promote_at_runs
     seen = lesson
-    if not lesson.status.is_retired and sighting.run not in lesson.runs:
+    if not lesson.status.is_retired and not {sighting.run, sighting.counted} & set(lesson.runs):
         seen = sighted(
             lesson,
-            run=sighting.run,
+            run=sighting.counted,
             event=candidate.events[0],
             now=sighting.now,
             run_count=sighting.run_count,
@@ -126,8 +131,9 @@ def met(lesson: Lesson, candidate: Candidate, sighting: Sighting, config: Config
         )
         seen = replace(
             seen,
+            last_seen_run=sighting.run,
             last_seen=max(sighting.seen, lesson.last_seen or sighting.seen),
-            evidence=_evidence(seen.evidence, candidate, sighting),
+            evidence=_evidence(lesson.evidence, candidate, sighting),
         )
     if lesson.confirmed or lesson.source is not Source.ARCHIVIST or lesson.signature != candidate.key:
         return seen

@@ -26,6 +26,9 @@ _BY_NAME = frozenset(
      "django-admin flush", "prisma reset")
 )  # fmt: skip
 
+# Said of what destroys, wherever it is told.
+WARNING = "which can destroy work or data: ask before"
+
 
 def is_destructive(command: str) -> bool:
     """Say whether a command can destroy work or data: told to another run, it is not to be tried first."""

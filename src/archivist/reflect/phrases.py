@@ -18,6 +18,11 @@ _SCRATCH = re.compile(
 )
 _BESIDE = re.compile(r"/(?:var/)?tmp/[^/]+$|/dev/")
 _UNTOLD = re.compile(r"<script>|\"…\"|<<'EOF'|…$|<path>")
+# Folders of the machine itself, in which no project lies: below them a path means the same to every run.
+_OF_HOST = re.compile(
+    r"/(?:etc|bin|sbin|lib|lib64|dev|proc|sys|opt|run|boot|usr(?!/(?:local/)?src\b)|System|Library"
+    r"|var(?=/(?!tmp\b|folders\b|www\b)))(?:/|$)"
+)
 _LONGEST = 110
 
 
@@ -35,9 +40,9 @@ def without_paths(text: str) -> str:
 
 
 def relative(path: str) -> str:
-    """Return a path without the folder in which one machine keeps the project."""
+    """Return a path without the folder in which one machine keeps the project; one of the machine stays."""
     path = path.removeprefix("./")
-    if not path.startswith(("/", "~")):
+    if not path.startswith(("/", "~")) or _OF_HOST.match(path):
         return path
     parts = [part for part in path.split("/") if part]
     if parts[:1] in (["home"], ["Users"]):

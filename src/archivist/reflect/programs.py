@@ -62,6 +62,7 @@ NESTED = {
     "podman": _words("container image compose"),
     "git": _words("stash remote submodule worktree config bisect"),
     "uv": _words("pip tool python"),
+    "glab": _words("ci mr issue repo release"),
     "gh": _words("pr issue repo run workflow release api auth"),
     "cargo": _words(""),
     "kubectl": _words("config rollout"),
@@ -107,7 +108,10 @@ LOOKING_SUBCOMMANDS = {
     "go": _words("env list version doc"),
     "docker": _words("ps images logs inspect"),
     "kubectl": _words("get describe logs"),
-    "gh": frozenset(("issue view", "pr view", "pr list", "issue list", "pr diff", "run view", "run list")),
+    # Checks tell how something fared elsewhere: that it failed there is what they answer.
+    "gh": frozenset(("issue view", "pr view", "pr list", "issue list", "pr diff", "run view", "run list"))
+    | frozenset(("pr checks", "pr status", "run watch")),
+    "glab": frozenset(("ci status", "ci view", "mr view", "mr list", "mr diff", "issue view", "issue list")),
     "apt": _words("list search show"),
     "str_replace_editor": frozenset(("view",)),
 }

@@ -8,11 +8,15 @@ _REPLACED_AT = 2
 
 
 class Proof(NamedTuple):
-    """How well a remedy is proven: the runs in which it worked, and what became of it in later ones."""
+    """How well a remedy is proven: the runs in which it worked, and what became of it in later ones.
+
+    `vain` counts the runs that tried it and in which it did not work, before or after those.
+    """
 
     runs: int
     has_failed_since: bool = False
     is_replaced: bool = False
+    vain: int = 0
 
     @property
     def rank(self) -> tuple[bool, bool, int]:
@@ -31,6 +35,7 @@ def proofs(runs: Sequence[tuple[Collection[str], Collection[str]]]) -> dict[str,
             runs=len(at),
             has_failed_since=any(_is_among(text, in_vain) for _, in_vain in runs[at[-1] + 1 :]),
             is_replaced=any(sum(run > at[-1] for run in other) >= _REPLACED_AT for other in worked.values()),
+            vain=sum(text not in helped and _is_among(text, in_vain) for helped, in_vain in runs),
         )
         for text, at in worked.items()
     }

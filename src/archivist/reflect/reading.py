@@ -92,7 +92,8 @@ def read(episode: Episode, events: Sequence[Event]) -> Reading:
     met = _met(calls, episode.project, _spoken(events))
     attempts = _attempts(calls)
     # In a run that another one started, it is the other one's model that speaks in the user's role.
-    is_delegated = bool(episode.parent) or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
+    is_led = bool(episode.parent) and not episode.is_part
+    is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(
         event
         for event in (() if is_delegated else events)
@@ -326,8 +327,10 @@ def _digest(reading: Reading) -> dict[str, object]:
     failures: dict[str, dict[str, object]] = {}
     for key in list(dict.fromkeys(met.key for met in reading.met))[:_MOST_KEYS]:
         those = [met for met in reading.met if met.key == key]
-        # What is noted here is told beside an error as it is: what must wait for a person is not.
-        cured = [met for met in those if met.cure and not suspicion(met.cure.remedy.text, met.failure.line)]
+        cured = [met for met in those if met.cure]
+        # These are told beside an error as they are, so what must wait for a person is left out; the others
+        # are counted, in lessons that are judged when they are worded.
+        told = [met for met in cured if met.cure and not suspicion(met.cure.remedy.text, met.failure.line)]
         failures[key] = {
             "kind": those[0].failure.kind.value,
             "n": len(those),
@@ -337,7 +340,7 @@ def _digest(reading: Reading) -> dict[str, object]:
             "shown": [list(pair) for pair in _shown(cured).values()][:8],
             "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
             # Of several things under one key, which of them each remedy was for.
-            "cures": [list(pair) for pair in dict.fromkeys(map(_cured, cured))][:12],
+            "cures": [list(pair) for pair in dict.fromkeys(map(_cured, told))][:12],
             "places": list(dict.fromkeys(filter(None, map(place, those))))[:3],
             "untouched": any(met.is_untouched for met in those),
             "fleeting": any(met.is_fleeting for met in those),

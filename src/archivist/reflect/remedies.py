@@ -425,7 +425,8 @@ def _paths(act: Act) -> list[str]:
         each.split("::")[0]
         for step in act.steps
         for each in step.arguments
-        if "/" in each and not re.search(r"[*?<>|]", each)
+        # What a variable is set to is no file that was found.
+        if "/" in each and not re.search(r"[*?<>|]|^\w+=", each)
     ]
 
 

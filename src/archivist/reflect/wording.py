@@ -43,6 +43,11 @@ def listed(items: Sequence[str], *, most: int = 8) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def counted(runs: int) -> str:
+    """Say how many runs."""
+    return f"{runs} {'run' if runs == 1 else 'runs'}"
+
+
 def clipped(text: str, longest: int = LONGEST_SUMMARY) -> str:
     """Cut a text at a word, leaving no code half open."""
     text = " ".join(text.split())
@@ -133,11 +138,9 @@ def named(command: str) -> str:
 
 
 def joined(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
-    """Join parts by semicolons, as many as fit."""
+    """Join parts by semicolons, those that fit: a long one does not keep out what comes after it."""
     text = ""
     for part in parts:
         longer = f"{text}; {part}" if text else part
-        if len(longer) > longest:
-            break
-        text = longer
+        text = longer if len(longer) <= longest else text
     return text

@@ -11,7 +11,7 @@ from typing import Any
 
 from archivist.age.merge import merged
 from archivist.age.promotion import standing
-from archivist.age.quarantine import doubt
+from archivist.age.quarantine import as_claimed
 from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
@@ -227,15 +227,15 @@ def read_lesson(
             imported = from_cross_run(value, known=known)
     if is_archive and "status" not in value and imported.lesson.status is not Status.SUPERSEDED:
         return replace(imported, lesson=replace(imported.lesson, status=Status.ARCHIVED))
-    if imported.lesson.confirmed and "confirmed" not in value and doubt(imported.lesson):
-        # Another gate may have kept it; that a person approved these words nobody says.
-        return replace(imported, lesson=replace(imported.lesson, confirmed=False))
     return imported
 
 
 def place(writer: Writer, imported: Imported, before: Lesson | None, *, promote_at_runs: int) -> Lesson:
     """Give an imported lesson its place in this bank: its number, its count of unseen runs, its standing."""
-    lesson = replace(imported.lesson, unseen_from=writer.run_count() - imported.runs_since)
+    claimed = as_claimed(imported.lesson, before)
+    if before is not None and claimed is before:
+        return before
+    lesson = replace(claimed, unseen_from=writer.run_count() - imported.runs_since)
     if before is not None:
         lesson = replace(lesson, number=before.number)
         return merged(before, lesson, promote_at_runs=promote_at_runs)

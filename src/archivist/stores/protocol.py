@@ -141,7 +141,7 @@ class Reader(Protocol):
         ...
 
     def changes(
-        self, *, record_id: str = "", kind: str = "", after: int = 0, limit: int | None = None
+        self, *, record_id: str | None = None, kind: str = "", after: int = 0, limit: int | None = None
     ) -> list[Change]:
         """Return ledger entries in order, of one record, of one kind or of all."""
         ...

@@ -141,14 +141,15 @@ class SqliteReader(SqliteSearch):
         return found
 
     def changes(
-        self, *, record_id: str = "", kind: str = "", after: int = 0, limit: int | None = None
+        self, *, record_id: str | None = None, kind: str = "", after: int = 0, limit: int | None = None
     ) -> list[Change]:
         """Return ledger entries in order, of one record, of one kind or of all."""
         from archivist.stores.ledger import Change
 
-        asked = {"l.record": record_id, "l.kind": kind}
-        clause = "".join(f" AND {column} = ?" for column, value in asked.items() if value)
-        values = [value for value in asked.values() if value]
+        # An empty id is the id of nothing, not of everything.
+        asked = {"l.record": record_id, "l.kind": kind or None}
+        clause = "".join(f" AND {column} = ?" for column, value in asked.items() if value is not None)
+        values = [value for value in asked.values() if value is not None]
         return [
             Change(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
             for entry, payload in self._entries(clause, [after, *values, -1 if limit is None else limit])

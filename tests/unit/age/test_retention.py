@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import WHEN
 
-from archivist.age.retention import Going, Kept, Needed, Run, Sizes, decide, growth_warnings, needed
+from archivist.age.retention import (
+    Going,
+    Kept,
+    Needed,
+    Run,
+    Sizes,
+    below,
+    children,
+    decide,
+    families,
+    growth_warnings,
+    needed,
+)
 
 OLD = WHEN - timedelta(days=40)
 BEFORE = WHEN - timedelta(days=30)
@@ -40,9 +52,40 @@ def test_a_run_stays_and_says_why(run: Run, needs: Needed, why: Kept) -> None:
 def test_of_a_run_with_cited_events_only_the_others_go() -> None:
     needs = needed([(("r",), ("r#1", "r#4"))], (), "")
     going = decide(Run(id="r", finished=OLD, uncited=7, uncited_bytes=70), needs, BEFORE)
-    assert going == Going("r", 7, 70, frozenset({"r#1", "r#4"}))
-    assert isinstance(going, Going)
-    assert not going.is_whole
+    assert going == Going("r", 7, 70, frozenset({"r#1", "r#4"}), is_whole=False)
+
+
+KIN = frozenset({"r", "r@web", "r.aa"})
+
+
+@pytest.mark.parametrize(
+    ("needs", "decided"),
+    [
+        (Needed(), Going("r", 3, 30)),
+        (Needed(waiting=frozenset({"r@web"})), Kept.WAITING),
+        (Needed(last="r.aa"), Kept.LAST),
+        (needed([(("r.aa",), ("r.aa#1",))], (), ""), Going("r", 3, 30, is_whole=False)),
+        (needed([(("r@web",), ())], (), ""), Going("r", 3, 30, is_whole=False)),
+    ],
+)
+def test_the_records_of_one_session_stay_together(needs: Needed, decided: Going | Kept) -> None:
+    run = Run(id="r", finished=OLD, uncited=3, uncited_bytes=30, kin=KIN)
+    assert decide(run, needs, BEFORE) == decided
+
+
+def test_a_session_is_a_run_with_all_that_is_below_it() -> None:
+    known = children(
+        [("r", ""), ("r@web", "r"), ("r.aa", "r"), ("r.aa@lib", "r.aa"), ("x", "gone"), ("y", "")]
+    )
+    assert set(below("r", known)) == {"r@web", "r.aa", "r.aa@lib"}
+    assert below("r.aa", known) == ["r.aa@lib"]
+    found = families(known)
+    assert found["r.aa@lib"] == found["r"] == {"r", "r@web", "r.aa", "r.aa@lib"}
+    assert found.keys() == {*found["r"], "x", "gone"}
+
+
+def test_runs_that_are_each_others_parents_are_looked_at_once() -> None:
+    assert below("a", children([("a", "b"), ("b", "a")])) == ["b"]
 
 
 def test_a_run_whose_name_has_a_number_sign_is_cited_by_its_own_events() -> None:

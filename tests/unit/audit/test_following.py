@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.samples import lesson, texts
 
-from archivist.audit.following import following, followings
+from archivist.audit.following import following, heedings
 from archivist.records import Event, EventKind, Following, Lesson
 
 FOLLOWED, IGNORED = Following.FOLLOWED, Following.IGNORED
@@ -192,12 +192,12 @@ def test_a_failure_that_came_had_its_occasion() -> None:
 def test_any_commands_can_be_read_and_more_of_them_never_undo_an_occasion(commands: list[str]) -> None:
     told = [INSTALL, VARIANT, MOVED, CHANGE, HABIT]
     told = [lesson(str(number), **_fields(each)) for number, each in enumerate(told)]
-    before = followings(told, _calls("true", *commands))
-    after = followings(told, _calls("true", *commands, "pytest", "pip install -e . freezegun pytz"))
+    before = heedings(told, _calls("true", *commands))
+    after = heedings(told, _calls("true", *commands, "pytest", "pip install -e . freezegun pytz"))
     for each in told:
-        assert before[each.id] is not UNKNOWN
-        if before[each.id] is not NOT_APPLICABLE:
-            assert after[each.id] is not NOT_APPLICABLE
+        assert before[each.id].following is not UNKNOWN
+        if before[each.id].following is not NOT_APPLICABLE:
+            assert after[each.id].following is not NOT_APPLICABLE
 
 
 @given(texts, texts, texts, st.lists(texts, max_size=3))
@@ -224,5 +224,5 @@ def test_thousands_of_calls_and_ten_lessons_are_read_at_once() -> None:
     ]
     calls = _calls(*commands)
     started = time.process_time()
-    followings(told, calls)
+    heedings(told, calls)
     assert time.process_time() - started < 0.25

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.samples import WHEN, finding, lesson
 
+from archivist.audit.report import report
 from archivist.audit.verdicts import Evidence, judge
 from archivist.recall.keywords import Overlap
 from archivist.records import Effect, Event, EventKind, Following, Lesson, Verdict
@@ -65,6 +68,51 @@ def test_a_signature_that_names_no_failure_cannot_be_found_absent(signature: str
     wish = lesson("w", summary="The user's wish: use tabs", signature=signature)
     (verdict,) = _judge([wish], Evidence(None, frozenset()), "ls")
     assert (verdict.effect, verdict.extra) == (Effect.UNKNOWN, {"method": "none"})
+
+
+REFUSED = "E   redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
+START = lesson(
+    "s",
+    summary="shop: `pytest -q` fails (Connection refused): first `docker compose up -d redis`",
+    rule="IF `pytest -q` fails with “Connection refused” THEN first `docker compose up -d redis`",
+    remedies=("docker compose up -d redis",),
+    signature="shop|network:python:ConnectionError:error-connecting-localhost-connection-refused @6379",
+)
+
+
+@pytest.mark.req("F9", "N2")
+@pytest.mark.parametrize(
+    ("calls", "effect", "following"),
+    [
+        ("X up x", Effect.HELPFUL, Following.FOLLOWED),
+        ("X up", Effect.HELPFUL, Following.FOLLOWED),
+        ("X up x X up x", Effect.HELPFUL, Following.FOLLOWED),
+        ("X up X", Effect.INEFFECTIVE, Following.FOLLOWED),
+        ("up X", Effect.INEFFECTIVE, Following.FOLLOWED),
+        ("X up X x", Effect.INEFFECTIVE, Following.FOLLOWED),
+        ("X X", Effect.IGNORED, Following.IGNORED),
+    ],
+)
+def test_advice_for_when_it_fails_helped_unless_it_failed_again_afterwards(
+    calls: str, effect: Effect, following: Following
+) -> None:
+    made: dict[str, dict[str, Any]] = {
+        "X": {"text": "pytest -q", "output": REFUSED, "exit_code": 1, "is_error": True},
+        "x": {"text": "pytest -q", "output": "8 passed", "exit_code": 0},
+        "up": {"text": "docker compose up -d redis", "output": "started", "exit_code": 0},
+    }
+    events = [
+        Event(**{"run": "r", "seq": at, "kind": EventKind.TOOL_CALL, "tool": "bash", **made[call]})
+        for at, call in enumerate(calls.split())
+    ]
+    (verdict,) = judge(
+        [START], Evidence(None, {START.signature}), run="r", now=WHEN, overlap=Overlap(), events=events
+    )
+    assert (verdict.effect, verdict.following) == (effect, following)
+    # Whether the failure came is what withheld runs are compared by, whatever was then done.
+    assert verdict.failed is True
+    (line,) = report([verdict], {}).lessons
+    assert line.failed_though == (effect is Effect.INEFFECTIVE)
 
 
 def test_advice_that_nobody_can_read_in_calls_has_not_helped() -> None:

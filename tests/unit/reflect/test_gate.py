@@ -24,6 +24,7 @@ CANDIDATE = Candidate(
 )
 SIGHTING = gate.Sighting(
     run="r1",
+    counted="r1",
     session="s",
     trajectories=(),
     seen=WHEN,
@@ -76,7 +77,7 @@ def test_meeting_a_lesson_again_counts_once_and_takes_the_newer_words() -> None:
     known = gate.created(
         replace(CANDIDATE, summary="Old words about `wrapt`"), SIGHTING, lesson_id="x", past=(), config=CONFIG
     )
-    second = replace(SIGHTING, run="r2")
+    second = replace(SIGHTING, run="r2", counted="r2")
     after = gate.met(known, replace(CANDIDATE, events=("r2#7",)), second, CONFIG)
     assert (after.frequency, after.status, after.summary) == (2, Status.ACTIVE, CANDIDATE.summary)
     assert after.evidence.events == ("r1#3", "r2#7")
@@ -89,7 +90,7 @@ def test_what_a_person_worded_is_counted_but_not_worded_anew() -> None:
         summary="My words",
         confirmed=True,
     )
-    after = gate.met(known, CANDIDATE, replace(SIGHTING, run="r2"), CONFIG)
+    after = gate.met(known, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), CONFIG)
     assert (after.summary, after.frequency) == ("My words", 2)
 
 
@@ -98,7 +99,9 @@ def test_a_remedy_makes_a_lesson_that_supersedes_the_bare_one() -> None:
     bare = gate.created(
         replace(CANDIDATE, rule="", remedies=()), SIGHTING, lesson_id="old", past=(), config=CONFIG
     )
-    better = gate.refined(bare, CANDIDATE, replace(SIGHTING, run="r2"), lesson_id="new", config=CONFIG)
+    better = gate.refined(
+        bare, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), lesson_id="new", config=CONFIG
+    )
     assert better is not None
     assert (better.id, better.runs, better.status) == ("new", ("r1", "r2"), Status.ACTIVE)
     old = gate.superseded(bare, better.id, WHEN)

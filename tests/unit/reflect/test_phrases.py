@@ -25,12 +25,22 @@ def test_addresses_are_the_same_everywhere(text: str) -> None:
     ("text", "left"),
     [
         ("python /home/me/work/acme/widget/src/a.py", "python widget/src/a.py"),
-        ("see https://x.example/a/b and /opt/tools/bin/x", "see https://x.example/a/b and tools/bin/x"),
+        ("see https://x.example/a/b and /srv/tools/bin/x", "see https://x.example/a/b and tools/bin/x"),
+        ("python /usr/src/app/a.py", "python src/app/a.py"),
+        ("ls /var/folders/x1/y2/repo/a.py", "ls repo/a.py"),
         ("echo hi", "echo hi"),
     ],
 )
 def test_paths_are_not(text: str, left: str) -> None:
     assert without_paths(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cat /etc/ssl/ca.pem", "/opt/corp/bin/sign a", "sudo mkdir -p /var/data/pg", "/usr/bin/env python"],
+)
+def test_what_lies_in_no_project_keeps_its_place(text: str) -> None:
+    assert without_paths(text) == text
 
 
 def test_a_command_is_left_open_around_its_address() -> None:

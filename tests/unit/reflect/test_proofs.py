@@ -16,6 +16,11 @@ def test_what_helped_in_more_runs_comes_first() -> None:
     assert proofs([(("a",), ()), ((), ()), (("a",), ())])["a"].runs == 2
 
 
+def test_only_runs_that_tried_it_count_against_it() -> None:
+    runs = [(("a",), ("a",)), ((), ()), ((), ("a",)), (("b",), ())]
+    assert (proofs(runs)["a"].runs, proofs(runs)["a"].vain) == (1, 1)
+
+
 def test_what_failed_since_comes_last_until_it_helps_again() -> None:
     runs: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(("a",), ()), (("a",), ()), (("b",), ("a",))]
     assert _ranked(*runs) == ["b", "a"]

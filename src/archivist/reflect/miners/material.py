@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from archivist.records import Category, Scope
 from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case, cases
-from archivist.reflect.hazards import is_destructive
+from archivist.reflect.hazards import WARNING, is_destructive
 from archivist.reflect.importance import importance
 from archivist.reflect.kinds import FailureKind
 from archivist.reflect.past import Past
 from archivist.reflect.reading import Reading
 from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.wording import advice, clipped, code, short_name, tags
+from archivist.reflect.wording import advice, clipped, code, counted, short_name, tags
 
 COMMON_TO_PROJECTS = 3
 
@@ -49,14 +49,17 @@ def gather(reading: Reading, past: Past) -> Material:
 def deed(case: Case, remedy: Remedy, *, is_whole: bool = False) -> str:
     """Say what to do and how often it was seen to help, where that is less often than the failure was met.
 
-    Of what can destroy work or data only that it was done. `is_whole` where nothing else names the command
-    that failed: then the one to use is told and not how the two differ.
+    Only tries are counted against it: a run that met the failure and did nothing says nothing of a remedy. Of
+    what can destroy work or data only that it was done, as a warning. `is_whole` where nothing else names the
+    command that failed: then the one to use is told and not how the two differ.
     """
     runs = case.helped(remedy)
     if remedy.way in (Way.STEP, Way.COMMAND) and is_destructive(remedy.text):
-        return f"{runs} runs did {code(remedy.text)}"
+        return f"{counted(runs)} did {code(remedy.text)}, {WARNING}"
     text = advice(replace(remedy, instead="") if is_whole else remedy)
-    return text if runs >= case.runs else f"{text} (helped in {runs} of {case.runs} runs)"
+    if vain := case.vain.get(remedy.text, 0):
+        return f"{text} (helped in {runs} of {runs + vain} tries)"
+    return text if runs >= case.runs else f"{text} (helped in {counted(runs)})"
 
 
 def candidate(

@@ -61,8 +61,10 @@ _OF_THE_MOMENT = re.compile(r"\b(?:for now|this time|yet|today|right now|just no
 def mine_wishes(material: Material) -> list[Candidate]:
     """Keep standing wishes, and corrections that the user voiced after the task itself."""
     found: dict[str, Candidate] = {}
+    # The task stays with the run, so that a part of it begins with what was said later.
+    has_task = not material.reading.episode.is_part
     for place, event in enumerate(material.reading.said):
-        for sentence, is_standing in wishes(event.text, is_task=not place):
+        for sentence, is_standing in wishes(event.text, is_task=has_task and not place):
             lesson = _lesson(material, event, sentence, is_standing=is_standing)
             found.setdefault(lesson.key, lesson)
     return list(found.values())

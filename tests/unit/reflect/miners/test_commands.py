@@ -9,7 +9,7 @@ from archivist.reflect.reading import Reading
 from archivist.reflect.remedies import Remedy, Way
 from archivist.reflect.wording import advice
 
-from .scripted import edit, learnt, one, run, sh
+from .scripted import Call, edit, learnt, one, run, sh
 
 NO_GET = "error: unrecognized subcommand 'get'"
 
@@ -152,6 +152,19 @@ def test_the_command_the_error_and_the_remedy_are_of_one_sighting() -> None:
     assert one(wrong, again).summary == "widget: `pilot` does not know `--all` and `--raw`"
 
 
+def test_a_long_pair_does_not_keep_out_a_shorter_one() -> None:
+    no_show = "error: unrecognized subcommand 'show'"
+    got = (sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task show d-004", "d-004 open"))
+    shown = (sh("cargo pilot issue show 636", no_show, 2), sh("cargo pilot issue list | grep 636", "636"))
+    given = "cargo pilot issue list --status blocked --sort-by priority"
+    long = (sh(f"{given} --task d-1", "error: unexpected argument '--task' found", 2), sh(given, "none"))
+    later = [run(*got, *long, name=f"run-{number}", task=str(number)) for number in (2, 3)]
+    assert one(run(*got, *shown), *later).summary == (
+        "widget: not `cargo pilot task get <id>` but `cargo pilot task show <id>`; "
+        "not `cargo pilot issue show <id>` but `cargo pilot issue list`"
+    )
+
+
 LOCKED = sh("alembic upgrade head", "sqlite3.OperationalError: database is locked", 1)
 UPGRADED = sh("alembic upgrade head", "ok")
 
@@ -163,7 +176,9 @@ def test_what_destroys_is_no_remedy_until_a_second_run_did_it() -> None:
     assert (met.remedies, met.rule) == ((), "")
     assert "rm -rf" not in met.summary
     twice = one(first, run(LOCKED, reset, UPGRADED, name="run-2", task="another"))
-    assert twice.summary.endswith(": 2 runs did `rm -rf data/ && git reset --hard`")
+    assert twice.summary.endswith(
+        ": 2 runs did `rm -rf data/ && git reset --hard`, which can destroy work or data: ask before"
+    )
     assert (twice.rule, twice.remedies) == ("", ())
     assert "first" not in twice.summary
 
@@ -171,10 +186,23 @@ def test_what_destroys_is_no_remedy_until_a_second_run_did_it() -> None:
 def test_a_run_that_only_met_the_failure_does_not_speak_for_the_remedy() -> None:
     first = run(LOCKED, sh("make db-stop", ""), UPGRADED)
     assert one(first, run(LOCKED, name="run-2", task="another")).summary.endswith(
-        ": first `make db-stop` (helped in 1 of 2 runs)"
+        ": first `make db-stop` (helped in 1 run)"
     )
     second = run(LOCKED, sh("make db-stop", ""), UPGRADED, name="run-2", task="another")
     assert one(first, second).summary.endswith(": first `make db-stop`")
+    vain = run(LOCKED, sh("make db-stop", ""), LOCKED, name="run-3", task="a third")
+    assert one(first, second, vain).summary.endswith(": first `make db-stop` (helped in 2 of 3 tries)")
+
+
+def test_a_check_tells_of_something_else_and_fails_not_itself() -> None:
+    def checks(number: int, run_id: int) -> Call:
+        told = f"test (ubuntu)\tfail\t1m{number}s\thttps://example.com/acme/r/actions/runs/{run_id}"
+        return sh(f"gh pr checks {number}", told, 1)
+
+    mended = sh("npm install --package-lock-only", "up to date")
+    first = run(checks(12, 1), mended, sh("gh pr checks 12", "all pass"))
+    second = run(checks(31, 77), mended, sh("gh pr checks 31", "all pass"), name="run-2", task="another")
+    assert learnt(first, second) == []
 
 
 REFUSED = sh(

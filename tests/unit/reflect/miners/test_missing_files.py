@@ -20,6 +20,13 @@ def test_where_the_file_is_is_told() -> None:
     )
 
 
+def test_what_a_variable_is_set_to_is_not_where_the_file_is() -> None:
+    missing = "openssl: /etc/ssl/corp/ca.pem: No such file or directory\nmake: *** [cert] Error 1"
+    exported = sh("export SSL_CERT_FILE=/opt/corp/certs/ca.pem", "")
+    found = learnt(run(sh("make cert", missing, 2), exported, sh("make cert", "ok")))
+    assert not any("it is" in each.summary for each in found)
+
+
 def test_a_wrong_guess_is_no_lesson() -> None:
     guess = tool("Read", "/home/me/code/widget/src/nothing.rs", "File does not exist.", failed=True)
     assert learnt(run(guess)) == []
