@@ -76,6 +76,7 @@ _LISTS = {
     "fact": "knowledge list",
     "conflict": "knowledge conflicts --all",
     "entry": "stream list",
+    "event": "workspace transcripts list",
     "document": "archive list",
     "folder": "archive list",
     "record": "recall QUERY",

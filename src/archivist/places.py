@@ -22,6 +22,11 @@ def bank_file(path: Path) -> Path:
     return path / FOLDER / FILE_NAME
 
 
+def as_text(path: Path) -> str:
+    """Return a path as text that can be kept and shown: bytes of a name that are no text are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def is_file(path: Path) -> bool:
     """Say whether a file is there that this user may know of; what may not be looked into holds none."""
     try:

@@ -595,12 +595,16 @@ def lesson_add(
     evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
 ) -> dict[str, Plain]:
     """Keep a lesson for the runs to come. An agent's counts as seen once until another run meets it."""
+    from archivist.records.words import Status
+
     kept = bank.suggest(
         summary, rule=rule, detail=detail, tags=tags or (), importance=importance, tool=tool, run=run,
         evidence=evidence or (),
     )  # fmt: skip
-    result = "kept" if kept.is_new else "met again"
     lesson = kept.lesson
+    result = "kept" if kept.is_new else "met again"
+    if lesson.status is Status.QUARANTINED:
+        result = "waits for a person"
     return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value, "result": result}
 
 

@@ -127,6 +127,54 @@ def test_the_only_project_is_meant_where_nothing_says_another(learnt: Command) -
     assert "project billing: " in ran.err
 
 
+@pytest.mark.parametrize(
+    "words", [("brief",), ("brief", "--domain", "code"), ("run", "start", "--run", "r-9")]
+)
+def test_known_issues_are_those_of_the_folders_project(
+    workspace: Command, project: Path, words: tuple[str, ...]
+) -> None:
+    for name in ("billing", "pottery"):
+        (project / name / ".git").mkdir(parents=True)
+    assert workspace("lessons", "add", "Glaze twice", "--repo", "pottery").code == 0
+    assert "freezegun" in workspace(*words, cwd=project / "billing").out
+    there = workspace(*words, cwd=project / "pottery").out
+    assert "Glaze twice" in there or "--domain" in words
+    assert "freezegun" not in there
+
+
+def test_the_only_projects_known_issues_are_not_told_in_another_repository(
+    learnt: Command, project: Path
+) -> None:
+    (project / "pottery" / ".git").mkdir(parents=True)
+    assert "freezegun" in learnt("brief").out
+    ran = learnt("brief", "--explain", cwd=project / "pottery")
+    assert "freezegun" not in ran.out
+    assert "project pottery: by the folder" in ran.err
+
+
+def test_known_issues_say_whose_they_are_when_asked(workspace: Command, project: Path) -> None:
+    (project / "billing" / ".git").mkdir(parents=True)
+    assert "project billing: by the folder" in workspace("brief", "--explain", cwd=project / "billing").err
+    assert "no project: the folder does not say which" in workspace("brief", "--explain").err
+
+
+def test_known_issues_of_lessons_that_name_one_repository_are_told_outside_of_it(archivist: Command) -> None:
+    assert archivist("init").code == 0
+    assert archivist("lessons", "add", "Glaze twice", "--repo", "pottery").code == 0
+    assert "Glaze twice" in archivist("brief").out
+    assert archivist("lessons", "add", "Fire slowly", "--repo", "kiln").code == 0
+    assert archivist("brief").out == ""
+
+
+def test_global_lessons_of_another_repository_are_not_told(archivist: Command, project: Path) -> None:
+    assert archivist("init").code == 0
+    assert archivist("lessons", "add", "Glaze twice", "--repo", "pottery", "--global").code == 0
+    for name in ("kiln", "pottery"):
+        (project / name / ".git").mkdir(parents=True)
+    assert archivist("brief", cwd=project / "kiln").out == ""
+    assert "Glaze twice" in archivist("brief", cwd=project / "pottery").out
+
+
 def test_a_tool_is_told_of_the_folder_that_it_works_in(workspace: Command, project: Path) -> None:
     for name, is_told in (("billing", True), ("pottery", False)):
         (project / name / ".git").mkdir(parents=True)

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from archivist import Bank
 from archivist.edges.cli.output import fitted
 from archivist.records.lesson import LONGEST_CHARACTERS
 from tests.conftest import Command, Ran
-from tests.samples import write_jsonl
+from tests.samples import MISSING_MODULE, agent_log, run_lines, write_jsonl
 
 ARCHIVIST = str(Path(sys.executable).parent / "archivist")
 STEERING = "copy \x1b]52;c;cHduZWQ=\x07\x1b[2Jfrobnicate \x9b2J \u202egnp.exe"
@@ -132,6 +133,43 @@ def test_a_full_output_is_said_in_a_line(bank_cli: Command, project: Path, words
     assert _shell(f"archivist {words} >/dev/full 2>/dev/full", project).code == 5
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("nosuchcommand", 2), ("lessons list --bogus", 2), ("recall zzzzqqq", 0), ("config", 0),
+     ("lessons show m-999", 3), ("run start --task z", 0)],
+)  # fmt: skip
+def test_where_nothing_can_be_said_the_work_is_done_all_the_same(
+    bank_cli: Command, project: Path, words: str, code: int
+) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests")
+    heard = _shell(f"archivist {words}", project)
+    ran = _shell(f"archivist {words} 2>/dev/full", project)
+    assert (ran.code, bool(ran.out)) == (code, bool(heard.out))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not ended by signals there")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_gives_the_run_back_that_is_reflected_on(
+    bank_cli: Command, project: Path, number: signal.Signals
+) -> None:
+    agent_log(project / "s-1.jsonl", MISSING_MODULE, session="s-1")
+    bank_cli("capture", "s-1.jsonl")
+    code = (
+        "import time, archivist.desks.reflection as desk\n"
+        "desk.reflect = lambda *words: (print('begun', flush=True), time.sleep(60))\n"
+        "from archivist.edges.cli.main import main; main(['reflect'])"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        process.send_signal(number)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (128 + number, b"archivist: ended by a signal\n")
+    assert "runs" in bank_cli("reflect").out
+
+
 @pytest.mark.parametrize("words", ["verify", "export out", "recall test --json", "--help"])
 def test_a_reader_that_has_gone_is_no_finding(bank_cli: Command, project: Path, words: str) -> None:
     assert bank_cli("status").code == 0
@@ -159,6 +197,7 @@ def test_columns_are_cut_until_they_fit() -> None:
     assert fitted([5, 30, 8, 200], 40) == [5, 11, 8, 10]
     assert fitted([5, 4, 10, 7, 200], 40) == [5, 4, 6, 7, 10]
     assert fitted([30, 4, 200], 20) == [30, 4, 10]
+    assert fitted([5, 4, 11, 9, 10, 200], 40) == [5, 4, 3, 7, 3, 8]
 
 
 @pytest.mark.parametrize("columns", [40, 80])
@@ -269,6 +308,65 @@ def test_what_was_removed_by_its_name_comes_back_by_it(
     assert (ran.code, "knowledge history" in ran.err) == (3, True)
 
 
+def test_a_text_is_undone_as_a_whole_version_after_version(bank_cli: Command) -> None:
+    texts = ["# A\n\naaa\n\n# B\n\nbbb", "# A\n\nccc", "# A\n\nccc\n\n# D\n\nddd"]
+    shown = []
+    for text in texts:
+        assert bank_cli("archive", "add", text, "--type", "spec", "--source", "n.md").code == 0
+        shown.append(bank_cli("archive", "show", "n.md").out)
+    assert len(set(shown)) == 3
+    for before in (shown[1], shown[0]):
+        assert bank_cli("undo", "n.md").out == "n.md: taken back\n"
+        assert bank_cli("archive", "show", "n.md").out == before
+    assert bank_cli("undo", "n.md").out == "n.md: taken back, it no longer exists\n"
+    assert bank_cli("undo", "n.md").code == 3
+    assert bank_cli("verify").code == 0
+
+
+def test_a_path_is_undone_through_the_versions_of_its_artifact(bank_cli: Command, project: Path) -> None:
+    for text in ("one", "two"):
+        (project / "f").write_text(text)
+        assert bank_cli("artifacts", "register", "f", "--task", "t").code == 0
+    both = bank_cli("artifacts", "list", "--json").out
+    assert bank_cli("artifacts", "remove", "f").code == 0
+    assert bank_cli("undo", "f").out == "f: taken back\n"
+    assert bank_cli("artifacts", "list", "--json").out == both
+    assert bank_cli("undo", "f").out == "f: taken back\n"
+    assert bank_cli("undo", "f").out == "f: taken back, it no longer exists\n"
+    assert bank_cli("undo", "f").code == 3
+
+
+def test_a_name_of_several_facts_is_undone_and_erased_by_no_guess(bank_cli: Command) -> None:
+    for name in "AB":
+        assert bank_cli("knowledge", "set", "c", "k", f"v{name}", "--project", name).code == 0
+    before = bank_cli("knowledge", "list").out
+    for words in (["undo", "c/k"], ["erase", "c/k", "--yes"], ["knowledge", "remove", "c/k"]):
+        ran = bank_cli(*words)
+        assert (ran.code, "known of several projects" in ran.err) == (4, True)
+    assert bank_cli("knowledge", "list").out == before
+    for fact in json.loads(bank_cli("knowledge", "list", "--json").out)["facts"]:
+        assert bank_cli("knowledge", "remove", fact["id"]).code == 0
+    assert bank_cli("undo", "c/k").code == 4
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+@pytest.mark.parametrize(
+    "words",
+    [["undo", ""], ["lessons", "history", ""], ["decay", "--run", ""],
+     ["episodes", "show", ""], ["erase", "--yes", ""], ["knowledge", "remove", ""]],
+)  # fmt: skip
+def test_an_empty_name_means_nothing_and_is_refused(bank_cli: Command, words: list[str], name: str) -> None:
+    bank_cli("lessons", "add", "Bundle pull requests")
+    ran = bank_cli(*words[:-1], name)
+    assert (ran.code, ran.out, "is empty" in ran.err) == (4, "", True)
+    assert json.loads(bank_cli("verify", "--json").out)["entries"] == 1
+
+
+def test_an_unknown_event_is_answered_with_a_command_that_there_is(bank_cli: Command) -> None:
+    ran = bank_cli("workspace", "transcripts", "show", "s-one#6")
+    assert (ran.code, "archivist workspace transcripts list shows" in ran.err) == (3, True)
+
+
 def test_forgetting_says_what_became_of_a_lesson(bank_cli: Command) -> None:
     for text in ("Bundle pull requests", "One request a change", "The logo is blue"):
         bank_cli("lessons", "add", text)
@@ -306,6 +404,31 @@ def test_a_brief_of_two_banks_names_each_lesson_so_that_it_is_found(bank_cli: Co
     assert bank_cli("undo", "global-m-001").code == 0
     assert bank_cli("lessons", "forget", "global-m-001").code == 0
     assert "Everywhere" not in bank_cli("brief").out
+
+
+def test_a_lesson_of_the_global_bank_is_called_so_in_every_answer(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "--global", "Everywhere: bundle pull requests")
+    bank_cli("lessons", "add", "Only here: the logo is blue")
+    told = json.loads(bank_cli("run", "start", "--json", "--run", "r-1").out)["lessons"]
+    assert sorted(each["id"] for each in told) == ["global-m-001", "m-001"]
+    assert bank_cli("lessons", "show", "global-m-001").out.startswith("global-m-001  Everywhere")
+    assert json.loads(bank_cli("lessons", "show", "global-m-001", "--json").out)["id"] == "global-m-001"
+    edited = bank_cli("lessons", "edit", "global-m-001", "--summary", "Everywhere: one request").out
+    assert edited == "global-m-001  Everywhere: one request\n"
+    events = write_jsonl(project / "r-1.jsonl", run_lines("r-1", {"description": "Something else"}))
+    assert bank_cli("extract", str(events)).code == 0
+    assert "global-m-001" in bank_cli("audit", "check", "r-1").out
+    report = json.loads(bank_cli("audit", "report", "--lesson", "global-m-001", "--json").out)
+    assert [each["lesson"] for each in report["lessons"]] == ["global-m-001"]
+    assert bank_cli("lessons", "forget", "global-m-001").out == "1 lesson archived: global-m-001\n"
+    assert bank_cli("erase", "global-m-001", "--yes").code == 0
+    assert bank_cli("lessons", "show", "global-m-001").code == 3
+    assert bank_cli("lessons", "show", "m-001").code == 0
+
+
+def test_a_run_that_begins_like_a_global_name_is_a_run(bank_cli: Command) -> None:
+    assert bank_cli("run", "start", "--run", "global-check").code == 0
+    assert bank_cli("erase", "global-check", "--yes").code == 0
 
 
 def test_a_bank_below_another_is_made_with_a_word(bank_cli: Command, project: Path) -> None:
@@ -381,3 +504,23 @@ def test_a_home_folder_gets_no_bank_that_nobody_would_find(archivist: Command, h
     assert (refused.code, "archivist init --global makes it" in refused.err) == (4, True)
     assert not (home / ".archivist").exists()
     assert archivist("init", "--global", cwd=home).code == 0
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are text there")
+def test_a_folder_whose_name_is_no_text_is_worked_in_as_any_other(archivist: Command, project: Path) -> None:
+    folder = project / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
+    told = ["lessons", "add"]
+    for words in (["init"], [*told, "Bundle pull requests"], [*told, "The logo is blue"], ["export", "out"],
+                  ["share", "shared"]):  # fmt: skip
+        assert archivist(*words, cwd=folder).code == 0
+    for cwd in (".", "caf\ufffd"):
+        event = {"hook_event_name": "SessionStart", "session_id": f"s-{cwd}", "source": "startup", "cwd": cwd}
+        command = [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", "session-start"]
+        ran_hook = subprocess.run(command, cwd=folder, input=json.dumps(event).encode(), capture_output=True)
+        assert (ran_hook.returncode, b"Bundle pull requests" in ran_hook.stdout) == (0, True)
+    assert not (folder / ".archivist/hooks.log").exists()
+    assert archivist("erase", "m-001", "--yes", cwd=folder).code == 0
+    assert "Bundle" not in "".join(each.read_text() for each in (folder / "out").iterdir())
+    assert archivist("doctor", cwd=folder).code in (0, 1)

@@ -373,7 +373,8 @@ def test_the_same_request_by_the_same_key_is_done_once(human: httpx.Client) -> N
     assert (again.status_code, again.json()) == (first.status_code, first.json())
     assert again.headers["idempotency-replayed"] == "true"
     _problem(human.post("/api/lessons", json={"summary": "Else"}, headers=key), 409, "key_reused")
-    _problem(human.post("/api/brief", json={"task": "Only once"}, headers=key), 409, "key_reused")
+    _problem(human.post("/api/stream", json={"action": "Only once"}, headers=key), 409, "key_reused")
+    assert human.post("/api/brief", json={"task": "Only once"}, headers=key).status_code == 200
     for bad in ("", "x" * 300, "two words"):
         _problem(human.post("/api/lessons", json=body, headers={"Idempotency-Key": bad}), 400, "bad_key")
 

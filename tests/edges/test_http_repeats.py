@@ -134,7 +134,7 @@ def test_saving_files_by_a_key_holds_up_nobody(tmp_path: Path) -> None:
             )
         )
         saving.start()
-        waits = []
+        waits: list[float] = []
         while saving.is_alive():
             began = time.monotonic()
             assert _post(other, f"beside-{len(waits)}").status_code == 201

@@ -410,6 +410,52 @@ def test_git_does_not_see_the_copies(at: Path) -> None:
     assert _git(at, "status", "--porcelain", "--untracked-files=all") == "?? .claude/settings.json\n"
 
 
+def test_the_copies_of_another_worktree_stay_unseen(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _git(at, "init", "-q")
+    _git(at, "-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "first")
+    listed = (at / ".git/info/exclude").read_bytes()
+    tree = at / "tree"
+    _git(at, "worktree", "add", "-q", str(tree))
+    for folder in (at, tree):
+        _put(folder / ".claude/settings.json", '{"model": "opus"}\n')
+        monkeypatch.chdir(folder)
+        _run(install, "claude-code")
+    _run(uninstall, "claude-code")
+    assert "archivist-backup" not in _git(at, "status", "--porcelain", "--untracked-files=all")
+    monkeypatch.chdir(at)
+    _run(uninstall, "claude-code")
+    assert (at / ".git/info/exclude").read_bytes() == listed
+
+
+@pytest.mark.parametrize("listed", [None, b"", b"*.log", b"*.log\n", b"*.archivist-backup\n", b"a\r\n"])
+def test_gits_own_list_is_given_back_as_it_was(at: Path, listed: bytes | None) -> None:
+    _git(at, "init", "-q", "--template=")
+    path = at / ".git/info/exclude"
+    if listed is not None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(listed)
+    _put(at / ".claude/settings.json", '{"model": "opus"}\n')
+    for _ in range(2):
+        _run(install, "claude-code")
+        assert "archivist-backup" not in _git(at, "status", "--porcelain", "--untracked-files=all")
+        _run(uninstall, "claude-code")
+        assert (path.read_bytes() if path.exists() else None) == listed
+        assert path.parent.exists() == (listed is not None)
+
+
+def test_the_folders_of_a_users_settings_go_when_we_made_them(
+    at: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    home = at / "Code"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    _run(install, "vscode", "--user")
+    assert any(home.rglob("mcp.json"))
+    _run(uninstall, "vscode", "--user")
+    assert list(home.iterdir()) == []
+
+
 def test_an_empty_folder_that_was_there_stays(at: Path) -> None:
     (at / ".vscode").mkdir()
     _run(install, "vscode")

@@ -250,6 +250,26 @@ def test_an_erased_run_takes_its_events_and_its_files_do_not_bring_it_back(
     assert bank.verify().is_whole
 
 
+def test_an_erased_run_takes_its_parts_and_its_subagents_along(bank: Bank, tmp_path: Path) -> None:
+    names = {"r1": "", "r1@web": "r1", "r1.aa": "r1", "r1.aa@lib": "r1.aa", "r2": ""}
+    for run, parent in names.items():
+        _capture(bank, run, _event(run, 1), parent=parent, task=f"The work of {run}")
+    bank.export(tmp_path / "out")
+    assert {each.id for each in bank.erasable(["r1"])} == names.keys() - {"r2"}
+    receipt = bank.erase(["r1"])
+    assert (_place(receipt, "runs"), _place(receipt, "events")) == ((4, 0), (4, 0))
+    assert [each.id for each in bank.episodes()] == ["r2"]
+    written = "".join(each.read_text() for each in (tmp_path / "out").rglob("*.jsonl"))
+    assert ("r2" in written, "r1" in written) == (True, False)
+    assert bank.verify().is_whole
+
+
+def test_what_an_erased_run_left_below_it_can_still_go(bank: Bank) -> None:
+    _capture(bank, "r1@web", _event("r1@web", 1), parent="r1")
+    bank.erase(["r1"])
+    assert bank.episodes() == []
+
+
 def test_what_other_records_say_too_is_pointed_out(bank: Bank) -> None:
     bank.add("The same words stand twice")
     _capture(bank, "r1", _event("r1", 1, text="The same words stand twice"))
@@ -306,7 +326,7 @@ def _old_bank(bank: Bank) -> None:
     for run in ("cited", "pointed", "waits", "goes"):
         events: Iterable[Event] = [_event(run, seq, output="x" * 500) for seq in range(1, 5)]
         _capture(bank, run, *events, started=OLD - timedelta(days=1), finished=OLD)
-    _capture(bank, "child", _event("child", 1), parent="goes", finished=WHEN)
+    _capture(bank, "child", _event("child", 1), parent="young", finished=OLD)
     _capture(bank, "young", _event("young", 1), finished=WHEN)
     _capture(bank, "undated", _event("undated", 1))
     with bank.transaction() as writer:
@@ -335,6 +355,15 @@ def test_pruning_keeps_what_lessons_cite_and_what_waits(bank: Bank) -> None:
     assert bank.recall(Query(text="Step 1 of goes", kinds=("event",), limit=50)).hits
     assert all(not hit.id.startswith("goes#") for hit in bank.recall(Query(text="goes", limit=50)).hits)
     assert bank.prune(days=30).events == 0
+
+
+def test_the_runs_of_one_session_are_pruned_together(bank: Bank) -> None:
+    for run, last in (("old", OLD), ("resumed", WHEN)):
+        _capture(bank, run, _event(run, 1), finished=OLD)
+        _capture(bank, f"{run}@web", _event(f"{run}@web", 1), parent=run, finished=OLD)
+        _capture(bank, f"{run}.aa", _event(f"{run}.aa", 1), parent=run, finished=last)
+    assert bank.prune(days=30, is_dry_run=False).runs == 3
+    assert {each.id for each in bank.episodes()} == {"resumed", "resumed@web", "resumed.aa"}
 
 
 def test_the_run_that_holds_the_count_stays(bank: Bank, clock: TickingClock) -> None:

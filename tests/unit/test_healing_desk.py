@@ -211,7 +211,9 @@ def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, 
     _learn(bank, tmp_path, "first", calls)
     assert _healed(bank, "pilot sync", error) == ""
     _learn(bank, tmp_path, "second", calls)
-    assert "- 2 runs did `rm -rf data/`, and it went well" in _healed(bank, "pilot sync", error, run="later")
+    assert "- 2 runs did `rm -rf data/`, which can destroy work or data: ask before" in _healed(
+        bank, "pilot sync", error, run="later"
+    )
 
 
 def test_what_only_shares_words_with_an_error_is_not_told(bank: Bank, tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from tests.samples import MISSING_MODULE, agent_log
 from archivist import Bank
 from archivist.desks import projects, sessions
 from archivist.desks.capturing import Known
+from archivist.recall.query import Query
 from archivist.records import Episode
+from archivist.stores.filters import equals
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -82,6 +84,50 @@ def test_a_project_is_the_same_when_it_moves(bank: Bank) -> None:
         (bank.root / name).rename(bank.root / f"{name}{name}")
     assert _begun(bank, "s-3", bank.root / "bb" / "api") == "b/api"
     assert _begun(bank, "s-4", bank.root / "aa" / "api") == "api"
+
+
+def test_a_repository_in_a_moved_ones_place_is_another(bank: Bank) -> None:
+    first = _repository(bank.root / "other" / "backend")
+    assert _begun(bank, "s-1", first) == "backend"
+    (bank.root / "moved").mkdir()
+    first.rename(bank.root / "moved" / "backend")
+    fresh = _repository(bank.root / "other" / "backend")
+    assert _begun(bank, "s-2", fresh) == "other/backend"
+    assert _begun(bank, "s-3", bank.root / "moved" / "backend") == "backend"
+    assert _begun(bank, "s-4", fresh) == "other/backend"
+
+
+@pytest.mark.parametrize("how", ["cloned", "copied"])
+def test_a_repository_that_is_brought_back_is_the_same(bank: Bank, how: str) -> None:
+    """Cloned anew it is known by its remote; a copy that keeps times, as of a backup, by those."""
+    remote = "git@example.org:acme/shop.git" if how == "cloned" else ""
+    folder = _repository(bank.root / "shop", remote)
+    assert _begun(bank, "s-1", folder) == "shop"
+    if how == "cloned":
+        shutil.rmtree(folder)
+        _repository(folder, remote)
+    else:
+        shutil.copytree(folder, bank.root / "kept")
+        shutil.rmtree(folder)
+        shutil.copytree(bank.root / "kept", folder)
+    assert _begun(bank, "s-2", folder) == "shop"
+
+
+def test_the_banks_own_folder_is_the_same_with_a_new_repository(bank: Bank) -> None:
+    _git(bank.root, "init")
+    project = _begun(bank, "s-1", bank.root)
+    shutil.rmtree(bank.root / ".git")
+    _git(bank.root, "init")
+    assert _begun(bank, "s-2", bank.root) == project
+
+
+def test_a_renamed_repository_is_found_however_much_was_done_elsewhere(bank: Bank) -> None:
+    alpha, beta = (_repository(bank.root / each) for each in ("alpha", "beta"))
+    assert _begun(bank, "s-1", alpha) == "alpha"
+    for number in range(25):
+        _begun(bank, f"b-{number}", beta)
+    assert _begun(bank, "s-2", alpha.rename(bank.root / "delta")) == "alpha"
+    assert _begun(bank, "s-3", _repository(bank.root / "gamma")) == "gamma"
 
 
 def test_a_renamed_repository_is_known_by_its_remote(bank: Bank) -> None:
@@ -188,6 +234,53 @@ def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: P
     bank.finish_log(log, known=Known(run="s-1", project=home))
     assert bank.heal(PORT, command="npm start", repo="web", run="s-1").text == ""
     assert "npm run stop" in bank.heal(PORT, command="npm start", repo="web", run="s-2").text
+
+
+def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path) -> None:
+    api, web = (_repository(bank.root / each) for each in ("api", "web"))
+    home = _begun(bank, "s-1", api)
+    known = Known(run="s-1", project=home, folder=str(api))
+    for agent, moves in {"a1": [(web, IN_WEB)], "a2": [(api, IN_API)]}.items():
+        log = _log_of(tmp_path / f"agent-{agent}.jsonl", "s-1", moves)
+        lines = [
+            json.loads(line) | {"isSidechain": True, "agentId": agent}
+            for line in log.read_text().splitlines()
+        ]
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        bank.finish_log(log, known=known)
+    filed = {each.id: each.project for each in bank.episodes()}
+    assert filed == {"s-1": "api", "s-1.a1": "web", "s-1.a2": "api"}
+    assert "npm run stop" in bank.heal(PORT, command="npm start", repo="web", run="s-2").text
+    assert {each.repo for each in bank.query(Query()) if "npm" in each.rule} == {"web"}
+
+
+def _saying(log: Path, folder: Path, words: str) -> Path:
+    """Let the user say something at the end of a log, in a folder."""
+    *_, last = (
+        json.loads(line) for line in log.read_text().splitlines() if json.loads(line)["type"] == "user"
+    )
+    said = {"message": {"role": "user", "content": words}, "uuid": "said", "cwd": str(folder)}
+    line = {name: each for name, each in last.items() if name != "toolUseResult"} | said
+    with log.open("a") as stream:
+        stream.write(json.dumps(line) + "\n")
+    return log
+
+
+@pytest.mark.parametrize("is_in_root", [True, False])
+def test_a_wish_is_that_of_the_repository_that_it_was_said_in(
+    bank: Bank, tmp_path: Path, is_in_root: bool
+) -> None:
+    api, web = (_repository(bank.root / each) for each in ("api", "web"))
+    begun = bank.root if is_in_root else api
+    home = _begun(bank, "s-1", begun)
+    log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(begun, [("ls", "", False)]), (web, [("ls", "", False)])])
+    _saying(log, web, "Always use yarn in this project, never npm.")
+    bank.finish_log(log, known=Known(run="s-1", project=home))
+    assert {each.repo for each in bank.query(Query()) if "yarn" in each.summary} == {"web"}
+    assert bank.episode("s-1").task == "Bump everything"
+    with bank.reading() as reader:
+        rows = reader.select_fields("event", ("text",), equals("run", "s-1"), equals("role", "user"))
+    assert rows == [("Bump everything",)]
 
 
 def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,29 @@ def test_a_second_run_meets_the_lesson_again_and_makes_it_active(bank: Bank, tmp
         bank.reflect(_capture(bank, tmp_path, session))
     (known,) = bank.query(Query())
     assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
+
+
+@pytest.mark.parametrize("first", ["s-1", "s-1.a1"])
+def test_a_session_and_its_subagents_are_one_run_to_a_lesson(bank: Bank, tmp_path: Path, first: str) -> None:
+    log = agent_log(tmp_path / "s-1.jsonl", MISSING_MODULE, session="s-1")
+    bank.capture_file(log)
+    for agent in ("a1", "a2"):
+        lines = [
+            json.loads(line) | {"isSidechain": True, "agentId": agent}
+            for line in log.read_text().splitlines()
+        ]
+        led = tmp_path / f"agent-{agent}.jsonl"
+        led.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        bank.capture_file(led)
+    for run in dict.fromkeys((first, "s-1", "s-1.a1", "s-1.a2")):
+        bank.reflect(run)
+    (known,) = bank.query(Query())
+    assert (known.frequency, known.status, known.runs) == (1, Status.CANDIDATE, ("s-1",))
+    assert first in known.evidence.episodes
+    bank.reflect(_capture(bank, tmp_path, "s-2"))
+    (known,) = bank.query(Query())
+    assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
+    assert known.evidence.episodes == (first, "s-2")
 
 
 @pytest.mark.req("A10")

@@ -14,7 +14,7 @@ from archivist.capture.status import Ending, status_of
 from archivist.capture.values import seconds_between
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 
-# Where a call keeps the folder that it was made in, when that is not where its run began.
+# Where a call or a message keeps the folder that it was made in, when that is not where its run began.
 FOLDER = "cwd"
 # Beside it, until it is filed, where that was.
 BEGAN = "began"
@@ -123,8 +123,10 @@ class Recorder:
         self.see(time)
         if not text.strip():
             return
+        placed = self._placed(extra or {}, self.folder)
         if role == "user" and not self.task:
-            self.task = task_of(text)
+            # What the run was asked first is asked of the whole of it.
+            self.task, placed = task_of(text), extra or {}
         if role != "system":
             self._last_role = role
         yield self._event(
@@ -133,7 +135,7 @@ class Recorder:
             name=name,
             role=role,
             text=clip(text.strip(), MESSAGE_SIDE_CHARS),
-            extra=extra or {},
+            extra=placed,
         )
 
     def note(
@@ -237,10 +239,12 @@ class Recorder:
         described = describe(call)
         named = call.arguments.get("workdir")
         folder = named if isinstance(named, str) and named.startswith("/") else self.folder
+        return replace(described, extra=self._placed(described.extra, folder))
+
+    def _placed(self, extra: dict[str, object], folder: str) -> dict[str, object]:
+        """Add the folder that something was done in, when the run began in another."""
         began = self.extra.get(FOLDER, folder)
-        if not folder or folder == began:
-            return described
-        return replace(described, extra={**described.extra, FOLDER: folder, BEGAN: began})
+        return {**extra, FOLDER: folder, BEGAN: began} if folder and folder != began else extra
 
     def _number(self) -> int:
         self.next_seq += 1

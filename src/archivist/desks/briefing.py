@@ -31,6 +31,7 @@ _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "r
 _IN_RESERVE = 4
 # A brief's name is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26
+_UNSAID_BY_FOLDER = "the folder does not say which"
 _UNSAID = "neither the folder nor the words of the task say which"
 # So many documents are scored by a task's words at most.
 _SCORED = 5_000
@@ -71,10 +72,17 @@ def tell(
     budget_tokens: int | None = None,
     tokens: Callable[[str], int] | None = None,
 ) -> Told:
-    """Say the documented known issues of a domain and role; with a run, record it."""
-    offered = [Chosen(lesson) for lesson in _offers(bank, audience, rules)]
-    if beside is not None:
-        offered += [Chosen(lesson, is_global=True) for lesson in _offers(beside, audience, rules)]
+    """Say the documented known issues of a domain and role; with a run, record it.
+
+    They are those of the project that is meant, and of none.
+    """
+    project, said_by = "", ""
+    offered = _offers(bank, beside, audience, rules)
+    if any(each.lesson.repo for each in offered):
+        # Without lessons of any project it is all the same which one is meant.
+        with bank.reading() as reader:
+            project, said_by = _meant(bank, reader, "", [])
+        offered = _offers(bank, beside, audience, rules, one_of("repo", (project, "")))
     live, stale = _live(bank, offered)
     chosen = choose(live, domain=audience.domain, role=audience.role, rules=rules)
     if budget_tokens is not None:
@@ -83,7 +91,8 @@ def tell(
             if _size([*fitting, each], form, is_fenced, tokens) <= budget_tokens:
                 fitting.append(each)
         chosen = fitting
-    return _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
+    told = _told(bank, chosen, stale, audience, run=run, rules=rules, form=form, beside=beside)
+    return told._replace(project=project, project_by=said_by)
 
 
 def tell_for_task(
@@ -164,9 +173,10 @@ def reasons(bank: Bank, told: Told) -> list[str]:
 
     with bank.reading() as reader:
         tallies = reader.tallies([each.lesson.id for each in told.chosen])
-    lines = []
-    if told.project_by:
-        lines.append(f"{f'project {told.project}' if told.project else 'no project'}: {told.project_by}")
+        project, said_by = told.project, told.project_by
+        if not said_by:
+            project, said_by = _meant(bank, reader, project, [])
+    lines = [f"{f'project {project}' if project else 'no project'}: {said_by}"] if said_by else []
     for each in told.chosen:
         tally = tallies.get(each.lesson.id, Tally())
         judged = tally.helpful + tally.ineffective
@@ -220,6 +230,9 @@ def _meant(bank: Bank, reader: Reader, repo: str, words: list[str]) -> tuple[str
     project, said_by = projects.meant(reader, repo, bank.folder, bank.root)
     if project:
         return project, said_by
+    if not words:
+        # Of a bank without projects there is nothing to say.
+        return "", _UNSAID_BY_FOLDER if projects.every(reader) else ""
     project = _project_of(reader, words)
     return project, "by the words of the task" if project else _UNSAID
 
@@ -228,7 +241,7 @@ def _project_of(reader: Reader, words: list[str]) -> str:
     """Return the project of a run whose task has the words of this one; empty when none has."""
     from archivist.brief.prompting import project_of
 
-    hits = reader.search(Words(tuple(words)), within=_only("episode"), limit=_HITS) if words else []
+    hits = reader.search(Words(tuple(words)), within=_only("episode"), limit=_HITS)
     placed = reader.placed([hit.place for hit in hits])
     found = reader.records("episode", [each.record for each in placed.values()]).values()
     return project_of(frozenset(words), [(each.project, each.task) for each in found if each.project])
@@ -295,16 +308,15 @@ def _runs_since(ended: list[str], last_seen: str) -> int:
     return len(ended) - (bisect_right(ended, last_seen) if last_seen else 0)
 
 
-def _offers(bank: Bank, audience: Audience, rules: BriefRules) -> list[Lesson]:
-    """Return the most frequent lessons that a brief for this domain and role may choose from.
-
-    Where a bank holds several repositories and nobody says which is meant, their own lessons are left out:
-    another repository's advice is worse than none.
-    """
-    offered = _select(bank, audience, rules)
-    if len({lesson.repo for lesson in offered if lesson.repo}) <= 1:
-        return offered
-    return _select(bank, audience, rules, equals("repo", ""))
+def _offers(
+    bank: Bank, beside: Bank | None, audience: Audience, rules: BriefRules, *more: Condition
+) -> list[Chosen]:
+    """Return the most frequent lessons of both banks that a brief for an audience may choose from."""
+    offered = [Chosen(lesson) for lesson in _select(bank, audience, rules, *more)]
+    if beside is not None:
+        theirs = _select(beside, audience, rules, *more)
+        offered += [Chosen(lesson, is_global=True) for lesson in theirs]
+    return offered
 
 
 def _select(bank: Bank, audience: Audience, rules: BriefRules, *more: Condition) -> list[Lesson]:

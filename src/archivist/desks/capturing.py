@@ -45,10 +45,14 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the caller knows better than the log."""
+    """What the caller knows better than the log.
+
+    With a folder the project is that of its repository: a subagent that began in another is filed there.
+    """
 
     run: str = ""
     project: str = ""
+    folder: str = ""
     status: EpisodeStatus | None = None
     outcomes: Mapping[str, EpisodeStatus] = field(default_factory=dict)
 
@@ -162,9 +166,13 @@ class _Intake:
 
     def _filed(self, episode: Episode) -> Episode:
         """File a run under another name when its project's is that of another repository."""
-        folder = episode.extra.get("cwd")
-        if self._known.project or not isinstance(folder, str) or not is_folder(Path(folder)):
+        folder = episode.extra.get(FOLDER)
+        if not isinstance(folder, str) or not is_folder(Path(folder)):
             return episode
+        if self._known.project:
+            is_led = episode.parent and self._known.folder
+            project = self._project_elsewhere(folder, self._known.folder) if is_led else ""
+            return replace(episode, project=project or episode.project)
         with self._bank.reading() as reader:
             project = projects.filed(reader, episode.project, Path(folder), self._bank.root)
         return replace(episode, project=project)

@@ -1,8 +1,10 @@
-"""What the desks of the layers and tiers have in common: a bank, and its check of who may."""
+"""What the desks have in common: a bank, its check of who may, and names that name something."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from archivist.errors import InputError
 
 if TYPE_CHECKING:
     from archivist.access import Layer, Verb
@@ -18,3 +20,9 @@ class Desk:
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Refuse, and note in the ledger, what the actor may not do."""
         self._bank.require(layer, verb, owner=owner)
+
+
+def require_name(name: str, what: str) -> None:
+    """Refuse a name that says nothing: a script's unset variable must not mean anything at all."""
+    if not name.strip():
+        raise InputError(f"the name of the {what} is empty", hint="is a variable of the script unset?")

@@ -1,9 +1,10 @@
 """Work on forgetting: erase with a receipt, prune what is old, warn of growth.
 
 Erasing by id takes the record away: a lesson with its verdicts and counts, a run with its events, an event,
-a brief, a verdict. A lesson that cites what went loses the citation and keeps the rest. Erasing a text keeps
-the records that hold it, whatever their kind, with `[erased]` in its place; only a record whose id holds the
-text goes wholly. Either way the ledger's payloads go, and its chain stays.
+a brief, a verdict. With a run go its parts in other repositories and all runs below it. A lesson that cites
+what went loses the citation and keeps the rest. Erasing a text keeps the records that hold it, whatever their
+kind, with `[erased]` in its place; only a record whose id holds the text goes wholly. Either way the ledger's
+payloads go, and its chain stays.
 """
 
 from __future__ import annotations
@@ -27,7 +28,18 @@ from archivist.age.receipt import (
     tags_left,
     text_digest,
 )
-from archivist.age.retention import Going, Kept, Needed, Run, decide, growth_warnings, needed
+from archivist.age.retention import (
+    Going,
+    Kept,
+    Needed,
+    Run,
+    below,
+    children,
+    decide,
+    families,
+    growth_warnings,
+    needed,
+)
 from archivist.clock import from_text
 from archivist.desks import lookup
 from archivist.desks.files import written_files
@@ -37,7 +49,7 @@ from archivist.desks.written import clean_files
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
 from archivist.stores.answers import batched
-from archivist.stores.filters import equals, one_of
+from archivist.stores.filters import differs, equals, one_of
 from archivist.stores.rows import kind_of, kinds, record_of, records
 
 if TYPE_CHECKING:
@@ -54,6 +66,7 @@ _SHOWN = 80
 _WITNESSES = 16
 _WITNESS_CHARACTERS = (12, 48)
 _RUNS_AT_ONCE = 50
+_DATED = ("id", "finished", "started")
 _CITING = (Status.CANDIDATE, Status.ACTIVE, Status.QUARANTINED)
 _LOGS_NOTE = "the logs that were captured are not ours: a longer version of one brings back what it holds"
 
@@ -159,10 +172,9 @@ def prune(bank: Bank, store: Store, days: int | None, *, is_dry_run: bool) -> Pr
     with bank.reading() as reader:
         needs = _needed(reader)
         sizes = store.run_sizes(event for events in needs.events.values() for event in events)
-        found = [
-            decide(_run(row, sizes.get(row[0], (0, 0))), needs, before)
-            for row in reader.select_fields(Episode, ("id", "finished", "started"))
-        ]
+        kin = families(_children(reader))
+        rows = {row[0]: row for row in reader.select_fields(Episode, _DATED)}
+        found = [decide(_run(name, rows, kin, sizes.get(name, (0, 0))), needs, before) for name in rows]
         total = store.sizes()
     going = [each for each in found if isinstance(each, Going)]
     pruned = Pruned(
@@ -178,7 +190,7 @@ def prune(bank: Bank, store: Store, days: int | None, *, is_dry_run: bool) -> Pr
         return pruned
     for batch in batched(going, _RUNS_AT_ONCE):
         with store.erasing(bank.actor, bank.now()) as eraser:
-            _let_go(eraser, batch, before)
+            _let_go(eraser, batch, kin, before)
     return replace(pruned, is_given_back=_scrub_if_due(bank, store))
 
 
@@ -204,13 +216,19 @@ def _check_asked(names: Sequence[str], matching: str) -> None:
 def _resolved(eraser: Eraser, names: Sequence[str]) -> list[Target]:
     """Return the records by these names; one that was erased before is nothing to erase any more."""
     found: dict[tuple[str, str], Target] = {}
+    known = _children(eraser)
     for name in names:
         record = lookup.named(eraser, name)
-        if record is not None:
-            found[kind_of(type(record)), record.id] = _target(record, None)
-        elif not eraser.was_erased(name):
+        runs = [eraser.get(Episode, each) for each in below(record.id if record else name, known)]
+        together = [each for each in (record, *runs) if each is not None]
+        found |= {(kind_of(type(each)), each.id): _target(each, None) for each in together}
+        if not together and not eraser.was_erased(name):
             raise NotFoundError("record", name)
     return list(found.values())
+
+
+def _children(reader: Reader) -> dict[str, list[str]]:
+    return children(reader.select_fields(Episode, ("id", "parent"), differs("parent", "")))
 
 
 def _target(record: Any, what: Sought | None) -> Target:
@@ -458,23 +476,28 @@ def _needed(reader: Reader) -> Needed:
     )
 
 
-def _run(row: tuple[Any, ...], size: tuple[int, int]) -> Run:
-    name, finished, started = row
-    return Run(
-        id=name,
-        finished=from_text(finished) if finished else None,
-        started=from_text(started) if started else None,
-        uncited=size[0],
-        uncited_bytes=size[1],
-    )
+def _run(
+    name: str,
+    rows: Mapping[str, tuple[Any, ...]],
+    kin_of: Mapping[str, frozenset[str]],
+    size: tuple[int, int],
+) -> Run:
+    """Return a run with what decides whether it goes; it is as young as the youngest of its session."""
+    kin = kin_of.get(name, frozenset((name,)))
+    dates = [[date for each in kin if each in rows and (date := rows[each][place])] for place in (1, 2)]
+    finished, started = (from_text(max(each)) if each else None for each in dates)
+    return Run(id=name, finished=finished, started=started, uncited=size[0], uncited_bytes=size[1], kin=kin)
 
 
-def _let_go(eraser: Eraser, batch: Sequence[Going], before: Any) -> None:
+def _let_go(eraser: Eraser, batch: Sequence[Going], kin: Mapping[str, frozenset[str]], before: Any) -> None:
     """Remove a batch of runs, each looked at again: a lesson may have come to cite it meanwhile."""
     needs = _needed(eraser)
     for each in batch:
-        rows = eraser.select_fields(Episode, ("id", "finished", "started"), equals("id", each.run))
-        going = decide(_run(rows[0], (each.events, each.bytes)), needs, before) if rows else Kept.YOUNG
+        session = kin.get(each.run, frozenset((each.run,)))
+        rows = {row[0]: row for row in eraser.select_fields(Episode, _DATED, one_of("id", session))}
+        if each.run not in rows:
+            continue
+        going = decide(_run(each.run, rows, kin, (each.events, each.bytes)), needs, before)
         if not isinstance(going, Going):
             continue
         eraser.remove_events(going.run, "prune", but=going.cited)

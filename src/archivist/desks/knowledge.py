@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access import Layer, decides, reads, writes
-from archivist.desks.desk import Desk
+from archivist.desks.desk import Desk, require_name
+from archivist.desks.lookup import meant
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.records.layers import Conflict, Fact, checked_fact
 from archivist.records.plain import from_plain
@@ -298,20 +299,15 @@ def _remove(writer: Writer, fact: Fact, verb: str, *, by: str, now: datetime) ->
 
 
 def _find(reader: Reader, name: str) -> Fact:
+    require_name(name, "fact")
     fact = reader.get(Fact, name)
     if fact is not None:
         return fact
     category, _, key = name.partition("/")
-    found = reader.select(
-        Fact, equals("category", _one_line(category)), equals("key", _one_line(key)), order=("project",)
-    )
+    found = reader.select(Fact, equals("category", _one_line(category)), equals("key", _one_line(key)))
     if not found:
         raise NotFoundError("fact", name)
-    # The fact of no project in particular comes first, and is meant when none is named.
-    if len(found) > 1 and found[0].project:
-        projects = ", ".join(f"{each.project} ({each.id})" for each in found)
-        raise InputError(f"{name!r} is known of several projects: {projects}", hint="name the fact by its id")
-    return found[0]
+    return meant(name, found)
 
 
 def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:

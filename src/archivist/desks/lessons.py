@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from archivist.access import Layer, Verb, may, may_change
 from archivist.age.promotion import is_confirmed, standing, united
-from archivist.age.quarantine import doubt, reason
+from archivist.age.quarantine import doubt, is_withheld, reason
 from archivist.controls import legible
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
 from archivist.recall.keywords import keywords
@@ -78,6 +78,21 @@ def find(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         raise NotFoundError("lesson", name)
     return lesson
+
+
+def get(bank: Bank, name: str) -> Lesson:
+    """Return a lesson by its name; what waits for a person is not there for an agent."""
+    found = readable(bank, (name,))
+    if not found:
+        raise NotFoundError("lesson", name)
+    return found[0]
+
+
+def readable(bank: Bank, names: Iterable[str]) -> list[Lesson]:
+    """Return the lessons that are called so, without those that wait for a person when an agent asks."""
+    with bank.reading() as reader:
+        found = [find(reader, name) for name in names]
+    return [each for each in found if not is_withheld(each, bank.actor)]
 
 
 def add(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Lesson:
@@ -170,6 +185,7 @@ def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> li
     Without a text, `after` is a place in that order, behind which they stand. Answers are weighed by
     importance, recency and relevance unless the query names another preset.
     """
+    from archivist.desks.projects import named
     from archivist.desks.recalling import recall
     from archivist.recall.fusion import is_match
     from archivist.recall.merits import Preset
@@ -183,7 +199,7 @@ def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> li
     asked = asked._replace(statuses=statuses, kinds=("lesson",))
     with bank.reading() as reader:
         if not asked.text.strip():
-            conditions = _conditions(asked)
+            conditions = _conditions(asked._replace(repo=asked.repo and named(reader, asked.repo)))
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=asked.limit)
         limit = _TEXT_HITS if asked.limit is None else asked.limit
         preset = asked.preset or Preset.ARCHIVIST
@@ -302,12 +318,13 @@ def record_usage(bank: Bank, names: Sequence[str], run: str) -> Brief | None:
 
 def history(bank: Bank, name: str) -> list[Change]:
     """Return every change of a record, oldest first."""
-    from archivist.desks.lookup import is_there_for
+    from archivist.desks.lookup import is_there_for, named
 
     with bank.reading() as reader:
-        changes = reader.changes(record_id=_record_id(reader, name))
+        record = named(reader, name)
+        changes = reader.changes(record_id=name if record is None else str(record.id))
     shown = [each for each in changes if is_there_for(bank.actor, each.entry.kind, each.entry.record)]
-    if not shown:
+    if not shown or is_withheld(record, bank.actor):
         raise NotFoundError("lesson", name)
     return shown
 
@@ -315,23 +332,20 @@ def history(bank: Bank, name: str) -> list[Change]:
 def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
     """Take the last change of a record back; None when that was its making.
 
-    What was removed is found by what it was called: a text with all of its pieces.
+    What has no id that people know goes by what it is called, also when it was removed: a fact, an artifact
+    by its path, and a text with all of the pieces that changed together.
     """
-    restored: Lesson | Episode | Brief | Verdict | None = None
+    from archivist.desks.lookup import last_changed, named, still_called
+
     with bank.transaction() as writer:
-        for each in _to_undo(writer, name):
-            restored = _undone(bank, writer, name, each)
-    return restored
-
-
-def _to_undo(reader: Reader, name: str) -> list[str]:
-    """Return the ids of the record that is called so, or of what was, until it was removed."""
-    from archivist.desks.lookup import gone
-
-    known = _record_id(reader, name)
-    if known != name or reader.changes(record_id=known, limit=1):
-        return [known]
-    return gone(reader, name) or [known]
+        known = _record_id(writer, name)
+        if known != name or writer.changes(record_id=known, limit=1):
+            restored: Lesson | Episode | Brief | Verdict | None = _undone(bank, writer, name, known)
+            return restored
+        for each in last_changed(writer, name) or [known]:
+            _undone(bank, writer, name, each)
+        kept: Lesson | Episode | Brief | Verdict | None = named(writer, name) or still_called(writer, name)
+    return kept
 
 
 def _undone(bank: Bank, writer: Writer, name: str, record_id: str) -> Any:

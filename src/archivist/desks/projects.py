@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from archivist.records import Episode
     from archivist.stores.protocol import Reader
 
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"
 # So many of the latest runs are asked where they were made.
 _LATEST = 20
+# And so many of every project for a repository that has none of its names.
+_FEW = 3
 _MOST_NAMES = 3
 
 
@@ -29,8 +32,11 @@ def known(reader: Reader) -> set[str]:
 
 
 def only(reader: Reader) -> str:
-    """Return the project of the bank's runs when there is only one, else an empty text."""
-    projects = known(reader)
+    """Return the project of the bank's runs when there is only one, else an empty text.
+
+    Where no run names any it is that of the lessons.
+    """
+    projects = known(reader) or set(reader.values("lesson", "repo"))
     return projects.pop() if len(projects) == 1 else ""
 
 
@@ -65,10 +71,11 @@ def worked_on(reader: Reader, folder: Path, root: Path) -> str:
     folder may have been renamed, copied or linked since: the only project there is is then meant.
     """
     from archivist.capture.folders import project_of_remote
+    from archivist.places import as_text
     from archivist.worktrees import remote_of, repository_of
 
     repository = repository_of(folder, root)
-    short, *longer = _names_of(str(repository)) or [""]
+    short, *longer = _names_of(as_text(repository)) or [""]
     remote = project_of_remote(remote_of(repository))
     names = [name for name in (short, remote, *longer) if name]
     owned: dict[str, bool | None] = {}
@@ -113,15 +120,22 @@ def elsewhere(reader: Reader, folder: Path, home: Path, root: Path) -> str:
 def whereabouts(folder: Path, root: Path) -> dict[str, object]:
     """Return what a run that is made in a folder keeps of its repository, to be known by it again."""
     from archivist.capture.folders import project_of_remote
+    from archivist.places import as_text
     from archivist.worktrees import mark_of, remote_of, repository_of
 
     repository = repository_of(folder, root)
     kept = {
-        "folder": str(repository),
+        "folder": as_text(repository),
         "mark": mark_of(repository),
         "remote": project_of_remote(remote_of(repository)),
     }
     return {name: value for name, value in kept.items() if value}
+
+
+def made_in(run: Episode) -> str:
+    """Return the repository that a run keeps as the one that it was made in; empty when it keeps none."""
+    kept = run.extra.get(CHECKOUT)
+    return str(kept.get("folder") or "") if isinstance(kept, dict) else ""
 
 
 def _names_of(folder: str) -> list[str]:
@@ -158,10 +172,27 @@ def _is_owned(reader: Reader, name: str, repository: Path, root: Path) -> bool |
 
 
 def _filed_before(reader: Reader, repository: Path, root: Path) -> str:
-    """Return the name under which one of the latest runs in a repository was filed; empty when none was."""
-    rows = reader.select_fields("episode", ("project", "extra"), order=("-finished",), limit=_LATEST)
-    found = (str(name) for name, extra in rows if name and _is_made_in(str(extra), repository, root))
-    return next(found, "")
+    """Return the project one of whose latest runs was made in a repository; empty when there is none.
+
+    Every project is asked by its own latest runs, however long ago they were. A bank may know many: a run
+    that keeps another repository's marks is not looked at closely.
+    """
+    from archivist.capture.folders import project_of_remote
+    from archivist.places import as_text
+    from archivist.worktrees import mark_of, remote_of
+
+    remote = remote_of(repository)
+    marks = [as_text(repository), mark_of(repository), remote, project_of_remote(remote)]
+    found: list[tuple[str, str]] = []
+    for name in known(reader):
+        rows = reader.select_fields(
+            "episode", ("finished", "extra"), equals("project", name), order=("-finished",), limit=_FEW
+        )
+        for ended, extra in rows:
+            is_like = f'"{CHECKOUT}"' not in extra or any(each in extra for each in marks if each)
+            if is_like and _is_made_in(str(extra), repository, root):
+                found.append((str(ended or ""), name))
+    return max(found, default=("", ""))[1]
 
 
 def _is_made_in(extra: str, repository: Path, root: Path) -> bool | None:
@@ -190,17 +221,29 @@ def _is_same(kept: Mapping[str, object], repository: Path, root: Path) -> bool |
     if not folder.is_absolute():
         return None
     other = repository_of(folder, root) if is_folder(folder) else None
-    if other == repository or (kept.get("mark") and kept["mark"] == mark_of(repository)):
-        return True
-    if other is None:
-        mine = project_of_remote(remote_of(repository))
-        return kept["remote"] == mine if mine and kept.get("remote") else None
     top = Path(os.path.realpath(root))
+    if kept.get("mark") and kept["mark"] == mark_of(repository):
+        return True
+    mine = project_of_remote(remote_of(repository))
+    is_same_remote = kept["remote"] == mine if mine and kept.get("remote") else None
+    if other == repository:
+        # A bank goes with its own folder. In any other another repository may have taken the place of one.
+        return repository == top or bool(is_same_remote) or not _is_remade(kept, repository)
+    if other is None:
+        return is_same_remote
     is_inside = Path(os.path.realpath(folder)).is_relative_to(top)
     if not is_inside and top in (repository, other):
         # A bank that was copied with its folder knows the original, which is no part of it.
         return None
     return _are_one(repository, other)
+
+
+def _is_remade(kept: Mapping[str, object], repository: Path) -> bool:
+    """Say whether git made a repository at another time than the one that was kept; a copy keeps its time."""
+    from archivist.worktrees import mark_of
+
+    made = [mark.rpartition("-")[2] for mark in (str(kept.get("mark") or ""), mark_of(repository))]
+    return all(made) and made[0] != made[1]
 
 
 def _are_one(one: Path, other: Path) -> bool:

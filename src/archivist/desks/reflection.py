@@ -67,13 +67,14 @@ class Reflection:
 
 @dataclass(frozen=True, slots=True)
 class FinishedLog:
-    """What closing a run by its agent's own log did."""
+    """What closing a run by its agent's own log did, and which lines of the log were left out."""
 
     run: str
     events: int
     outcome: Outcome
     aged: run_desk.Aged
     verdicts: tuple[Verdict, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None) -> list[FinishedLog]:
@@ -87,7 +88,8 @@ def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None)
         # A subagent's part is not a run of its own to the lessons that fade.
         aged = run_desk.Aged(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
         verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
-        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts))
+        left_out = tuple(f"{path}: {reason}" for reason in captured.reasons)
+        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts, left_out))
     propose_rules_quietly(bank)
     return done
 
@@ -249,6 +251,7 @@ def _persist(
         now = bank.now()
         sighting = gate.Sighting(
             run=episode.id,
+            counted=run_desk.top_of(writer, episode),
             session=episode.session,
             trajectories=episode.trajectories,
             seen=episode.finished or episode.started or now,
@@ -274,11 +277,9 @@ def _persist(
                     lessons.pop(known.id, None)
                     lessons[after.id] = after
             elif len(created) < bank.config.reflect.max_memories_per_run:
-                earlier = [
-                    each.id for each in seen.related if candidate.key in _digest(each).get("failures", {})
-                ]
+                past = [run_desk.top_of(writer, each) for each in seen.related if _has_met(each, candidate)]
                 fresh = gate.created(
-                    candidate, sighting, lesson_id=bank.new_id(now), past=earlier, config=bank.config
+                    candidate, sighting, lesson_id=bank.new_id(now), past=past, config=bank.config
                 )
                 fresh = replace(fresh, number=writer.next_number())
                 writer.put(fresh, "reflect")
@@ -365,6 +366,10 @@ def _past_run(episode: Episode) -> PastRun:
 def _digest(episode: Episode) -> dict[str, Any]:
     notes = episode.extra.get(run_desk.NOTES)
     return notes if isinstance(notes, dict) else {}
+
+
+def _has_met(episode: Episode, candidate: Candidate) -> bool:
+    return candidate.key in _digest(episode).get("failures", {})
 
 
 def _failures(digest: dict[str, Any]) -> int:

@@ -15,6 +15,7 @@ from archivist.audit.verdicts import Evidence, Regression, regressions
 from archivist.audit.verdicts import judge as judge_lessons
 from archivist.brief.selection import GENERAL
 from archivist.desks import lessons as lesson_desk
+from archivist.desks.desk import require_name
 from archivist.errors import InputError, NotFoundError
 from archivist.recall.keywords import Overlap
 from archivist.records import (
@@ -72,6 +73,7 @@ class Finished:
 
 def capture(bank: Bank, episode: Episode, events: Iterable[Event]) -> Episode:
     """Take a run in with its events. Taking the same run again changes nothing."""
+    require_name(episode.id, "run")
     with bank.transaction() as writer:
         known = writer.get(Episode, episode.id)
         # What was tried is written by those who log attempts, not by whoever brings a run of the same name.
@@ -135,6 +137,7 @@ def decay(bank: Bank, run: str) -> Aged:
 
     An agent's does not: it could say that it ran often enough to retire what others know.
     """
+    require_name(run, "run")
     if not may(bank.actor, Layer.LESSONS, Verb.DECIDE):
         return Aged(was_counted=False)
     rules = bank.config.decay
@@ -269,10 +272,23 @@ def to_trajectory(bank: Bank, run: str) -> dict[str, object]:
 
 def find(reader: Reader, run: str) -> Episode:
     """Return a run's episode."""
+    require_name(run, "run")
     episode = reader.get(Episode, run)
     if episode is None:
         raise NotFoundError("run", run)
     return episode
+
+
+def top_of(reader: Reader, episode: Episode) -> str:
+    """Return the run that a part or a subagent's run belongs to; any other is its own."""
+    seen = {episode.id}
+    while episode.parent and episode.parent not in seen:
+        parent = reader.get(Episode, episode.parent)
+        if parent is None:
+            return episode.parent
+        seen.add(parent.id)
+        episode = parent
+    return episode.id
 
 
 def _overlap(bank: Bank) -> Overlap:

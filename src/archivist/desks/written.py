@@ -12,7 +12,7 @@ from archivist.age.receipt import Place, Sought, occurrences, redacted_json, tag
 from archivist.desks.files import file_digest, remember_written
 from archivist.errors import InputError
 from archivist.jsonl import Problem, read_lines, write_lines
-from archivist.places import FOLDER, home_folder
+from archivist.places import FOLDER, as_text, home_folder
 from archivist.records import Lesson
 from archivist.reflect.progress import with_lessons
 from archivist.stores.filters import one_of
@@ -54,7 +54,7 @@ def clean_files(
         try:
             places += _cleaned(bank, path, digest, loss)
         except (OSError, InputError) as error:
-            places.append(Place(str(path), 0, None, str(error)))
+            places.append(Place(as_text(path), 0, None, str(error)))
     beside = {file for path in files for file in path.parent.glob("*.jsonl")} - files.keys()
     for file in sorted(beside):
         places += _foreign(file, what, _OTHERS)
@@ -69,11 +69,11 @@ def _cleaned(bank: Bank, path: Path, digest: str, loss: _Loss) -> Iterator[Place
     changed = _rewrite(path, loss)
     left = count_in_file(path, what)
     if what.is_in(str(path)):
-        yield Place(str(path), changed, left + 1, _CHECK, "its path holds the text: move it")
+        yield Place(as_text(path), changed, left + 1, _CHECK, "its path holds the text: move it")
         return
     if changed:
         remember_written(bank, [path])
-    yield Place(str(path), changed, left, _CHECK if what.needles else "its lines read")
+    yield Place(as_text(path), changed, left, _CHECK if what.needles else "its lines read")
 
 
 def count_in_file(path: Path, what: Sought) -> int:
@@ -112,10 +112,10 @@ def _foreign(path: Path, what: Sought, note: str) -> Iterator[Place]:
     try:
         found = count_in_file(path, what)
     except OSError as error:
-        yield Place(str(path), 0, None, str(error))
+        yield Place(as_text(path), 0, None, str(error))
         return
     if found:
-        yield Place(str(path), 0, found, _CHECK, note)
+        yield Place(as_text(path), 0, found, _CHECK, note)
 
 
 def _progress(bank: Bank, what: Sought) -> Iterator[Place]:
@@ -139,7 +139,7 @@ def _progress(bank: Bank, what: Sought) -> Iterator[Place]:
     left = count_in_file(path, what)
     note = "outside of our section: look yourself" if left else ""
     if was or left or (names and after != text):
-        yield Place(str(path), was - left, left, _CHECK, note)
+        yield Place(as_text(path), was - left, left, _CHECK, note)
 
 
 def _bank_folder(bank: Bank, what: Sought, noted: Any) -> Iterator[Place]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus, EventKind
-from archivist.records.words import Severity
+from archivist.records.words import PART, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,11 @@ class Episode:
     approach: str = ""
     outcome: str = ""
     extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def is_part(self) -> bool:
+        """Say whether it is what a run did in another repository, not a run that another one started."""
+        return bool(self.parent) and self.id.startswith(f"{self.parent}{PART}")
 
 
 def updated(known: Episode, seen: Episode) -> Episode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from archivist.records import Verdict
 
 _LEGEND = (
-    "Helped: followed, and its failure did not come; Failed: it came all the same;"
+    "Helped: followed, and its failure did not come, or not again; Failed: it did;"
     " Likely share: of helped, with its 95 % bounds."
 )
 _LEGEND_HELD_OUT = (
@@ -38,12 +38,15 @@ def audit() -> None:
 @click.pass_obj
 def check(session: Session, run: str, as_json: bool) -> None:
     """Judge each lesson that RUN was told: ineffective when its reviewers found it again, else helpful."""
+    from archivist.brief.selection import GLOBAL_MARK
+
     with session.bank() as bank:
         beside = session.global_bank()
         verdicts = bank.audit(run, beside=beside)
         names = bank.lesson_names()
         if beside is not None:
-            names = {**beside.lesson_names(), **names}
+            theirs = beside.lesson_names().items()
+            names = {**{key: (f"{GLOBAL_MARK}{name}", words) for key, (name, words) in theirs}, **names}
     named = [(*names.get(each.lesson, (each.lesson, "")), each) for each in verdicts]
     if as_json:
         print_json({"run": run, "verdicts": [_verdict(name, each) for name, _, each in named]})
@@ -68,12 +71,21 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
     Where lessons are withheld from some runs (hold-out), failures with and without are compared.
     """
     from archivist.audit.report import proposals
+    from archivist.brief.selection import mark_of
 
-    with session.bank(is_global=is_global) as bank:
+    bank, bare = session.bank_of(*filter(None, [name]), is_global=is_global)
+    with bank:
         found = bank.audit_report()
-        lesson = bank.get(name).short_id if name else ""
-    lines = [line for line in found.lessons if lesson in (line.lesson, "")]
-    steps = [each for each in proposals(found) if lesson in (each.lesson, "")]
+        lesson = bank.get(bare[0]).short_id if bare else ""
+    mark = mark_of(name or "")
+    lines = [
+        replace(line, lesson=f"{mark}{line.lesson}") for line in found.lessons if lesson in (line.lesson, "")
+    ]
+    steps = [
+        replace(each, lesson=f"{mark}{each.lesson}")
+        for each in proposals(found)
+        if lesson in (each.lesson, "")
+    ]
     if svg and lines:
         _draw(svg, lines[0] if lesson else found.total)
     if as_json:

@@ -154,7 +154,10 @@ def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: obje
         return
     chosen = told.chosen if told else ()
     views = bank.views([each.lesson for each in chosen]) if bank else []
-    marked = [{**view, "is_global": each.is_global} for view, each in zip(views, chosen, strict=True)]
+    marked = [
+        {**view, "id": each.name, "is_global": each.is_global}
+        for view, each in zip(views, chosen, strict=True)
+    ]
     print_json(
         {
             **more,

@@ -248,14 +248,18 @@ def _reflected(bank: Bank, done: list[Reflection], failed: list[Outcome]) -> dic
             }
             for each in done
         ],
-        "lessons": bank.views([bank.get(name) for name in names]),
+        "lessons": bank.views(bank.get_each(names)),
         "failed": [{"run": each.run, "error": each.error} for each in failed],
     }
 
 
 def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
-    kept = {lesson.id: bank.get(lesson.id) for each in done for lesson in (*each.created, *each.updated)}
-    live = [lesson for lesson in kept.values() if lesson.status.is_live]
+    from archivist.desks.health import SHOW_QUARANTINED
+    from archivist.records.words import Status
+
+    kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
+    live = [lesson for lesson in bank.get_each(kept) if lesson.status.is_live]
+    waiting = sum(lesson.status is Status.QUARANTINED for lesson in kept.values())
     by_category = Counter(lesson.category.value for lesson in live)
     rows: list[tuple[str, object]] = [
         ("runs", len(done)),
@@ -264,8 +268,12 @@ def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
         *((f"  {category}", number) for category, number in by_category.most_common()),
         ("met in two runs or more", sum(lesson.frequency > 1 for lesson in live)),
         ("with a remedy", sum(bool(lesson.rule) for lesson in live)),
+        *([("quarantined", waiting)] if waiting else []),
     ]
     print_table(("Reflected", "Count"), rows)
+    if waiting:
+        wait = "waits" if waiting == 1 else "wait"
+        note(f"{count(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:
         say("")

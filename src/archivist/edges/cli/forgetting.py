@@ -37,12 +37,13 @@ def erase(
     if bool(names) == (matching is not None):
         raise click.UsageError("name IDs or --matching TEXT\nhint: archivist erase m-001")
     text = sys.stdin.read().strip() if matching == "-" else matching or ""
-    with session.bank(is_global=is_global) as bank:
-        found = bank.erasable(names, matching=text)
+    bank, bare = session.bank_of(*names, is_global=is_global)
+    with bank:
+        found = bank.erasable(bare, matching=text)
         if not yes and not _may(found):
             note("nothing was erased")
             return 0
-        receipt = bank.erase(names, matching=text)
+        receipt = bank.erase(bare, matching=text)
         if as_json:
             print_json(receipt_view(receipt))
         else:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from archivist import __version__
 from archivist.edges.cli.main import COMMANDS
-from archivist.edges.cli.output import note
+from archivist.edges.cli.output import close_quietly, note
 from archivist.edges.cli.session import Session
 from archivist.errors import (
     AccessError,
@@ -40,6 +40,42 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     ArchivistError: 1,
 }
 _CLOSED = "check that it is there, may be read and written, and that the disk is not full"
+
+
+# They end by signals in their own way.
+_SERVERS = ("serve", "mcp")
+
+
+class _EndedError(BaseException):
+    """Somebody ended the command by a signal: like an interruption, nothing but tidying up comes after."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a signal that ends the command unwind it first, so that what it holds is given back."""
+    import signal
+    from threading import current_thread, main_thread
+
+    def end(number: int, _frame: object) -> None:
+        # A second one does not wait.
+        signal.signal(number, signal.SIG_DFL)
+        raise _EndedError(number)
+
+    known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    is_ours = current_thread() is main_thread()
+    # What the caller has us ignore stays ignored.
+    taken = [each for each in known if each and is_ours and signal.getsignal(each) is signal.SIG_DFL]
+    for each in taken:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
 
 
 class LazyGroup(click.Group):
@@ -87,6 +123,8 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
         from archivist.settings import check_flags
 
         check_flags(flags)
+    if ctx.invoked_subcommand not in _SERVERS:
+        ctx.with_resource(_ended_by_signals())
     ctx.obj = Session(bank or "", actor or "", flags)
 
 
@@ -96,10 +134,10 @@ def run(argv: Sequence[str] | None = None) -> None:
     try:
         code = _ended(argv)
     except BrokenPipeError:
-        _close_quietly(sys.stdout, sys.stderr)
+        close_quietly(sys.stdout, sys.stderr)
         code = 0
     except OSError as error:
-        _close_quietly(sys.stdout)
+        close_quietly(sys.stdout)
         where = repr(str(error.filename)) if error.filename else "the output"
         code = _complain(f"{where} cannot be used: {error.strerror or error}", _CLOSED, 5)
     gc.freeze()
@@ -113,10 +151,16 @@ def _ended(argv: Sequence[str] | None) -> int:
     except ArchivistError as error:
         return _complain(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
-        error.show()
+        # Where nothing can be said, the exit code still says it.
+        try:
+            error.show()
+        except OSError:
+            close_quietly(sys.stderr)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", "", 130)
+    except _EndedError as error:
+        return _complain("ended by a signal", "", 128 + error.number)
     except SystemExit:
         # Nothing of ours ends like this: Click does when the reader of what is printed has gone.
         raise BrokenPipeError from None
@@ -124,19 +168,10 @@ def _ended(argv: Sequence[str] | None) -> int:
 
 
 def _complain(message: str, hint: str, code: int) -> int:
-    # Where nothing can be said, the exit code still says it.
-    with suppress(OSError):
-        note(f"archivist: {message}")
-        if hint:
-            note(f"hint: {hint}")
+    note(f"archivist: {message}")
+    if hint:
+        note(f"hint: {hint}")
     return code
-
-
-def _close_quietly(*streams: TextIO) -> None:
-    """Point streams elsewhere, so that the interpreter's last flush is quiet too."""
-    for stream in streams:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def exit_code(error: ArchivistError) -> int:

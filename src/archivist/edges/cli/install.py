@@ -181,15 +181,10 @@ def _carry_out(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
 
 
 def _tidy(plan: _Plan) -> None:
-    """Let git see what it saw, once no client of this place has a copy left."""
-    from archivist.edges.install.changes import has_copy
-    from archivist.edges.install.clients import targets
+    """Let git see what it saw, once no client has a copy left."""
     from archivist.edges.install.excluding import include_again
 
-    if plan.place is None:
-        return
-    every = [target for client in CLIENTS for target in targets(client, plan.place)]
-    if not any(has_copy(target.path) for target in every):
+    if plan.place is not None:
         include_again(plan.root)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -21,6 +21,7 @@ from archivist.edges.cli.session import Session
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.records import Lesson
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -129,10 +130,10 @@ def _standing(lesson: Lesson) -> str:
 @click.pass_obj
 def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """Print everything about the lesson ID (m-001)."""
-    bank, (name,) = session.bank_of(name, is_global=is_global)
+    bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
-        lesson = bank.get(name)
-        view = {**bank.views([lesson])[0], "stale": bank.stale([lesson]).get(lesson.id, "")}
+        lesson = bank.get(bare)
+        view = {**_views(bank, [lesson], name)[0], "stale": bank.stale([lesson]).get(lesson.id, "")}
     if as_json:
         print_json(view)
         return
@@ -162,7 +163,7 @@ def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields
         if as_json:
             print_json(bank.views([lesson])[0])
             return
-    say(f"{lesson.short_id}  {lesson.summary}")
+    _tell_kept(lesson, lesson.short_id)
 
 
 @lessons.command()
@@ -178,13 +179,45 @@ def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **field
     values = _given(fields)
     if not values:
         raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists what can be")
-    bank, (name,) = session.bank_of(name, is_global=is_global)
+    bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
-        lesson = bank.edit(name, **values)
+        lesson = bank.edit(bare, **values)
         if as_json:
-            print_json(bank.views([lesson])[0])
+            print_json(_views(bank, [lesson], name)[0])
             return
-    say(f"{lesson.short_id}  {lesson.summary}")
+    _tell_kept(lesson, _called(lesson, name))
+
+
+def _tell_kept(lesson: Lesson, name: str) -> None:
+    """Print a lesson that was written, and that it waits for a person if it does."""
+    from archivist.age.quarantine import reason
+
+    say(f"{name}  {lesson.summary}")
+    if why := reason(lesson):
+        note(f"it waits for a person ({why}): archivist lessons approve {name}")
+
+
+def _called(lesson: Lesson, asked: str) -> str:
+    """Return a lesson's name in the answer to who asked by a name: of the global bank if that was."""
+    from archivist.brief.selection import mark_of
+
+    return f"{mark_of(asked)}{lesson.short_id}"
+
+
+def _views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dict[str, object]]:
+    """Return lessons as plain values, called as they were asked for."""
+    views = zip(bank.views(lessons), lessons, strict=True)
+    return [{**view, "id": _called(lesson, asked)} for view, lesson in views]
+
+
+def _tell_moved(verb: str, known: Sequence[Lesson], after: Sequence[Lesson], asked: str) -> None:
+    """Say which lessons were changed, and which had been so before."""
+    moved = [_called(each, asked) for each in after if each not in known]
+    was_so = [_called(each, asked) for each in after if each in known]
+    if moved:
+        say(f"{count(len(moved), 'lesson')} {verb}: {', '.join(moved)}")
+    if was_so:
+        note(f"{verb} already: {', '.join(was_so)}")
 
 
 @lessons.command()
@@ -196,11 +229,12 @@ def approve(session: Session, names: tuple[str, ...], is_global: bool, as_json: 
     """Believe the lessons ID as they stand: those that wait in quarantine are told from now on."""
     bank, bare = session.bank_of(*names, is_global=is_global)
     with bank, bank.transaction():
+        known = bank.get_each(bare)
         approved = [bank.approve(name) for name in bare]
         if as_json:
-            print_json({"lessons": bank.views(approved)})
+            print_json({"lessons": _views(bank, approved, names[0])})
             return
-    say(f"{count(len(approved), 'lesson')} approved: {', '.join(each.short_id for each in approved)}")
+    _tell_moved("approved", known, approved, names[0])
 
 
 @lessons.command()
@@ -219,18 +253,12 @@ def forget(
     bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
     by = bare.pop() if replaced_by else ""
     with bank, bank.transaction():
-        known = [bank.get(name) for name in bare]
+        known = bank.get_each(bare)
         gone = [bank.archive(name, by) if by else bank.forget(name) for name in bare]
         if as_json:
-            print_json({"lessons": bank.views(gone)})
+            print_json({"lessons": _views(bank, gone, names[0])})
             return
-    told = "superseded" if by else "archived"
-    was_so = [each.short_id for each in gone if each in known]
-    moved = [each.short_id for each in gone if each not in known]
-    if moved:
-        say(f"{count(len(moved), 'lesson')} {told}: {', '.join(moved)}")
-    if was_so:
-        note(f"{told} already: {', '.join(was_so)}")
+    _tell_moved("superseded" if by else "archived", known, gone, names[0])
 
 
 @lessons.command()

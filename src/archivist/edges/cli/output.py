@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -17,8 +18,8 @@ from archivist.patterns import late
 
 EXIT_PARTIAL = 7
 _PROBLEMS_SHOWN = 20
-# No column is cut to less: the last one, and any between it and the first.
-_LEAST_LAST, _LEAST_BETWEEN = 10, 5
+# No column is cut to less: the last one, and any between it and the first; then where that is too wide.
+_LEAST = ((10, 5), (8, 3))
 # What JSON leaves as it is and a terminal, or UTF-8, does not.
 _OBEYED = late("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -51,8 +52,18 @@ def say(text: object = "", *, nl: bool = True) -> None:
 
 
 def note(text: object) -> None:
-    """Say something that is not data."""
-    click.echo(legible(str(text)), err=True)
+    """Say something that is not data; where it cannot be said, the work goes on without."""
+    try:
+        click.echo(legible(str(text)), err=True)
+    except OSError:
+        close_quietly(sys.stderr)
+
+
+def close_quietly(*streams: TextIO) -> None:
+    """Point streams elsewhere, so that the interpreter's last flush is quiet too."""
+    for stream in streams:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_json(value: object) -> None:
@@ -76,11 +87,16 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
 
 def fitted(widths: Sequence[int], columns: int) -> list[int]:
     """Return the widths of columns that stand in a line; the first, by which a row is called, stays whole."""
+    fits = [_cut(widths, columns, *least) for least in _LEAST]
+    return next((fit for fit in fits if sum(fit) + 2 * (len(fit) - 1) <= columns), fits[0])
+
+
+def _cut(widths: Sequence[int], columns: int, least_last: int, least_between: int) -> list[int]:
     fit = list(widths)
     last = len(fit) - 1
     for place in (last, *sorted(range(1, last), key=lambda each: -widths[each])):
         over = sum(fit) + 2 * last - columns
-        least = _LEAST_LAST if place == last else _LEAST_BETWEEN
+        least = least_last if place == last else least_between
         fit[place] = max(fit[place] - max(0, over), min(fit[place], least))
     return fit
 

@@ -23,9 +23,11 @@ from archivist.edges.cli.session import Session
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
+    from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
     from archivist.brief.selection import Told
     from archivist.capture.archeflow import RunLog
+    from archivist.desks.reflection import FinishedLog
     from archivist.desks.runs import Aged, Finished
     from archivist.records import Lesson, Verdict
 
@@ -132,7 +134,12 @@ def finish(
     ended = EpisodeStatus(status) if status else None
     agent_logs = [file for file in files if _is_agent_log(file)]
     if agent_logs:
-        return _finish_logs(session, files, agent_logs, run_id, ended, as_json)
+        if len(agent_logs) != len(files):
+            raise click.UsageError("review events and agents' logs cannot be mixed in one call")
+        if strict:
+            _refuse_bad_lines(files)
+        came_back, code = _finish_logs(session, files, run_id, ended, as_json)
+        return 1 if came_back and fail_on_regression else code
     log = read_log(files, run_id, strict)
     taken = log.runs
     if not taken and not files:
@@ -213,16 +220,32 @@ def decay(session: Session, run_id: str, as_json: bool) -> None:
 def read_log(files: Sequence[Path], run_id: str, is_strict: bool) -> RunLog:
     """Read event files into runs; with `is_strict` one bad line refuses them all."""
     from archivist.capture.archeflow import read_runs
-    from archivist.errors import InputError
     from archivist.jsonl import read_lines
 
     log = read_runs((line for file in files for line in read_lines(file)), run=run_id)
-    if is_strict and log.problems:
+    if is_strict:
+        _refuse(log.problems)
+    return log
+
+
+def _refuse(problems: Sequence[object]) -> None:
+    """Refuse everything where there is a bad line."""
+    from archivist.errors import InputError
+
+    if problems:
         raise InputError(
-            f"{count(len(log.problems), 'bad line')}, nothing was taken; the first: {log.problems[0]}",
+            f"{count(len(problems), 'bad line')}, nothing was taken; the first: {problems[0]}",
             hint="without --strict the good lines are taken",
         )
-    return log
+
+
+def _refuse_bad_lines(files: Sequence[Path]) -> None:
+    """Read agents' logs for nothing but what cannot be read in them, and refuse all of them then."""
+    from archivist.capture.adapters import read_log as lines_of
+    from archivist.capture.json_stream import Skipped
+
+    told = ((file, item) for file in files for item in lines_of(file))
+    _refuse([f"{file}: {item.where}: {item.reason}" for file, item in told if isinstance(item, Skipped)])
 
 
 def _is_agent_log(file: Path) -> bool:
@@ -238,44 +261,44 @@ def _is_agent_log(file: Path) -> bool:
 
 
 def _finish_logs(
-    session: Session,
-    files: Sequence[Path],
-    agent_logs: Sequence[Path],
-    run_id: str,
-    ended: EpisodeStatus | None,
-    as_json: bool,
-) -> int:
-    from dataclasses import asdict
-
+    session: Session, files: Sequence[Path], run_id: str, ended: EpisodeStatus | None, as_json: bool
+) -> tuple[bool, int]:
+    """Close runs by their agents' logs; return whether a fixed finding came back, and the exit code."""
     from archivist.desks.capturing import Known
 
-    if len(agent_logs) != len(files):
-        raise click.UsageError("review events and agents' logs cannot be mixed in one call")
     with session.bank() as bank:
         known, beside = Known(run=run_id, status=ended), session.global_bank()
         done = [each for file in files for each in bank.finish_log(file, known=known, beside=beside)]
         embed(bank)
+        came_back = {each.run: bank.regressions(each.run) for each in done}
+        left_out = list(dict.fromkeys(line for each in done for line in each.left_out))
         if as_json:
-            rows = [
-                {
-                    **asdict(each.outcome),
-                    "events": each.events,
-                    **_aged(bank, each.aged),
-                    "verdicts": [
-                        {"lesson": told.lesson, "effect": told.effect.value} for told in each.verdicts
-                    ],
-                }
-                for each in done
-            ]
-            print_json({"runs": rows})
-            return 0
-    for each in done:
-        learnt = f"{count(each.outcome.created, 'new lesson')}, {each.outcome.updated} met again"
-        faded = f"{len(each.aged.faded)} faded, {len(each.aged.archived)} archived"
-        judged = _judged(each.verdicts)
-        say(f"{each.run}: {count(each.events, 'event')}, {learnt}, {faded}{judged}")
-        say(f"  {each.outcome.summary}")
-    return 0
+            rows = [_finished_log(bank, each, came_back[each.run]) for each in done]
+            print_json({"runs": rows, "skipped": left_out})
+        else:
+            for each in done:
+                _tell_log(each, came_back[each.run])
+    return any(came_back.values()), report_problems(left_out)
+
+
+def _finished_log(bank: Bank, done: FinishedLog, came_back: Sequence[Regression]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        **asdict(done.outcome),
+        "events": done.events,
+        **_aged(bank, done.aged),
+        "verdicts": [{"lesson": told.lesson, "effect": told.effect.value} for told in done.verdicts],
+        "regressions": [_regression(each) for each in came_back],
+    }
+
+
+def _tell_log(done: FinishedLog, came_back: Sequence[Regression]) -> None:
+    learnt = f"{count(done.outcome.created, 'new lesson')}, {done.outcome.updated} met again"
+    faded = f"{len(done.aged.faded)} faded, {len(done.aged.archived)} archived"
+    say(f"{done.run}: {count(done.events, 'event')}, {learnt}, {faded}{_judged(done.verdicts)}")
+    say(f"  {done.outcome.summary}")
+    _tell_regressions(came_back)
 
 
 def _tell(done: Finished) -> None:
@@ -286,7 +309,11 @@ def _tell(done: Finished) -> None:
     )
     for lesson in (*done.extraction.created, *done.extraction.met):
         say(f"  {_line(lesson)}")
-    for each in done.regressions:
+    _tell_regressions(done.regressions)
+
+
+def _tell_regressions(came_back: Sequence[Regression]) -> None:
+    for each in came_back:
         say(f"  regression: {each.found.description} (fixed in {each.fixed_in})")
 
 
@@ -312,10 +339,15 @@ def _finished(bank: Bank, done: Finished) -> dict[str, Any]:
         "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
         **_aged(bank, done.aged),
         "verdicts": [{"lesson": each.lesson, "effect": each.effect.value} for each in done.verdicts],
-        "regressions": [
-            {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in}
-            for each in done.regressions
-        ],
+        "regressions": [_regression(each) for each in done.regressions],
+    }
+
+
+def _regression(came_back: Regression) -> dict[str, str]:
+    return {
+        "found": came_back.found.description,
+        "fixed": came_back.fixed,
+        "fixed_in": came_back.fixed_in,
     }
 
 

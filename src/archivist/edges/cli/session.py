@@ -50,14 +50,14 @@ class Session:
         return self._open(place, create=False, folder=folder)
 
     def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
-        """Open the bank that names of lessons are of, `global-m-001` of the global one; return them bare."""
-        from archivist.brief.selection import GLOBAL_MARK
+        """Open the bank that names of records are of, `global-m-001` of the global one; return them bare."""
+        from archivist.brief.selection import mark_of
 
-        marked = [name.startswith(GLOBAL_MARK) for name in names]
-        if any(marked) and not all(marked):
-            raise InputError("lessons of two banks in one call", hint="call it once for each bank")
-        bare = [name.removeprefix(GLOBAL_MARK) for name in names]
-        return self.bank(is_global=is_global or any(marked)), bare
+        marks = [mark_of(name) for name in names]
+        if any(marks) and not all(marks):
+            raise InputError("records of two banks in one call", hint="call it once for each bank")
+        bare = [name.removeprefix(mark) for name, mark in zip(names, marks, strict=True)]
+        return self.bank(is_global=is_global or any(marks)), bare
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None when there is none."""

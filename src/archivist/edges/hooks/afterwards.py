@@ -123,10 +123,11 @@ def _read(bank: Bank, task: Task) -> None:
     with bank.reading() as reader:
         begun = reader.get(Episode, task.session) if task.session else None
         # A session may end in another folder than it began in; it stays where it was filed.
+        folder = (projects.made_in(begun) if begun is not None else "") or task.folder or str(bank.root)
         project = (begun.project if begun is not None else "") or projects.worked_on(
-            reader, Path(task.folder or bank.root), bank.root
+            reader, Path(folder), bank.root
         )
-    known = Known(run=task.session, project=project)
+    known = Known(run=task.session, project=project, folder=folder)
     logs = [task.log, *_of_subagents(task.log)]
     home, beside = home_folder(), None
     try:

@@ -137,7 +137,7 @@ def reflected_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Outc
     return {
         "created": len(created),
         "updated": len(updated),
-        "lessons": bank.views([bank.get(name) for name in names]),
+        "lessons": bank.views(bank.get_each(names)),
         "runs": [
             {
                 "run": each.run,

@@ -22,7 +22,10 @@ SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"
 _RIGHTS = "check the rights of the file and its folder"
 # The folders that installing may have made.
-_FOLDERS = (".claude", ".codex", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "hooks", "rules")
+_FOLDERS = (
+    ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "Code", "User",
+    "hooks", "rules",
+)  # fmt: skip
 
 
 class Change(NamedTuple):
@@ -122,7 +125,13 @@ def write(changes: Sequence[Change], targets: Sequence[Target] = ()) -> list[Pat
 
 def _folders_of(path: Path) -> list[Path]:
     """Return the folders of a file that installing may have made, inner ones first."""
-    return [each for each in list(path.parents)[:2] if each.name in _FOLDERS]
+    found: list[Path] = []
+    for folder in path.parents:
+        # A hidden folder is the outermost: what it lies in is somebody's project or home.
+        if folder.name not in _FOLDERS or (found and found[-1].name.startswith(".")):
+            break
+        found.append(folder)
+    return found
 
 
 def _marks(wanted: Sequence[Change]) -> list[Path]:

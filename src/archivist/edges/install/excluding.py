@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
@@ -10,7 +11,8 @@ from pathlib import Path
 from archivist.edges.install.changes import SUFFIX
 from archivist.replacing import replace_file
 
-_LINE = f"*{SUFFIX}"
+# By the first line ours is told from a line that people wrote themselves.
+_OURS = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()
 _PATIENCE_S = 10
 
 
@@ -20,35 +22,60 @@ def exclude(copies: Iterable[Path]) -> None:
         path = _list_of(folder)
         if path is None:
             continue
-        lines = _lines(path)
-        if _LINE not in lines:
-            _write(path, [*lines, _LINE])
+        before = _read(path)
+        if before is None:
+            _write(path, _OURS + b"\n")
+        elif f"*{SUFFIX}".encode() not in before.splitlines():
+            # A list without an end to its last line gets none to ours, by which it is known when we go.
+            _write(path, before + (_OURS + b"\n" if before.endswith(b"\n") else b"\n" + _OURS))
 
 
 def include_again(folder: Path) -> None:
-    """Take our line out of the list of a folder's repository, once no copy is left."""
+    """Take our lines out of the list of a folder's repository, once no copy is left in any worktree."""
     path = _list_of(folder)
-    if path is not None and _LINE in (lines := _lines(path)):
-        _write(path, [line for line in lines if line != _LINE])
+    before = None if path is None else _read(path)
+    if path is None or before is None or _OURS not in before or _has_copies(folder):
+        return
+    if before.endswith(b"\n" + _OURS):
+        _write(path, before.removesuffix(b"\n" + _OURS))
+    elif after := before.replace(_OURS + b"\n", b"", 1):
+        _write(path, after)
+    else:
+        with suppress(OSError):
+            path.unlink()
+            path.parent.rmdir()
+
+
+def _has_copies(folder: Path) -> bool:
+    """Say whether any worktree of a folder's repository holds a copy; what cannot be asked may."""
+    listed = _asked(folder, "worktree", "list", "--porcelain") or b""
+    trees = [line.removeprefix(b"worktree ") for line in listed.splitlines() if line.startswith(b"worktree ")]
+    there = [tree for tree in (Path(os.fsdecode(each)) for each in trees) if tree.is_dir()]
+    sought = ("ls-files", "--others", "--ignored", f"--exclude=*{SUFFIX}")
+    return not there or any(_asked(tree, *sought) != b"" for tree in there)
 
 
 def _list_of(folder: Path) -> Path | None:
     """Ask git for its list; None outside of repositories, or without git."""
+    found = _asked(folder, "rev-parse", "--git-path", "info/exclude")
+    return None if found is None else folder / os.fsdecode(found.removesuffix(b"\n"))
+
+
+def _asked(folder: Path, *words: str) -> bytes | None:
+    """Return what git answers in a folder, or None when it does not."""
     with suppress(OSError, subprocess.SubprocessError, ValueError):
-        asked = ["git", "-C", str(folder), "rev-parse", "--git-path", "info/exclude"]
-        found = subprocess.run(asked, capture_output=True, check=True, timeout=_PATIENCE_S)  # noqa: S603
-        return folder / found.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+        asked = ["git", "-C", str(folder), *words]
+        return subprocess.run(asked, capture_output=True, check=True, timeout=_PATIENCE_S).stdout  # noqa: S603
     return None
 
 
-def _lines(path: Path) -> list[str]:
+def _read(path: Path) -> bytes | None:
     with suppress(OSError):
-        return path.read_text("utf-8", "surrogateescape").splitlines()
-    return []
+        return path.read_bytes()
+    return None
 
 
-def _write(path: Path, lines: list[str]) -> None:
+def _write(path: Path, data: bytes) -> None:
     # A list that cannot be written only means that git goes on to see the copies.
     with suppress(OSError):
-        text = "".join(f"{line}\n" for line in lines)
-        replace_file(path, text.encode("utf-8", "surrogateescape"), like=path)
+        replace_file(path, data, like=path)
