@@ -50,11 +50,12 @@ class Scope(NamedTuple):
         if isinstance(text, Scope):
             parts = list(text.parts)
         else:
-            parts = text.strip().strip("/").split("/") if text.strip().strip("/") else []
+            inner = text.strip().strip("/")
+            parts = [part.strip() for part in inner.split("/")] if inner else []
         if len(parts) > LEVELS or (isinstance(text, str) and text.strip().startswith("/")):
             raise InputError(f"no scope: {str(text)!r}", hint=_SCOPE_HINT)
         for part in parts:
-            if not part.strip() or part.startswith((".", "_")) or any(sign in part for sign in "/\\\0:"):
+            if not part or part.startswith((".", "_")) or any(sign in part for sign in "/\\\0:"):
                 raise InputError(f"no scope: {str(text)!r}", hint=_SCOPE_HINT)
         return cls(*parts)
 

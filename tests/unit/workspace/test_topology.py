@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
 
@@ -93,6 +93,8 @@ def test_a_scope_that_could_leave_the_root_is_refused(scope: str) -> None:
         Scope.parse(scope)
 
 
+@example("- /")
+@example("a / b")
 @given(st.text(alphabet="ab./\\_-\0: ", max_size=12))
 def test_a_scope_is_refused_or_stays_below_the_root(text: str) -> None:
     try:
