@@ -25,7 +25,7 @@ from typing import Any
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.opening import open_file
+from archivist.files.open import open_file
 
 BAR_MB_PER_S = 5.0
 BAR_PEAK_MB = 300.0
@@ -98,7 +98,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _is_log(path: Path) -> bool:
-    from archivist.capture.adapters import read_log
+    from archivist.capture.formats.registry import read_log
 
     try:
         next(iter(read_log(path)), None)

@@ -24,8 +24,8 @@ from statistics import median
 from typing import NamedTuple
 
 from archivist import Bank
+from archivist.reading.failures import detect, family
 from archivist.records import Actor, ActorKind, Episode, Lesson, Status
-from archivist.reflect.failures import detect, family
 
 MATCH_BAR_MS = 80.0
 SILENT_BAR_MS = 60.0

@@ -32,14 +32,14 @@ from pathlib import Path
 from rapidfuzz import fuzz
 
 from archivist import Bank
-from archivist.capture.adapters import read_log
+from archivist.capture.formats.registry import read_log
 from archivist.errors import ArchivistError
+from archivist.reading.calls import Act
+from archivist.reading.installs import distribution, installs, package_name
+from archivist.reading.remedies import Remedy, Way
+from archivist.reading.run import Reading, read
+from archivist.reading.steps import parse
 from archivist.records import Episode, Event, Lesson, Status
-from archivist.reflect.acts import Act
-from archivist.reflect.installs import distribution, installs, package_name
-from archivist.reflect.reading import Reading, read
-from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.steps import parse
 
 MOST_LESSONS = 10
 MOST_TOKENS = 800

@@ -231,7 +231,7 @@ def _timed(name: str, ask: Callable[[str], object], asked: Sequence[str]) -> dic
 
 
 def _vector(bank: Bank, asked: Sequence[str]) -> dict[str, float]:
-    from archivist.stores.answers import Within
+    from archivist.store.results import Within
 
     embedder = StaticEmbedder()
 
@@ -247,7 +247,7 @@ def _exactness(bank: Bank, asked: Sequence[str]) -> float:
     """Return the share of the truly nearest ten that the scan finds."""
     import numpy as np
 
-    from archivist.stores.answers import Within
+    from archivist.store.results import Within
 
     embedder = StaticEmbedder()
     rows = _halves(bank.path)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist import Bank
 from archivist.recall.keywords import keywords
 from archivist.records import Actor, ActorKind
-from archivist.tokens import estimated
+from archivist.text import estimated
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.self_modification import run as attack

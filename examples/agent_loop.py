@@ -16,10 +16,10 @@ from typing import Any
 
 from archivist import Bank
 from archivist.brief.forms import BriefFormat
-from archivist.desks.capturing import Known
+from archivist.capture.service import Known
 from archivist.errors import ArchivistError
 from archivist.records import Actor, ActorKind, EpisodeStatus
-from archivist.tools import Toolset, call, for_openai, tools
+from archivist.tools.functions import Toolset, call, for_openai, tools
 
 Message = dict[str, Any]
 Model = Callable[[list[Message], list[Message]], Message]

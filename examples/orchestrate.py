@@ -10,7 +10,7 @@ from pathlib import Path
 
 from archivist import Bank, Episode, Event, Finding
 from archivist.brief.forms import BriefFormat
-from archivist.desks.capturing import Known
+from archivist.capture.service import Known
 from archivist.records import Actor, ActorKind, EpisodeStatus, EventKind, Severity
 
 REPO = "toolshed"

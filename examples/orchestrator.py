@@ -108,7 +108,7 @@ def is_still_good(bank: Bank, project: Path, task: Task) -> bool:
 
 def inputs(project: Path, task: Task) -> list[str]:
     """Return what a task reads, with the beginning of each file's digest."""
-    from archivist.desks.files import file_digest
+    from archivist.exchange.service import file_digest
 
     return [f"{name} {file_digest(project / name)[:8]}" for name in task.reads if (project / name).exists()]
 

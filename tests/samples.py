@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from archivist.age.promotion import standing
+from archivist.lessons.standing import standing
 from archivist.records import (
     Actor,
     ActorKind,

@@ -10,53 +10,53 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archivist.access import DENIAL, Layer, decides, reads, writes
+from archivist.access.rights import DENIAL, Layer, decides, reads, writes
 from archivist.brief.forms import BriefFormat
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
+from archivist.config.layers import load_effective
 from archivist.ids import IdSource, new_id
-from archivist.places import bank_file
+from archivist.paths import bank_file
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind, LessonType
-from archivist.settings import load_effective
 from archivist.vault import Vault
 
 if TYPE_CHECKING:
     from threading import Event as Signal
     from threading import Thread
 
-    from archivist.age.receipt import Receipt
-    from archivist.age.retention import Sizes
+    from archivist.access.service import Tokens
+    from archivist.archive.service import Documents
     from archivist.audit.report import Report
     from archivist.audit.verdicts import Regression
     from archivist.brief.presets import BriefPreset
-    from archivist.brief.selection import Told
-    from archivist.desks.artifacts import Artifacts
-    from archivist.desks.attempts import Attempts
-    from archivist.desks.capturing import Captured, Known
-    from archivist.desks.core import Core
-    from archivist.desks.documents import Documents
-    from archivist.desks.embedding import Progress
-    from archivist.desks.forgetting import Pruned, Target
-    from archivist.desks.health import Check
-    from archivist.desks.knowledge import Knowledge
-    from archivist.desks.proposals import Proposals
-    from archivist.desks.recalling import Recalled
-    from archivist.desks.reflection import FinishedLog, Reflection
-    from archivist.desks.runs import Aged, Finished
-    from archivist.desks.stream import Stream
-    from archivist.desks.suggesting import Suggested
-    from archivist.desks.tokens import Tokens
-    from archivist.desks.working import WorkingMemory
-    from archivist.desks.workspace import WorkspaceDesk
+    from archivist.brief.select import Told
+    from archivist.capture.runs_service import Aged, Finished
+    from archivist.capture.service import Captured, Known
+    from archivist.core.proposals_service import Proposals
+    from archivist.core.service import Core
+    from archivist.doctor import Check
+    from archivist.exchange.files import Shape, Taken
+    from archivist.exchange.share import Shared
+    from archivist.forget.receipt import Receipt
+    from archivist.forget.retention import Sizes
+    from archivist.forget.service import Pruned, Target
+    from archivist.layers.artifacts.service import Artifacts
+    from archivist.layers.attempts.service import Attempts
+    from archivist.layers.knowledge.service import Knowledge
+    from archivist.layers.working.service import WorkingMemory
+    from archivist.lessons.suggest_service import Suggested
+    from archivist.recall.embedding_service import Progress
     from archivist.recall.query import Query
+    from archivist.recall.service import Recalled
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Lesson, Verdict
-    from archivist.reflect.extraction import Extraction
+    from archivist.reflect.findings import Extraction
+    from archivist.reflect.service import FinishedLog, Reflection
     from archivist.reflect.trigger import Outcome, Scenario, Trigger
-    from archivist.stores.answers import Waiting
-    from archivist.stores.files import Shape, Taken
-    from archivist.stores.ledger import Change, Verification
-    from archivist.stores.share import Shared
+    from archivist.store.ledger import Change, Verification
+    from archivist.store.results import Waiting
+    from archivist.stream.service import Stream
+    from archivist.workspace.service import WorkspaceDesk
 
 
 class Bank(Vault):
@@ -79,7 +79,7 @@ class Bank(Vault):
         Without a configuration the effective one counts: its file, the global one, the environment.
         `folder` is where the caller works: what no call says otherwise is about the project there.
         """
-        from archivist.stores.sqlite import SqliteStore
+        from archivist.store.sqlite.store import SqliteStore
 
         file = bank_file(Path(path))
         settings = config or load_effective(file.parent).config
@@ -102,7 +102,7 @@ class Bank(Vault):
 
         What an agent adds is a candidate: a pattern unless the type is another, and never a preference.
         """
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.add(self, summary, type, fields)
 
@@ -111,21 +111,21 @@ class Bank(Vault):
         self, /, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
     ) -> Suggested:
         """Keep a lesson in the name of whoever tells it, and say whether it is new or was met again."""
-        from archivist.desks import suggesting
+        from archivist.lessons import suggest_service as suggesting
 
         return suggesting.told(self, summary, run=run, evidence=evidence, **fields)
 
     @reads(Layer.LESSONS)
     def get(self, name: str) -> Lesson:
         """Return a lesson by its short id or its global one."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.get(self, name)
 
     @reads(Layer.LESSONS)
     def get_each(self, names: Iterable[str]) -> list[Lesson]:
         """Return lessons by their ids; for an agent without those that wait for a person."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.readable(self, names)
 
@@ -135,63 +135,63 @@ class Bank(Vault):
 
         Without a text, `after` is a place in that order, behind which they stand.
         """
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.query(self, query, after)
 
     @reads(Layer.LESSONS)
     def recall(self, query: Query) -> Recalled:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
-        from archivist.desks import recalling
+        from archivist.recall import service as recalling
 
         return recalling.recall(self, query)
 
     @reads(Layer.LESSONS)
     def views(self, chosen: Sequence[Lesson]) -> list[dict[str, object]]:
         """Return lessons as plain values, with what is counted for each."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.views(self, chosen)
 
     @reads(Layer.LESSONS)
     def stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
         """Return, by lesson id, what each that is stale names and is gone from the working tree."""
-        from archivist.desks.liveness import stale
+        from archivist.brief.liveness_service import stale
 
         return stale(self.path.parent, lessons)
 
     @writes(Layer.LESSONS)
     def edit(self, /, name: str, **changes: Any) -> Lesson:
         """Change a lesson's words, scope or weight; its history keeps what it was."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.edit(self, name, changes)
 
     @decides(Layer.LESSONS)
     def approve(self, name: str) -> Lesson:
         """Believe a lesson as it stands; out of quarantine only a person lets one."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.approve(self, name)
 
     @writes(Layer.LESSONS)
     def forget(self, name: str) -> Lesson:
         """Move a lesson to the archive, whatever its frequency."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.retire(self, name, "forget")
 
     @writes(Layer.LESSONS)
     def archive(self, name: str, replacement: str = "") -> Lesson:
         """Retire a lesson; with a replacement it is superseded by that."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.retire(self, name, "supersede" if replacement else "archive", replacement)
 
     @writes(Layer.LESSONS)
     def record_usage(self, names: Sequence[str], *, run: str = "") -> Brief | None:
         """Record in one write that these lessons were used; reading alone never does."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.record_usage(self, names, run)
 
@@ -200,70 +200,70 @@ class Bank(Vault):
     @property
     def knowledge(self) -> Knowledge:
         """Return the desk of facts."""
-        from archivist.desks.knowledge import Knowledge
+        from archivist.layers.knowledge.service import Knowledge
 
         return Knowledge(self)
 
     @property
     def attempts(self) -> Attempts:
         """Return the desk of the episodic log."""
-        from archivist.desks.attempts import Attempts
+        from archivist.layers.attempts.service import Attempts
 
         return Attempts(self)
 
     @property
     def artifacts(self) -> Artifacts:
         """Return the desk of what runs produced."""
-        from archivist.desks.artifacts import Artifacts
+        from archivist.layers.artifacts.service import Artifacts
 
         return Artifacts(self)
 
     @property
     def working(self) -> WorkingMemory:
         """Return the desk of the acting agent's scratch."""
-        from archivist.desks.working import WorkingMemory
+        from archivist.layers.working.service import WorkingMemory
 
         return WorkingMemory(self)
 
     @property
     def core(self) -> Core:
         """Return the desk of what is always in context."""
-        from archivist.desks.core import Core
+        from archivist.core.service import Core
 
         return Core(self)
 
     @property
     def proposals(self) -> Proposals:
         """Return the desk of changes that need approval."""
-        from archivist.desks.proposals import Proposals
+        from archivist.core.proposals_service import Proposals
 
         return Proposals(self)
 
     @property
     def stream(self) -> Stream:
         """Return the desk of what agents logged."""
-        from archivist.desks.stream import Stream
+        from archivist.stream.service import Stream
 
         return Stream(self)
 
     @property
     def documents(self) -> Documents:
         """Return the desk of the archive."""
-        from archivist.desks.documents import Documents
+        from archivist.archive.service import Documents
 
         return Documents(self)
 
     @property
     def workspace(self) -> WorkspaceDesk:
         """Return the desk of the workspace's markdown."""
-        from archivist.desks.workspace import WorkspaceDesk
+        from archivist.workspace.service import WorkspaceDesk
 
         return WorkspaceDesk(self)
 
     @property
     def tokens(self) -> Tokens:
         """Return the desk of the tokens that let others in."""
-        from archivist.desks.tokens import Tokens
+        from archivist.access.service import Tokens
 
         return Tokens(self)
 
@@ -274,7 +274,7 @@ class Bank(Vault):
     @reads(Layer.BANK)
     def find(self, name: str) -> tuple[str, Any]:
         """Return any record and its kind by its id, its short id or a fact's `category/key`."""
-        from archivist.desks import lookup
+        from archivist.ledger import service as lookup
 
         return lookup.find(self, name)
 
@@ -289,14 +289,14 @@ class Bank(Vault):
     @reads(Layer.BANK)
     def history(self, name: str) -> list[Change]:
         """Return every change of a record, oldest first."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.history(self, name)
 
     @writes(Layer.BANK)
     def undo(self, name: str) -> Lesson | Episode | Brief | Verdict | None:
         """Take the last change of a record back; None when that was its making, so that it is gone."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.undo(self, name)
 
@@ -316,7 +316,7 @@ class Bank(Vault):
     @writes(Layer.RUNS)
     def capture(self, episode: Episode, events: Iterable[Event]) -> Episode:
         """Take a run in with its events. Taking the same run again changes nothing."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.capture(self, episode, events)
 
@@ -325,14 +325,14 @@ class Bank(Vault):
         self, path: str | Path, *, format_name: str = "auto", known: Known | None = None
     ) -> Captured:
         """Take a log of a known format in, cleaned; its runs wait for reflection."""
-        from archivist.desks import capturing
+        from archivist.capture import service as capturing
 
         return capturing.capture_file(self, Path(path), format_name=format_name, known=known)
 
     @reads(Layer.RUNS)
     def episode(self, run: str) -> Episode:
         """Return a run's record."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         with self.reading() as reader:
             return runs.find(reader, run)
@@ -347,28 +347,28 @@ class Bank(Vault):
         limit: int | None = None,
     ) -> list[Episode]:
         """Return the runs, the latest first, of one project or task; behind a place in that order."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.listed(self, project, task, limit, after)
 
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
         """Return a run as an ATIF trajectory."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.to_trajectory(self, run)
 
     @writes(Layer.RUNS)
     def extract(self, run: str, *, domain: str = "") -> Extraction:
         """Learn from the review findings of a captured run."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.extract(self, run, domain)
 
     @writes(Layer.RUNS)
     def decay(self, run: str) -> Aged:
         """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.decay(self, run)
 
@@ -387,7 +387,7 @@ class Bank(Vault):
         beside: Bank | None = None,
     ) -> Told:
         """Open a run and brief it: what an orchestrator calls before it spawns agents."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         with self.transaction():
             runs.open_run(self, run, task, domain, repo)
@@ -414,7 +414,7 @@ class Bank(Vault):
         beside: Bank | None = None,
     ) -> Finished:
         """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.finish(self, episode, events, status=status, domain=domain, beside=beside)
 
@@ -423,7 +423,7 @@ class Bank(Vault):
         self, path: str | Path, *, known: Known | None = None, beside: Bank | None = None
     ) -> list[FinishedLog]:
         """Close the runs of an agent's own log: capture, reflect, age the bank, judge what each was told."""
-        from archivist.desks import reflection
+        from archivist.reflect import service as reflection
 
         return reflection.finish_log(self, Path(path), known, beside)
 
@@ -432,28 +432,28 @@ class Bank(Vault):
     @writes(Layer.RUNS)
     def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
         """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
-        from archivist.desks import reflection
+        from archivist.reflect import service as reflection
 
         return reflection.reflect(self, run, scenario)
 
     @writes(Layer.RUNS)
     def maybe_reflect(self, trigger: Trigger) -> Outcome:
         """Reflect when the configuration asks for it; never raises into a run."""
-        from archivist.desks import reflection
+        from archivist.reflect import service as reflection
 
         return reflection.maybe_reflect(self, trigger)
 
     @writes(Layer.RUNS)
     def reflect_waiting(self, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
         """Reflect on every run that waits, oldest first, as the iterator is drawn."""
-        from archivist.desks import reflection
+        from archivist.reflect import service as reflection
 
         return reflection.reflect_waiting(self, scenario=scenario)
 
     @reads(Layer.RUNS)
     def recent_runs(self, days: int) -> list[str]:
         """Return the runs that ended within the last days, oldest first."""
-        from archivist.desks import reflection
+        from archivist.reflect import service as reflection
 
         return reflection.recent(self, days)
 
@@ -493,8 +493,8 @@ class Bank(Vault):
         as many as the rules say unless a budget is named. `repo` is what somebody calls it, `project` exactly
         what the bank does.
         """
+        from archivist.brief import service as briefing
         from archivist.brief.presets import BriefPreset, suited
-        from archivist.desks import briefing
 
         rules = suited(self.config.brief, preset, max_lessons=max_lessons, budget_tokens=budget_tokens)
         audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
@@ -529,7 +529,7 @@ class Bank(Vault):
     @reads(Layer.LESSONS)
     def reasons(self, told: Told) -> list[str]:
         """Return why each lesson of a brief is told, and what is withheld or stale."""
-        from archivist.desks import briefing
+        from archivist.brief import service as briefing
 
         return briefing.reasons(self, told)
 
@@ -549,7 +549,7 @@ class Bank(Vault):
 
         `repo` is what somebody calls the repository, `project` exactly what the bank does.
         """
-        from archivist.desks import healing
+        from archivist.brief import healing_service as healing
 
         told = healing.heal(self, error, tool=tool, command=command, repo=repo, project=project, run=run)
         return _fenced(told) if is_fenced else told
@@ -557,21 +557,21 @@ class Bank(Vault):
     @writes(Layer.RUNS)
     def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told by what its reviewers found."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.audit(self, run, beside)
 
     @reads(Layer.RUNS)
     def audit_report(self) -> Report:
         """Sum up how the briefed lessons did."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.audit_report(self)
 
     @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:
         """Return what earlier runs had fixed and this one's reviewers found again."""
-        from archivist.desks import runs
+        from archivist.capture import runs_service as runs
 
         return runs.find_regressions(self, run)
 
@@ -579,7 +579,7 @@ class Bank(Vault):
 
     def embed_waiting(self, *, limit: int | None = None) -> Iterator[Progress]:
         """Make the vectors that are missing, a batch at a time as the iterator is drawn."""
-        from archivist.desks import embedding
+        from archivist.recall import embedding_service as embedding
 
         return embedding.embed_waiting(self, limit=limit)
 
@@ -592,7 +592,7 @@ class Bank(Vault):
 
     def embed_in_background(self) -> tuple[Thread, Signal]:
         """Make the missing vectors in a thread; setting the signal ends it after the batch at hand."""
-        from archivist.desks import embedding
+        from archivist.recall import embedding_service as embedding
 
         return embedding.embed_in_background(self)
 
@@ -601,22 +601,22 @@ class Bank(Vault):
     @reads(Layer.BANK)
     def export(self, folder: Path, *, shape: Shape | None = None) -> dict[str, int]:
         """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
-        from archivist.desks import files
-        from archivist.stores.files import Shape
+        from archivist.exchange import service as files
+        from archivist.exchange.files import Shape
 
         return files.export(self, folder, shape or Shape.CROSS_RUN)
 
     @writes(Layer.BANK)
     def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> Taken:
         """Take exported files in: new records are added, known ones merged, bad lines left out."""
-        from archivist.desks import files
+        from archivist.exchange import service as files
 
         return files.take(self, paths, is_strict=is_strict)
 
     @writes(Layer.BANK)
     def share(self, folder: Path) -> Shared:
         """Bring the bank and a folder kept in git together: take what others wrote, write what is ours."""
-        from archivist.desks import files
+        from archivist.exchange import service as files
 
         return files.share_with(self, folder)
 
@@ -625,21 +625,21 @@ class Bank(Vault):
     @writes(Layer.BANK)
     def erasable(self, names: Sequence[str] = (), *, matching: str = "") -> list[Target]:
         """Return what erasing would touch: records by their ids, or all that hold a text."""
-        from archivist.desks import forgetting
+        from archivist.forget import service as forgetting
 
         return forgetting.erasable(self, self._store, names, matching)
 
     @writes(Layer.BANK)
     def erase(self, names: Sequence[str] = (), *, matching: str = "") -> Receipt:
         """Erase records, or a text everywhere, down to the raw bytes; the receipt says what was checked."""
-        from archivist.desks import forgetting
+        from archivist.forget import service as forgetting
 
         return forgetting.erase(self, self._store, names, matching)
 
     @writes(Layer.BANK)
     def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> Pruned:
         """Let runs go that are older than so many days, except what lessons cite and what waits."""
-        from archivist.desks import forgetting
+        from archivist.forget import service as forgetting
 
         return forgetting.prune(self, self._store, days, is_dry_run=is_dry_run)
 
@@ -653,21 +653,21 @@ class Bank(Vault):
     @reads(Layer.BANK)
     def status(self) -> dict[str, int]:
         """Return how much of everything there is."""
-        from archivist.desks import health
+        from archivist import doctor as health
 
         return health.held(self)
 
     @reads(Layer.BANK)
     def health(self) -> list[Check]:
         """Return what is well with the bank and what is not."""
-        from archivist.desks import health
+        from archivist import doctor as health
 
         return health.checks(self)
 
     @reads(Layer.LESSONS)
     def lesson_names(self) -> dict[str, tuple[str, str]]:
         """Return the short id and the words of every lesson by its global id."""
-        from archivist.desks import lessons
+        from archivist.lessons import service as lessons
 
         return lessons.names(self)
 
@@ -678,6 +678,6 @@ class Bank(Vault):
 
 
 def _fenced(told: Told) -> Told:
-    from archivist.desks.fencing import fenced
+    from archivist.brief.fence import fenced
 
     return fenced(told)

@@ -26,7 +26,7 @@ def new_id(moment: datetime) -> str:
 
 def derived_id(*parts: str) -> str:
     """Return the id that these parts always have, so that reading the same thing twice is one thing."""
-    from archivist.digests import sha256
+    from archivist.cold_start import sha256
 
     digest = sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()
     return _base32(int.from_bytes(digest[:16]))

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from archivist.access import Layer, Verb, may, remedy
+from archivist.access.rights import Layer, Verb, may, remedy
 from archivist.clock import Clock
 from archivist.config import Config
 from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource
-from archivist.places import project_folder
+from archivist.paths import project_folder
 from archivist.records.actor import Actor
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from archivist.messages import Bus
+    from archivist.bus import Bus
     from archivist.recall.embedders import Embedder
-    from archivist.stores.protocol import Reader, Store, Writer
+    from archivist.store.protocol import Reader, Store, Writer
 
 
 # Who is refused must not keep others waiting for a bank that somebody else writes.
 _DENIAL_S = 0.2
+# Listeners poll every moment; anything older is in the ledger.
+_MESSAGES = 1_000
 
 
 class Vault:
@@ -97,10 +99,20 @@ class Vault:
     def bus(self) -> Bus:
         """Return the bus of live messages, to which doors subscribe."""
         if self._bus is None:
-            from archivist.messages import Bus
+            from archivist.bus import Bus
 
             self._bus = Bus()
         return self._bus
+
+    def announce(self, kind: str, **data: object) -> None:
+        """Publish a live message; a bank that cannot keep it must not fail for that."""
+        from archivist.bus import Message
+
+        message = Message(kind, self.now(), data)
+        with suppress(BankError), self.transaction() as writer:
+            writer.keep_message(message, most=_MESSAGES)
+        # Listeners look it up in the bank, so it is stored before it is published.
+        self.bus.publish(message)
 
     def new_id(self, moment: datetime) -> str:
         """Return a fresh id that sorts by time."""

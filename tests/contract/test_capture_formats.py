@@ -16,7 +16,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archivist.capture.adapters import ADAPTERS, Adapter, Origin, Skipped, adapter_named, read_log, recognise
+from archivist.capture.formats.registry import (
+    ADAPTERS,
+    Adapter,
+    Origin,
+    Skipped,
+    adapter_named,
+    read_log,
+    recognise,
+)
 from archivist.errors import InputError
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 from archivist.records.plain import from_plain, to_plain

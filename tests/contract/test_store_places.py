@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from archivist.errors import CursorError
 from archivist.records import Episode
-from archivist.stores.rows import place_of
+from archivist.store.rows import place_of
 from tests.contract.test_stores import ACTOR, ENGINES
 from tests.samples import WHEN
 

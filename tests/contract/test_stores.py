@@ -26,8 +26,7 @@ from archivist.records import (
     Usage,
     Verdict,
 )
-from archivist.stores.answers import Within, Words
-from archivist.stores.filters import (
+from archivist.store.filters import (
     among,
     any_of,
     at_least,
@@ -39,10 +38,11 @@ from archivist.stores.filters import (
     holds,
     one_of,
 )
-from archivist.stores.protocol import Store
-from archivist.stores.sqlite import SqliteStore
-from archivist.stores.tokens import scope_token
-from archivist.stores.vectors import packed
+from archivist.store.protocol import Store
+from archivist.store.results import Within, Words
+from archivist.store.scope_tokens import scope_token
+from archivist.store.sqlite.store import SqliteStore
+from archivist.store.vectors import packed
 from tests.samples import WHEN, finding, lesson, lessons
 
 ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")

@@ -29,7 +29,7 @@ sys.stdin.readline()
 
 _AS_NOBODY = """
 import os, sys, urllib.parse
-import archivist.stores.sqlite, archivist.stores.sqlite_erase, archivist.desks.forgetting
+import archivist.store.sqlite.store, archivist.store.sqlite.erase, archivist.forget.service
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
 os.setgid(65534); os.setuid(65534)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
-from archivist.desks import hook_log
+from archivist.files import hook_log
 from tests.conftest import Command
 
 TESTS = "python -m pytest tests -q"

@@ -18,7 +18,7 @@ import pytest
 
 from archivist import Bank
 from archivist.records import Event
-from archivist.stores.filters import equals
+from archivist.store.filters import equals
 
 if sys.version_info >= (3, 14):
     from compression import zstd

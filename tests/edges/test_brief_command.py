@@ -8,7 +8,7 @@ import pytest
 
 from archivist import Bank
 from archivist.brief.forms import BriefFormat
-from archivist.capture.fencing import FENCE_CLOSE
+from archivist.capture.fence import FENCE_CLOSE
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
 

@@ -427,13 +427,13 @@ def _imported(project: Path, words: list[str], modules: set[str]) -> list[str]:
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["lessons", "--help"], ["brief", "--help"]])
 def test_help_imports_neither_the_store_nor_numpy(words: list[str], project: Path) -> None:
-    heavy = {"apsw", "numpy", "msgspec", "rapidfuzz", "archivist.bank", "archivist.stores"}
+    heavy = {"apsw", "numpy", "msgspec", "rapidfuzz", "archivist.bank", "archivist.store"}
     assert _imported(project, words, heavy) == []
 
 
 def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path) -> None:
     bank_cli("lessons", "add", "One")
-    heavy = {"numpy", "msgspec", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.age"}
+    heavy = {"numpy", "msgspec", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.lessons"}
     assert _imported(project, ["brief"], heavy) == []
 
 
@@ -443,7 +443,7 @@ def test_a_cold_recall_does_not_import_numpy(bank_cli: Command, project: Path, i
         bank_cli("lessons", "add", text)
     if is_embedded:
         bank_cli("doctor", "--reindex")
-    heavy = {"numpy", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.age"}
+    heavy = {"numpy", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.lessons"}
     for words in (["recall", "pytest never ends"], ["recall", "tabs", "--kind", "lesson", "--explain"]):
         assert _imported(project, words, heavy) == []
 

@@ -13,11 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from archivist import Bank
-from archivist.desks import health, hook_log, sessions
+from archivist import doctor as health
+from archivist.brief import session_service as sessions
 from archivist.edges.cli.doctor import doctor
 from archivist.edges.cli.session import Session
 from archivist.edges.hooks import afterwards
-from archivist.places import find_project, unreadable_above
+from archivist.files import hook_log
+from archivist.paths import find_project, unreadable_above
 from tests.conftest import Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
 

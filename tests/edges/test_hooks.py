@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.capture.fencing import FENCE_CLOSE, fence
+from archivist.capture.fence import FENCE_CLOSE, fence
 from archivist.capture.folders import project_of_folder
 from archivist.capture.own_briefs import strip_briefs
-from archivist.desks import hook_log
 from archivist.edges.cli.banks import keep_out_of_git
+from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import said
-from archivist.moments import CLIENTS
+from archivist.files import hook_log
 from archivist.records import Brief, Episode
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
@@ -567,8 +567,8 @@ def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:
     """Hold what a cold process loads: the standard library, apsw and ours, and of those the light ones."""
     heavy = {
         "click", "numpy", "msgspec", "rapidfuzz", "ruamel", "inspect", "asyncio", "subprocess", "logging",
-        "archivist.edges.cli.group", "archivist.desks.runs", "archivist.desks.recalling", "archivist.audit",
-        "archivist.tools", "archivist.records.tiers", "archivist.records.layers",
+        "archivist.edges.cli.group", "archivist.capture.runs_service", "archivist.recall.service", "archivist.audit",
+        "archivist.tools.functions", "archivist.records.tiers", "archivist.records.layers",
     }  # fmt: skip
     # From Python 3.13 on, making any dataclass with slots takes it.
     heavy -= {"inspect"} if sys.version_info >= (3, 13) else set()
@@ -592,7 +592,7 @@ def test_an_error_that_nobody_met_makes_no_class_that_it_does_not_need(learnt: P
     """Neither the records' classes, nor OpenSSL, nor annotations that are compiled from texts."""
     heavy = {
         "hashlib", "tomllib", "archivist.records.lesson", "archivist.records.episode",
-        "archivist.desks.briefing", "archivist.desks.liveness",
+        "archivist.brief.service", "archivist.brief.liveness_service",
     }  # fmt: skip
     code = (
         "import io, sys\nfrom typing import ForwardRef\nfrom archivist.edges.cli.main import main\n"

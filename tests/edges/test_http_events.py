@@ -18,7 +18,6 @@ import pytest
 from archivist import Bank
 from archivist.bank import Bank as Opened
 from archivist.config import ServerRules
-from archivist.desks.announcing import announce
 from archivist.edges.http.events import Happenings, Place
 from tests.edges.http_server import ADA, Served, serving
 from tests.edges.test_http import _run_that_lacked_a_module
@@ -254,7 +253,7 @@ def test_what_is_kept_is_no_more_than_asked_for(tmp_path: Path) -> None:
         begin = happenings.now
         with Bank.open(bank.path, actor=ADA) as other, other.transaction():
             for number in range(12):
-                announce(other, "memory_highlight", number=number)
+                other.announce("memory_highlight", number=number)
         place = begin
         told: list[str] = []
         while len(told) < 5:

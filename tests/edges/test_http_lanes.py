@@ -22,10 +22,10 @@ from archivist.edges.http import banks as lanes
 from archivist.edges.http.banks import Banks, Lane
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import BankLockedError
-from archivist.opening import unpacks_beyond
+from archivist.files.open import unpacks_beyond
 from archivist.records import Actor, ActorKind
-from archivist.stores.sqlite import SqliteStore
-from archivist.stores.sqlite_schema import MIGRATIONS, Migration
+from archivist.store.sqlite.schema import MIGRATIONS, Migration
+from archivist.store.sqlite.store import SqliteStore
 from tests.edges.http_server import ADA, Served, serving
 
 _LINE = {"type": "user", "sessionId": "s", "message": {"role": "user", "content": "try it again " * 400}}

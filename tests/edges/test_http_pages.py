@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.desks.attempts import NEWEST
 from archivist.edges.http.pages import Paging, _read
-from archivist.stores.rows import place_of
+from archivist.layers.attempts.service import NEWEST
+from archivist.store.rows import place_of
 from tests.edges.http_server import ADA, Served, serving
 
 LISTS: list[tuple[str, str, dict[str, object]]] = [

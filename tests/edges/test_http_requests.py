@@ -18,11 +18,11 @@ import httpx
 import pytest
 
 from archivist import Bank
-from archivist.access import MAX_DENIALS
+from archivist.access.rights import MAX_DENIALS
+from archivist.config.layers import check_flags
+from archivist.edges.http.processes import is_gone, own_mark
 from archivist.edges.http.security import cookie_name
 from archivist.errors import ConfigError
-from archivist.processes import is_gone, own_mark
-from archivist.settings import check_flags
 from tests.edges.http_server import ADA, Served, serving
 
 _PATIENCE_S = 20

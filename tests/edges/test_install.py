@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
+from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import changes, jsonc, toml_table
 from archivist.edges.install.clients import Place, targets
 from archivist.errors import InputError
-from archivist.moments import CLIENTS
 
 FILES = {
     "claude-code": [".claude/settings.json", ".mcp.json"],

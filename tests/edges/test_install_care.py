@@ -15,10 +15,10 @@ from click.testing import Result as Ran
 from archivist import Bank
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
+from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain
 from archivist.edges.install.calls import Call, calls_in
 from archivist.errors import InputError
-from archivist.moments import CLIENTS
 
 STOP = ".codex/hooks.json"
 

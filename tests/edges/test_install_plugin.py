@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from click.testing import Result as Ran
 
 from archivist import Bank, Episode, __version__
-from archivist.desks import hook_log
 from archivist.edges.cli.doctor import doctor
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.install import plugin
 from archivist.errors import InputError
-from archivist.tools import tools
+from archivist.files import hook_log
+from archivist.tools.functions import tools
 from tests.conftest import TickingClock
 
 PORTABLE = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}

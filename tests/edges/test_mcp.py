@@ -28,7 +28,7 @@ from archivist.edges.mcp.server import MemoryServer
 from archivist.errors import InputError, NoBankError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
-from archivist.tools import DEFAULT, Toolset, selected, tools
+from archivist.tools.functions import DEFAULT, Toolset, selected, tools
 
 # The handshake of 2025, and whatever is newest: the client asks first what the server speaks.
 ERAS = ["legacy", "auto"]
@@ -559,7 +559,7 @@ def test_nothing_of_the_bank_is_loaded_before_the_first_call(folder: Path) -> No
 import asyncio, sys
 from mcp import Client
 from archivist.edges.mcp.server import MemoryServer
-from archivist.tools import selected
+from archivist.tools.functions import selected
 
 def late():
     from archivist import Bank
@@ -570,7 +570,7 @@ async def main():
     async with Client(memory.offered(), mode="legacy") as client:
         await client.list_tools()
         await client.list_prompts()
-        assert not {"apsw", "numpy", "archivist.bank", "archivist.stores.sqlite"} & set(sys.modules)
+        assert not {"apsw", "numpy", "archivist.bank", "archivist.store.sqlite.store"} & set(sys.modules)
         assert not (await client.call_tool("brief", {})).is_error
         assert "apsw" in sys.modules
     memory.close()

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank, desks
-from archivist.access import OWN, RIGHTS, Layer, Verb, may, remedy
-from archivist.desks.desk import Desk
+from archivist.access.rights import OWN, RIGHTS, Layer, Verb, may, remedy
 from archivist.errors import AccessError
 from archivist.records import Actor, ActorKind
+from archivist.service import Desk
 from archivist.vault import Vault
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"

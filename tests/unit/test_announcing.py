@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from archivist import Bank
-from archivist.desks.announcing import announce
-from archivist.messages import Message
+from archivist.bus import Message
 
 
 def _kept(bank: Bank, after: int = 0) -> list[tuple[int, int, str, dict[str, object]]]:
@@ -16,9 +15,9 @@ def _kept(bank: Bank, after: int = 0) -> list[tuple[int, int, str, dict[str, obj
 def test_a_message_is_told_here_and_kept_for_others_behind_the_last_change(bank: Bank) -> None:
     heard: list[Message] = []
     bank.bus.subscribe(heard.append)
-    announce(bank, "reflection_start", run="r1")
+    bank.announce("reflection_start", run="r1")
     bank.add("Freeze the clock")
-    announce(bank, "memories_added", run="r1", count=1)
+    bank.announce("memories_added", run="r1", count=1)
     assert [each.type for each in heard] == ["reflection_start", "memories_added"]
     with Bank.open(bank.path) as other:
         assert _kept(other) == [
@@ -34,17 +33,17 @@ def test_a_message_is_told_here_and_kept_for_others_behind_the_last_change(bank:
 def test_only_the_latest_are_kept(bank: Bank) -> None:
     with bank.transaction():
         for number in range(1_010):
-            announce(bank, "memories_added", count=number)
+            bank.announce("memories_added", count=number)
     kept = _kept(bank)
     assert (len(kept), kept[0][0], kept[-1][0]) == (1_000, 11, 1_010)
 
 
 def test_what_is_erased_is_not_told_on(bank: Bank) -> None:
     lesson = bank.add("The launch is called bluebird")
-    announce(bank, "memory_highlight", summary=lesson.summary)
+    bank.announce("memory_highlight", summary=lesson.summary)
     bank.erase([lesson.id])
     assert _kept(bank) == []
-    announce(bank, "memory_highlight", summary="something else")
+    bank.announce("memory_highlight", summary="something else")
     assert [number for number, *_ in _kept(bank)] == [2]
     bank.erase(matching="something else")
     assert "something else" not in str(_kept(bank))

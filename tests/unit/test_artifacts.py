@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.desks.artifacts import FileState, measured, opened, relative_path
 from archivist.errors import AccessError, InputError, NotFoundError, RecordError
+from archivist.layers.artifacts.service import FileState, measured, opened, relative_path
 from archivist.records import Actor, ActorKind, ArtifactType
 
 CODER = Actor(ActorKind.AGENT, "coder")

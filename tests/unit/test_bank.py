@@ -16,6 +16,7 @@ from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, le
 from archivist import Bank
 from archivist.config import BriefRules, Config, Decay, Lessons
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
+from archivist.exchange.files import Shape
 from archivist.recall.query import Query
 from archivist.records import (
     Actor,
@@ -33,7 +34,6 @@ from archivist.records import (
     Source,
     Status,
 )
-from archivist.stores.files import Shape
 
 NULLS = "Missing null checks in API response handlers"
 

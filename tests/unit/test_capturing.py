@@ -9,10 +9,10 @@ import pytest
 from tests.samples import agent_log
 
 from archivist import Bank
-from archivist.desks.capturing import Known
+from archivist.capture.service import Known
 from archivist.errors import InputError
 from archivist.records import EpisodeStatus, Event, EventKind
-from archivist.stores.filters import equals
+from archivist.store.filters import equals
 
 
 def _log(path: Path, calls: int, *, is_ended: bool = False) -> Path:

@@ -15,8 +15,8 @@ from archivist import Bank
 from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
+from archivist.capture.service import Known
 from archivist.config import BriefRules, Config, RecallRules
-from archivist.desks.capturing import Known
 from archivist.recall.query import Query
 from archivist.records import (
     Brief,
@@ -31,7 +31,7 @@ from archivist.records import (
     Verdict,
 )
 from archivist.reflect.trigger import Trigger
-from archivist.stores.filters import equals
+from archivist.store.filters import equals
 
 MISSING = "waxwing: error: the following arguments are required: --lock"
 

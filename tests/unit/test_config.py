@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import Config
+from archivist.config.file import change_file, edited, to_toml
+from archivist.config.layers import Origin, flat, from_text, from_values, load, load_effective, variable_of
 from archivist.errors import ConfigError
 from archivist.records import Severity
-from archivist.settings import Origin, flat, from_text, from_values, load, load_effective, variable_of
-from archivist.settings_file import change_file, edited, to_toml
 
 
 def _load(tmp_path: Path, text: str) -> Config:

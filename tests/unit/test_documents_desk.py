@@ -17,8 +17,8 @@ from tests.conftest import CountingIds, TickingClock
 from tests.unit.tiers.test_bank_markdown import BANK
 
 from archivist import Bank
+from archivist.archive.folder_files import read
 from archivist.config import Config, CoreRules
-from archivist.desks.folder_files import read
 from archivist.errors import AccessError, InputError, NotFoundError, RecordError
 from archivist.records import Actor, ActorKind, Document, DocumentType
 

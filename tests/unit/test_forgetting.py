@@ -16,10 +16,18 @@ from tests.conftest import TickingClock
 from tests.samples import WHEN, json_values, lesson, lessons, texts
 
 from archivist import Bank
-from archivist.age.receipt import ERASED, Receipt, occurrences, redacted, redacted_json, sought, text_digest
 from archivist.config import Config, Retention
-from archivist.desks.forgetting import growth
 from archivist.errors import InputError, NotFoundError
+from archivist.forget.receipt import (
+    ERASED,
+    Receipt,
+    occurrences,
+    redacted,
+    redacted_json,
+    sought,
+    text_digest,
+)
+from archivist.forget.service import growth
 from archivist.recall.query import Query
 from archivist.records import Brief, Effect, Episode, Event, EventKind, Evidence, Lesson, Verdict
 from archivist.records.plain import canonical, to_plain

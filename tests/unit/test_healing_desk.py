@@ -9,8 +9,8 @@ import pytest
 from tests.samples import agent_log
 
 from archivist import Bank
+from archivist.brief import session_service as sessions
 from archivist.config import BriefRules, Config
-from archivist.desks import sessions
 
 REFUSED = (
     "Exit code 1\npsycopg2.OperationalError: could not connect to server: Connection refused\n"

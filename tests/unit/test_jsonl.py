@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
-from archivist.jsonl import Line, Problem, read_lines, write_lines
+from archivist.files.jsonl import Line, Problem, read_lines, write_lines
 
 
 def _read(path: Path, content: bytes) -> list[Line | Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.samples import WHEN
 
-from archivist.messages import Bus, Message
+from archivist.bus import Bus, Message
 
 
 def test_listeners_hear_messages_in_order_until_they_leave() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from archivist import opening
-from archivist.capture.adapters import read_log
+from archivist.capture.formats.registry import read_log
 from archivist.capture.json_stream import Skipped
 from archivist.errors import InputError
-from archivist.opening import head_of, open_file
+from archivist.files import open as opening
+from archivist.files.open import head_of, open_file
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.samples import MISSING_MODULE, agent_log
 
-from archivist import Bank
-from archivist.desks import projects, sessions
-from archivist.desks.capturing import Known
+from archivist import Bank, projects
+from archivist.brief import session_service as sessions
+from archivist.capture.service import Known
 from archivist.recall.query import Query
 from archivist.records import Episode
-from archivist.stores.filters import equals
+from archivist.store.filters import equals
 
 
 def _git(folder: Path, *words: str) -> None:

@@ -13,10 +13,10 @@ from tests.conftest import TickingClock
 from tests.samples import finding, reviewed, write_jsonl
 
 from archivist import Bank
+from archivist.bus import Message
 from archivist.config import Config, CoreRules, ProposalRules, StoreRules
-from archivist.desks.proposals import propose_rules_quietly
+from archivist.core.proposals_service import propose_rules_quietly
 from archivist.errors import AccessError, ConfigError, InputError, NotFoundError
-from archivist.messages import Message
 from archivist.records import ARCHIVIST, Actor, ActorKind, Lesson, Proposal, ProposalStatus
 
 CODER = Actor(ActorKind.AGENT, "coder", "maker")

@@ -18,8 +18,8 @@ from tests.samples import lesson
 from archivist import Bank
 from archivist.config import Config, RecallRules
 from archivist.errors import BankDamagedError
-from archivist.recall.merits import Weights
 from archivist.recall.query import Query
+from archivist.recall.scoring import Weights
 from archivist.records import (
     Category,
     Episode,
@@ -31,7 +31,7 @@ from archivist.records import (
     Scope,
     Status,
 )
-from archivist.stores.vectors import packed
+from archivist.store.vectors import packed
 
 HANG = "pytest never finishes while the container is down"
 OTHERS = (
@@ -152,7 +152,7 @@ def test_a_filter_that_lets_too_many_through_to_name_them_filters_all_the_same(
     ]
     before = [_names(bank, "store results for later", **each) for each in asked]
     assert before[0]
-    monkeypatch.setattr("archivist.stores.sqlite_search._ALLOWED", 0)
+    monkeypatch.setattr("archivist.store.sqlite.search._ALLOWED", 0)
     with Bank.open(bank.path, clock=bank.now) as again:
         assert [_names(again, "store results for later", **each) for each in asked] == before
 

@@ -12,12 +12,12 @@ from tests.conftest import TickingClock
 from tests.samples import MISSING_MODULE, agent_log
 
 from archivist import Bank
+from archivist.bus import Message
 from archivist.config import Config, Reflect
-from archivist.desks import reflection
-from archivist.messages import Message
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
-from archivist.reflect.account import account
+from archivist.reflect import service as reflection
+from archivist.reflect.summary import account
 from archivist.reflect.trigger import Outcome, Scenario, Trigger
 
 
@@ -283,7 +283,7 @@ def test_a_pattern_of_similar_failures_asks_for_reflection_by_itself(bank: Bank,
 def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
     bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from archivist.reflect.reading import read as real
+    from archivist.reading.run import read as real
 
     def broken(episode: Episode, events: Any) -> Any:
         if episode.id == "s-1":

@@ -12,9 +12,10 @@ from tests.conftest import START, CountingIds, TickingClock
 from tests.samples import lesson
 
 from archivist import Bank
+from archivist.brief import service as briefing
+from archivist.brief import session_service as sessions
 from archivist.brief.prompting import brought_up
 from archivist.config import BriefRules, Config
-from archivist.desks import briefing, sessions
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Status
 

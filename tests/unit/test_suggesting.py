@@ -8,8 +8,8 @@ import pytest
 from tests.conftest import TickingClock
 
 from archivist import Bank
-from archivist.desks.suggesting import told
 from archivist.errors import InputError
+from archivist.lessons.suggest_service import told
 from archivist.recall.query import Query
 from archivist.records import Actor, Episode, Lesson, Status
 

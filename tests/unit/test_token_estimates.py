@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.tokens import estimated
+from archivist.text import estimated
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.conftest import START, TickingClock
 
 from archivist import Bank
-from archivist.desks.repeats import KEPT, Repeats
-from archivist.desks.tokens import digest_of
+from archivist.access.idempotency_service import KEPT, Repeats
+from archivist.access.service import digest_of
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, ActorKind, Token
-from archivist.records.tokens import TokenState
+from archivist.records.access_token import TokenState
 
 AGENT = Actor(ActorKind.AGENT, "kit", "maker")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.samples import lesson
 
-from archivist.desks.liveness import FILE_NAME, GitFolder, WorkingTree, stale
-from archivist.places import home_folder
+from archivist.brief.liveness_service import FILE_NAME, GitFolder, WorkingTree, stale
+from archivist.paths import home_folder
 from archivist.records import Scope
 
 

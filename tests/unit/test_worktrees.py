@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.worktrees import in_main_worktree, mark_of, remote_of, repository_of, ways_up
+from archivist.files.worktrees import in_main_worktree, mark_of, remote_of, repository_of, ways_up
 
 
 def _git(folder: Path, *words: str) -> None:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from archivist.audit.deeds import Deed, asked, split_word, told_apart
+from archivist.audit.actions import Deed, asked, split_word, told_apart
+from archivist.reading import programs
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.failures import is_shell
 from archivist.records import Lesson
-from archivist.reflect import programs
-from archivist.reflect.failures import is_shell
-from archivist.reflect.kinds import FailureKind
 
 _RULE = re.compile(r"\bIF\b(?P<occasion>.*?)\bTHEN\b(?P<deed>.*)", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from archivist.audit.advice import failure_family
-from archivist.audit.following import Heeding, heedings
+from archivist.audit.followed import Heeding, heedings
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
 

@@ -80,8 +80,8 @@ def _worked(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
     ways = {text: way for each in met for text, way in _remedies(each, subject).items()}
     if not ways:
         return ()
-    from archivist.reflect.hazards import WARNING, is_destructive
-    from archivist.reflect.proofs import proofs
+    from archivist.reading.hazards import WARNING, is_destructive
+    from archivist.reading.proofs import proofs
 
     told: list[str] = []
     warned: list[str] = []

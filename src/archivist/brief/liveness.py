@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from archivist.patterns import late
+from archivist.cold_start import late
 from archivist.records import Lesson
 
 _LONGEST_TEXT = 4000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from archivist.capture.fencing import FENCE_MARK
+from archivist.capture.fence import FENCE_MARK
 
 _ID: Final = r"[A-Za-z0-9][\w.\-]{0,127}"
 # A comment may come back with its brackets as HTML entities, or as JSON spells them.

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.recall.keywords import STOP_WORDS
-from archivist.stores.answers import Words
-from archivist.stores.tokens import split_name
+from archivist.store.results import Words
+from archivist.store.scope_tokens import split_name
 
 _WORD = re.compile(r"[^\W_]+")
 # Each begins where a word does, so that a pasted blob costs no more than its length.

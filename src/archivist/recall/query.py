@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.records import Category, Scope, Status
-from archivist.stores.answers import Within
-from archivist.stores.tokens import scope_token
+from archivist.store.results import Within
+from archivist.store.scope_tokens import scope_token
 
 if TYPE_CHECKING:
-    from archivist.recall.merits import Preset
+    from archivist.recall.scoring import Preset
 
 LIVE = (Status.ACTIVE, Status.CANDIDATE)
 KINDS = ("lesson", "episode", "event", "fact", "artifact", "entry", "document")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from archivist.records.access_token import Token
     from archivist.records.actor import ARCHIVIST, Actor
     from archivist.records.brief import Brief
     from archivist.records.episode import Episode, Event, Finding, Usage
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         ProposalStatus,
     )
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
-    from archivist.records.tokens import Token
     from archivist.records.verdict import Verdict
     from archivist.records.words import ActorKind, Category, LessonType, Scope, Severity, Source, Status
 
@@ -108,7 +108,7 @@ _HOMES = {
     "Source": "words",
     "Status": "words",
     "Tally": "lesson",
-    "Token": "tokens",
+    "Token": "access_token",
     "Usage": "episode",
     "Verdict": "verdict",
     "Working": "tiers",

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from archivist.reflect.hazards import is_destructive
-from archivist.reflect.kinds import FailureKind
-from archivist.reflect.past import Past
-from archivist.reflect.proofs import Proof, proofs
-from archivist.reflect.reading import CODE_KINDS, Met, Reading, place
-from archivist.reflect.remedies import Remedy, Way
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.hazards import is_destructive
+from archivist.reading.history import Past
+from archivist.reading.proofs import Proof, proofs
+from archivist.reading.remedies import Remedy, Way
+from archivist.reading.run import CODE_KINDS, Met, Reading, place
 
 
 @dataclass(frozen=True, slots=True)

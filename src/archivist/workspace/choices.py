@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from archivist.reading.wording import clipped, tags
 from archivist.records import Event, EventKind
-from archivist.reflect.wording import clipped, tags
 from archivist.workspace.drafts import (
     LONGEST_MESSAGE,
     LONGEST_REASON,

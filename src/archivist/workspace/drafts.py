@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from archivist.reading.wording import clipped
 from archivist.records import Category, Lesson, LessonType
-from archivist.reflect.wording import clipped
 from archivist.workspace.learnings import Learning
 from archivist.workspace.topology import Kind
 

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from archivist.recall.keywords import keywords
-from archivist.records import Event, EventKind
-from archivist.reflect.acts import Act
-from archivist.reflect.failures import Failure
-from archivist.reflect.kinds import FailureKind
-from archivist.reflect.phrases import (
+from archivist.reading.calls import Act
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.failures import Failure
+from archivist.reading.phrases import (
     base_name,
     is_scratch,
     is_telling,
@@ -20,9 +18,11 @@ from archivist.reflect.phrases import (
     relative,
     without_paths,
 )
-from archivist.reflect.reading import Met, Reading
-from archivist.reflect.remedies import Way
-from archivist.reflect.wording import advice, clipped, code, listed, saying, tags
+from archivist.reading.remedies import Way
+from archivist.reading.run import Met, Reading
+from archivist.reading.wording import advice, clipped, code, listed, saying, tags
+from archivist.recall.keywords import keywords
+from archivist.records import Event, EventKind
 from archivist.workspace.drafts import LONGEST_REASON, LONGEST_TITLE, Draft, Known, Trigger, ended, sentences
 from archivist.workspace.learnings import Learning
 from archivist.workspace.topology import Kind

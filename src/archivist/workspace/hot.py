@@ -15,7 +15,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.recall.keywords import Overlap, keywords, matches
-from archivist.tokens import estimated
+from archivist.text import estimated
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

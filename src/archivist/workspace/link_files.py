@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from archivist.files.compare_and_write import read_bytes, replace_as_read
 from archivist.workspace.links import (
     FOLDERS,
     SECTIONS,
@@ -30,7 +31,6 @@ from archivist.workspace.links import (
     with_section,
     without_section,
 )
-from archivist.workspace.replacing import read_bytes, replace_as_read
 
 
 class Done(StrEnum):

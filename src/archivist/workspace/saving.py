@@ -11,12 +11,12 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from archivist.errors import ArchivistError, BankError, InputError
-from archivist.locking import locked
+from archivist.files.compare_and_write import read_bytes, replace_as_read, told_plainly
+from archivist.files.lock import locked
 from archivist.workspace import entries, front_matter, learnings, plans, save, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.learnings import Learning
 from archivist.workspace.reading import Shelf, decode
-from archivist.workspace.replacing import read_bytes, replace_as_read, told_plainly
 from archivist.workspace.save import MemoryItem, Neighbour, OnConflict, Outcome, Result
 from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, Kind, Scope

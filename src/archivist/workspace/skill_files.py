@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace.replacing import read_bytes, replace_as_read, told_plainly
+from archivist.files.compare_and_write import read_bytes, replace_as_read, told_plainly
 from archivist.workspace.skills import (
     FILE_NAME,
     FOLDER,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from archivist.reading.run import Reading
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Event, Lesson, LessonType
-from archivist.reflect.reading import Reading
 from archivist.workspace.choices import decisions
 from archivist.workspace.drafts import LEAST_WEIGHT, Draft, Known, Trigger, of_lesson
 from archivist.workspace.fixes import conflicts, hard_won, long_sought

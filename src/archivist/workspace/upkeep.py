@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError
+from archivist.files.compare_and_write import is_read_only, refuse_read_only, replace_as_read, told_plainly
 from archivist.workspace import lint, migrate
 from archivist.workspace.migrate import Change, Migration
 from archivist.workspace.problems import Problem, Severity
 from archivist.workspace.reading import data_of, decode
-from archivist.workspace.replacing import is_read_only, refuse_read_only, replace_as_read, told_plainly
 from archivist.workspace.topology import ABSTRACT, Kind, Place, Scope, Topology
 
 _GIT_S = 10.0

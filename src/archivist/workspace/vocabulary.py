@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archivist.reflect import programs
+from archivist.reading import programs
 
 
 def _words(text: str) -> frozenset[str]:

@@ -27,7 +27,7 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 from archivist import Bank
-from archivist.desks.items import Items
+from archivist.archive.items_service import Items
 from archivist.edges.integrations.langgraph import ArchivistStore
 from archivist.errors import InputError
 from archivist.records import Actor, ActorKind

@@ -21,7 +21,7 @@ from archivist.edges.integrations.openai_agents import ArchivistSession
 from archivist.errors import InputError
 from archivist.recall.query import Query
 from archivist.records import EpisodeStatus, Event
-from archivist.stores.filters import equals
+from archivist.store.filters import equals
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 items: st.SearchStrategy[dict[str, Any]] = st.one_of(

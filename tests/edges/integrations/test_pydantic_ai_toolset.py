@@ -15,7 +15,7 @@ from archivist import Bank
 from archivist.edges.integrations.pydantic_ai import ArchivistToolset
 from archivist.errors import InputError
 from archivist.records import Actor, ActorKind
-from archivist.tools import DEFAULT, tools
+from archivist.tools.functions import DEFAULT, tools
 
 TestModel.__test__ = False
 

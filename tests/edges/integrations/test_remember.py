@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.edges.integrations.remember import Run, remember
 from archivist.records import EpisodeStatus, Event
-from archivist.stores.filters import equals
+from archivist.store.filters import equals
 
 TASK = "Make the checks of toolshed pass."
 THROWN = [ValueError, KeyError, StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt]

@@ -17,16 +17,17 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from archivist import Bank, access, desks, tracing
-from archivist.desks.items import Name
-from archivist.desks.memory_files import MemoryFile
+from archivist import Bank, desks, tracing
+from archivist.access import rights as access
+from archivist.archive.items_service import Name
+from archivist.archive.memory_files_service import MemoryFile
 from archivist.edges.integrations.anthropic_memory import ArchivistMemoryTool
 from archivist.edges.integrations.langgraph import ArchivistStore
 from archivist.edges.integrations.openai_agents import ArchivistSession
 from archivist.errors import AccessError, ArchivistError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
-from archivist.tools import call, tools
+from archivist.tools.functions import call, tools
 
 ALLOWED = {
     "create_memory_store",
@@ -121,7 +122,7 @@ def test_every_verb_in_the_table_is_there() -> None:
     import pkgutil
     from importlib import import_module
 
-    from archivist.desks.desk import Desk
+    from archivist.service import Desk
 
     for module in pkgutil.iter_modules(desks.__path__):
         import_module(f"{desks.__name__}.{module.name}")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import WHEN, lesson, lessons
 
-from archivist.age.merge import merged
 from archivist.errors import RecordError
+from archivist.exchange.merge import merged
 from archivist.records import Lesson, Status
 
 versions = lessons(lesson_id="one")

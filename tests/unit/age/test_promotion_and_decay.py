@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.samples import WHEN, lesson
 
-from archivist.age.decay import decayed
-from archivist.age.promotion import sighted, standing
+from archivist.lessons.decay import decayed
+from archivist.lessons.standing import sighted, standing
 from archivist.records import Lesson, LessonType, Source, Status
 
 

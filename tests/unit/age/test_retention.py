@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import WHEN
 
-from archivist.age.retention import (
+from archivist.forget.retention import (
     Going,
     Kept,
     Needed,

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.samples import lesson, texts
 
-from archivist.audit.following import following, heedings
+from archivist.audit.followed import following, heedings
 from archivist.records import Event, EventKind, Following, Lesson
 
 FOLLOWED, IGNORED = Following.FOLLOWED, Following.IGNORED

@@ -6,9 +6,9 @@ import pytest
 from tests.samples import lesson
 
 from archivist.brief.forms import BriefFormat
-from archivist.brief.ranking import cost_in_tokens, merit, rank
-from archivist.brief.rendering import render
-from archivist.brief.selection import Chosen
+from archivist.brief.rank import cost_in_tokens, merit, rank
+from archivist.brief.render import render
+from archivist.brief.select import Chosen
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status, Tally
 

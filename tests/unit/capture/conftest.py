@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.adapters import Adapter, Origin, Skipped
+from archivist.capture.formats.registry import Adapter, Origin, Skipped
 from archivist.records import Episode, Event
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]

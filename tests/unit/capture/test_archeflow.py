@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.samples import run_lines, write_jsonl
 
-from archivist.capture.archeflow import RunLog, read_runs
-from archivist.jsonl import read_lines
+from archivist.capture.formats.archeflow import RunLog, read_runs
+from archivist.files.jsonl import read_lines
 from archivist.records import EpisodeStatus, EventKind, Severity
 
 

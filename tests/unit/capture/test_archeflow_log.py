@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from archivist.capture.adapters import Skipped, read_log
-from archivist.capture.archeflow_log import ArcheFlow
+from archivist.capture.formats.archeflow_log import ArcheFlow
+from archivist.capture.formats.registry import Skipped, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]

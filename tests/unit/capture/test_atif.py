@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.adapters import Origin, Skipped, read_log
-from archivist.capture.atif import Atif
-from archivist.capture.atif_out import to_atif
+from archivist.capture.formats.atif import Atif
+from archivist.capture.formats.registry import Origin, Skipped, read_log
+from archivist.exchange.atif import to_atif
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.samples import finding
 
-from archivist.capture.cleaning import Cleaner
-from archivist.capture.fencing import fence
+from archivist.capture.clean import Cleaner
+from archivist.capture.fence import fence
 from archivist.records import Episode, Event, EventKind
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from archivist.capture.adapters import Origin, Skipped, read_log
-from archivist.capture.stream import Stream
+from archivist.capture.formats.native import Stream
+from archivist.capture.formats.registry import Origin, Skipped, read_log
 from archivist.records import Episode, EpisodeStatus, Event
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]

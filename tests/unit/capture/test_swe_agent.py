@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archivist.capture.adapters import Origin, Skipped, read_log
-from archivist.capture.swe_agent import SweAgent
+from archivist.capture.formats.registry import Origin, Skipped, read_log
+from archivist.capture.formats.swe_agent import SweAgent
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]

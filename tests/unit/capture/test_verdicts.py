@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.verdicts import outcome_of, read_outcomes
+from archivist.capture.outcomes_file import outcome_of, read_outcomes
 from archivist.errors import InputError
 from archivist.records import Episode, EpisodeStatus
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.fusion import Relevance
-from archivist.recall.merits import Decay, Moment, Weights, recency, weigh
-from archivist.stores.answers import Placed
+from archivist.recall.scoring import Decay, Moment, Weights, recency, weigh
+from archivist.store.results import Placed
 
 DAY_S = 86_400
 NOW = 2_000_000_000

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.fusion import Relevance
-from archivist.recall.neighbourhood import LENT, favour, lend
-from archivist.stores.answers import Placed
+from archivist.recall.neighbours import LENT, favour, lend
+from archivist.store.results import Placed
 
 
 def _placed(

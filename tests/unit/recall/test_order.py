@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist.recall.amendments import COMPARED, Said, amended, pairs_to_compare, ranked, superseded
 from archivist.recall.fusion import Relevance
-from archivist.recall.merits import Score
-from archivist.recall.order import COMPARED, Said, amended, pairs_to_compare, ranked, superseded
-from archivist.stores.answers import Placed
+from archivist.recall.scoring import Score
+from archivist.store.results import Placed
 
 
 def _placed(

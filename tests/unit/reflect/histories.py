@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.samples import WHEN
 
 from archivist.records import Entry, EntryType
-from archivist.tiers.stream import references
+from archivist.stream.entries import references
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reflect.commands import (
+from archivist.reading.commands import (
     generalise,
     is_help,
     is_look,

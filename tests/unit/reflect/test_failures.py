@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reflect.failures import Failure, FailureKind, detect, family
+from archivist.reading.failures import Failure, FailureKind, detect, family
 
 K = FailureKind
 

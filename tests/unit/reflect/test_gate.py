@@ -9,9 +9,9 @@ import pytest
 from tests.samples import WHEN, lesson
 
 from archivist.config import Config
+from archivist.lessons import gate
+from archivist.lessons.candidate import Candidate
 from archivist.records import ARCHIVIST, LessonType, Status
-from archivist.reflect import gate
-from archivist.reflect.candidates import Candidate
 
 CANDIDATE = Candidate(
     key="repo|missing:wrapt",

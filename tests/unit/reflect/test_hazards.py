@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reflect.hazards import is_destructive
+from archivist.reading.hazards import is_destructive
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from tests.samples import WHEN
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.reflect.insights import (
+from archivist.stream.blockers import Sign, told_by, waits_of
+from archivist.stream.insights import (
     Marker,
     Related,
     Unreflected,
@@ -19,7 +20,6 @@ from archivist.reflect.insights import (
     insights,
     reason_to_reflect,
 )
-from archivist.reflect.obstacles import Sign, told_by, waits_of
 
 
 def _entry(seq: int, action: str, **fields: Any) -> Entry:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.samples import lesson
 
+from archivist.lessons.candidate import Candidate
+from archivist.lessons.duplicates import DUPLICATE_AT, Words, deduplicated, is_refined, likeness, twin
 from archivist.records import Category, Status
-from archivist.reflect.candidates import Candidate
-from archivist.reflect.merging import DUPLICATE_AT, Words, deduplicated, is_refined, likeness, twin
 
 SAME = [
     (

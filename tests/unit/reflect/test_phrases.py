@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reflect.phrases import open_command, without_paths
+from archivist.reading.phrases import open_command, without_paths
 
 
 @pytest.mark.parametrize(

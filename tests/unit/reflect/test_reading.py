@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from archivist.reading.history import Attempts, Past, PastRun
+from archivist.reading.remedies import Way, from_digest, to_digest
+from archivist.reading.run import Reading, read
 from archivist.records import Episode, Event, EventKind, Usage
-from archivist.reflect.past import Attempts, Past, PastRun
-from archivist.reflect.reading import Reading, read
-from archivist.reflect.remedies import Way, from_digest, to_digest
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 MISSING = "ModuleNotFoundError: No module named 'numpy'"
@@ -155,7 +155,7 @@ def test_a_past_without_digests_is_empty() -> None:
 
 @pytest.mark.parametrize("files", [(), ("a.py",), ("a.py", "b.py")])
 def test_remedies_survive_the_digest(files: tuple[str, ...]) -> None:
-    from archivist.reflect.remedies import Remedy
+    from archivist.reading.remedies import Remedy
 
     remedy = Remedy(Way.EDIT, "change `a` to `b`", "", files)
     assert from_digest(to_digest(remedy)) == remedy

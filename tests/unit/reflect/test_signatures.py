@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reflect.rules import RULES
-from archivist.reflect.signatures import HEAD, TAIL, clean, signature, words
+from archivist.reading.rules import RULES
+from archivist.reading.signatures import HEAD, TAIL, clean, signature, words
 
 TABLE = Path(__file__).with_name("signatures.txt")
 
@@ -100,7 +100,7 @@ def test_only_head_and_tail_of_a_long_output_are_kept() -> None:
 
 def test_keys_do_not_depend_on_the_process() -> None:
     code = (
-        "import sys; from archivist.reflect.signatures import signature\n"
+        "import sys; from archivist.reading.signatures import signature\n"
         "print(signature('x', sys.stdin.read()).key)"
     )
     output = "ERROR: file or directory not found: a.py\nE: Unable to locate package b\nfatal: error: failed"

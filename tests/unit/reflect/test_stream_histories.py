@@ -6,7 +6,7 @@ import pytest
 from tests.unit.reflect.histories import HISTORIES, History
 
 from archivist import Bank
-from archivist.reflect.insights import Insight, insights
+from archivist.stream.insights import Insight, insights
 
 
 def _holding(found: list[Insight], words: tuple[str, ...]) -> list[Insight]:

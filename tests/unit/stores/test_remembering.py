@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from archivist import Bank
-from archivist.stores.answers import Within, Words
-from archivist.stores.tokens import scope_token
+from archivist.store.results import Within, Words
+from archivist.store.scope_tokens import scope_token
 
 
 def _count(bank: Bank, made: list[int]) -> int:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.samples import WHEN, finding, lesson, lessons
 
 from archivist.records import Brief, Episode, EpisodeStatus, Event, EventKind, Lesson, Status
-from archivist.stores.searchable import Document, document
-from archivist.stores.tokens import scope_token, split_name
+from archivist.store.scope_tokens import scope_token, split_name
+from archivist.store.searchable import Document, document
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=20)
 

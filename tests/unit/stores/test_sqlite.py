@@ -24,11 +24,11 @@ from archivist.errors import (
     NotABankError,
 )
 from archivist.records import Actor, ActorKind, Event, EventKind, Lesson
-from archivist.stores.answers import Found, Within, Words
-from archivist.stores.rows import mapping
-from archivist.stores.sqlite import SqliteStore
-from archivist.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, Migration
-from archivist.stores.tokens import scope_token
+from archivist.store.results import Found, Within, Words
+from archivist.store.rows import mapping
+from archivist.store.scope_tokens import scope_token
+from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
+from archivist.store.sqlite.store import SqliteStore
 
 ACTOR = Actor(ActorKind.HUMAN)
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from archivist.stores.planes import Planes
-from archivist.stores.vectors import (
+from archivist.store.planes import Planes
+from archivist.store.vectors import (
     BLOCK,
     BitRows,
     bit_width,
@@ -96,7 +96,7 @@ def test_the_shortlist_holds_the_truly_nearest(dimensions: int) -> None:
 
 PURE = """
 import random, sys
-from archivist.stores.vectors import BLOCK, BitRows, bit_width, packed, small_dots, half_dots
+from archivist.store.vectors import BLOCK, BitRows, bit_width, packed, small_dots, half_dots
 
 chance = random.Random(1)
 def unit(size):

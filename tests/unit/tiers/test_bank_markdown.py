@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.tiers.bank_markdown import CycleLine, RoleLine, kept_sections, parsed, rest, role_name
+from archivist.exchange.bank_markdown import CycleLine, RoleLine, kept_sections, parsed, rest, role_name
 
 BANK = """# 🧠 Memory Bank
 

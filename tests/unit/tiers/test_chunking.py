@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archivist.tiers.chunking import pieces
+from archivist.archive.chunking import pieces
 
 GUIDE = """# Guide
 

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.config import CoreRules
-from archivist.errors import InputError, NotFoundError
-from archivist.records import Block, CoreSection
-from archivist.tiers.core import (
+from archivist.core.blocks import (
     Content,
     Given,
     ListName,
@@ -25,7 +23,9 @@ from archivist.tiers.core import (
     threads_of,
     updated,
 )
-from archivist.tiers.core_view import check_budget, render_block, view_of
+from archivist.core.view import check_budget, render_block, view_of
+from archivist.errors import InputError, NotFoundError
+from archivist.records import Block, CoreSection
 
 NOW = "2026-02-08T15:00:00Z"
 WHEN = datetime(2026, 2, 8, 15, tzinfo=UTC)

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import WHEN
 
-from archivist.errors import InputError, RecordError
-from archivist.records import DocumentType, Folder
-from archivist.tiers.folders import (
+from archivist.archive.folders import (
     checked_pattern,
     decoded,
     described,
@@ -21,6 +19,8 @@ from archivist.tiers.folders import (
     is_wanted,
     owner,
 )
+from archivist.errors import InputError, RecordError
+from archivist.records import DocumentType, Folder
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
+from archivist.layers.knowledge.claims import (
+    fact_id,
+    followed,
+    reversed_,
+    settle,
+    source_of,
+    upheld,
+    withdrawn,
+)
 from archivist.records import Actor, ActorKind, Conflict, ConflictStatus, Fact
-from archivist.tiers.knowledge import fact_id, followed, reversed_, settle, source_of, upheld, withdrawn
 
 START = datetime(2026, 4, 3, tzinfo=UTC)
 

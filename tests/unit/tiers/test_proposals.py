@@ -9,18 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.errors import ConfigError
-from archivist.records import (
-    Actor,
-    ActorKind,
-    CoreSection,
-    Lesson,
-    LessonType,
-    Proposal,
-    ProposalStatus,
-    Status,
-)
-from archivist.tiers.proposals import (
+from archivist.core.proposals import (
     RULE,
     approvers,
     as_of,
@@ -32,6 +21,17 @@ from archivist.tiers.proposals import (
     rule_line,
     to_issue,
     with_line,
+)
+from archivist.errors import ConfigError
+from archivist.records import (
+    Actor,
+    ActorKind,
+    CoreSection,
+    Lesson,
+    LessonType,
+    Proposal,
+    ProposalStatus,
+    Status,
 )
 
 NOW = datetime(2026, 2, 8, tzinfo=UTC)

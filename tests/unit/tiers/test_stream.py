@@ -13,7 +13,7 @@ from tests.samples import WHEN
 from archivist.errors import InputError, RecordError
 from archivist.records import Entry, EntryType
 from archivist.records.stream_lines import from_stream_line, to_stream_line
-from archivist.tiers.stream import (
+from archivist.stream.entries import (
     References,
     checked_cycles,
     checked_importance,

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
-from archivist.records import Working
-from archivist.tiers.working import (
+from archivist.layers.working.memory import (
     MOST_BYTES,
     MOST_CHARACTERS,
     MOST_NOTES,
@@ -22,6 +21,7 @@ from archivist.tiers.working import (
     merged_context,
     mind_of,
 )
+from archivist.records import Working
 
 NOW = datetime(2026, 2, 8, tzinfo=UTC)
 

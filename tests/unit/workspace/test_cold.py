@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from tests.unit.workspace.sessions import Session
 
 from archivist import Bank
-from archivist.desks.transcripts import Transcripts
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
 from archivist.workspace import cold
 from archivist.workspace.cold import Transcript
 from archivist.workspace.topology import Topology
+from archivist.workspace.transcripts_service import Transcripts
 
 WHEN = datetime(2026, 11, 1, 9, tzinfo=UTC)
 

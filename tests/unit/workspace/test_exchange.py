@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from archivist.workspace import exchange
-from archivist.workspace.replacing import replace_as_read
+from archivist.files import swap as exchange
+from archivist.files.compare_and_write import replace_as_read
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import WorkspaceRules
-from archivist.desks.hot import HotMemory, Seen, review
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
 from archivist.workspace.hot import Budget, HotUsage, Use, Warm
 from archivist.workspace.hot_files import read_hot
+from archivist.workspace.hot_service import HotMemory, Seen, review
 from archivist.workspace.link_files import link, read_rules
 from archivist.workspace.links import Client
 from archivist.workspace.topology import Topology

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist.files.compare_and_write import replace_as_read
 from archivist.workspace.link_files import Done, Linked, link, read_rules, unlink
 from archivist.workspace.links import (
     Client,
@@ -24,7 +25,6 @@ from archivist.workspace.links import (
     with_section,
     without_section,
 )
-from archivist.workspace.replacing import replace_as_read
 
 HOT = "agent/rules/common"
 

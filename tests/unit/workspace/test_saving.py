@@ -17,7 +17,8 @@ from tests.unit.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_t
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.workspace import entries, replacing, writing
+from archivist.files import compare_and_write as replacing
+from archivist.workspace import entries, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.memory import Workspace
 from archivist.workspace.save import MemoryItem, OnConflict, Outcome, Result, item_from

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.desks.skills import Skills
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.skill_files import Kept, find_skill, list_skills, save_skill
 from archivist.workspace.skills import composed, is_name, problems
+from archivist.workspace.skills_service import Skills
 from archivist.workspace.topology import Scope, Topology
 
 SKILL = "---\nname: cut-release\ndescription: Use when a release is cut.\n---\n\nRun `make release`.\n"

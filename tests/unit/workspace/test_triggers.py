@@ -12,12 +12,12 @@ from tests.unit.reflect.miners.scripted import Call, edit, no_module, run, sh, u
 from tests.unit.workspace.sessions import START, Session
 
 from archivist import Bank
-from archivist.desks.drafts import Drafts
 from archivist.errors import NotFoundError
+from archivist.reading.run import read
 from archivist.records import Episode, Event, EventKind, Lesson
-from archivist.reflect.reading import read
 from archivist.workspace.choices import decisions
 from archivist.workspace.drafts import Draft, Known, Trigger
+from archivist.workspace.drafts_service import Drafts
 from archivist.workspace.fixes import advised_in, conflicts, hard_won, long_sought
 from archivist.workspace.learnings import Learning, from_text, listed
 from archivist.workspace.save import Result

@@ -25,8 +25,8 @@ from archivist.edges.cli.session import Session
 from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
+    from archivist.archive.service import Refreshed
     from archivist.bank import Bank
-    from archivist.desks.documents import Refreshed
     from archivist.records import Document
 
 _TYPE = word_choice(DocumentType)

@@ -38,7 +38,7 @@ def audit() -> None:
 @click.pass_obj
 def check(session: Session, run: str, as_json: bool) -> None:
     """Judge each lesson that RUN was told: ineffective when its reviewers found it again, else helpful."""
-    from archivist.brief.selection import GLOBAL_MARK
+    from archivist.brief.select import GLOBAL_MARK
 
     with session.bank() as bank:
         beside = session.global_bank()
@@ -71,7 +71,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
     Where lessons are withheld from some runs (hold-out), failures with and without are compared.
     """
     from archivist.audit.report import proposals
-    from archivist.brief.selection import mark_of
+    from archivist.brief.select import mark_of
 
     bank, bare = session.bank_of(*filter(None, [name]), is_global=is_global)
     with bank:

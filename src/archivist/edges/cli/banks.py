@@ -19,7 +19,7 @@ def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) 
     """Make a bank in FOLDER (here by default), or the global bank; one that exists is left as it is."""
     from archivist.bank import Bank
     from archivist.errors import InputError
-    from archivist.places import bank_file, find_project, home_folder
+    from archivist.paths import bank_file, find_project, home_folder
 
     place = home_folder() if is_global else folder or Path(session.bank_path or ".")
     if not is_global and bank_file(place).absolute().parent == home_folder():
@@ -61,7 +61,7 @@ def status(session: Session, is_global: bool, as_json: bool) -> None:
     print_table(("What", "Count"), [(key.replace("_", " "), value) for key, value in held.items()])
     waiting = held["quarantined_lessons"]
     if waiting:
-        from archivist.desks.health import SHOW_QUARANTINED
+        from archivist.doctor import SHOW_QUARANTINED
 
         wait = "waits" if waiting == 1 else "wait"
         note(f"{count(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")

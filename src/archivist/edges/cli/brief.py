@@ -12,7 +12,7 @@ from archivist.edges.cli.session import Session
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.presets import BriefPreset
-    from archivist.brief.selection import Told
+    from archivist.brief.select import Told
 
 format_option = click.option(
     "--format",

@@ -26,8 +26,8 @@ from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.desks.capturing import Captured
-    from archivist.desks.reflection import Reflection
+    from archivist.capture.service import Captured
+    from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import Outcome
 
 _FORMATS = [
@@ -71,8 +71,8 @@ def capture(
 
     Secrets are replaced before anything is stored. The same log again changes nothing, a longer one adds.
     """
-    from archivist.capture.verdicts import read_outcomes
-    from archivist.desks.capturing import Known
+    from archivist.capture.outcomes_file import read_outcomes
+    from archivist.capture.service import Known
     from archivist.errors import InputError
 
     known = Known(
@@ -154,7 +154,7 @@ def reflect(
 
 def _why_none(bank: Bank) -> str:
     """Return why there was no run to reflect on."""
-    from archivist.desks.health import reflection
+    from archivist.doctor import reflection
 
     if bank.waiting():
         return reflection(bank).text
@@ -254,7 +254,7 @@ def _reflected(bank: Bank, done: list[Reflection], failed: list[Outcome]) -> dic
 
 
 def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
-    from archivist.desks.health import SHOW_QUARANTINED
+    from archivist.doctor import SHOW_QUARANTINED
     from archivist.records.words import Status
 
     kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}

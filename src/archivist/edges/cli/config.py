@@ -9,11 +9,11 @@ from typing import assert_never
 import click
 
 from archivist.config import Config
+from archivist.config.file import change_file, to_toml
+from archivist.config.layers import Effective, check_key, flat, from_text
 from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.errors import NoBankError
-from archivist.settings import Effective, check_key, flat, from_text
-from archivist.settings_file import change_file, to_toml
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
 
@@ -181,7 +181,7 @@ def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
 
 
 def _file(session: Session, is_global: bool) -> Path:
-    from archivist.places import CONFIG_NAME, bank_file, home_folder
+    from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
     if is_global:
         return home_folder() / CONFIG_NAME

@@ -11,8 +11,8 @@ from archivist.edges.cli.output import json_option, print_json, print_table, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
+    from archivist.core.view import CoreView
     from archivist.records import Block
-    from archivist.tiers.core_view import CoreView
 
 
 class Wordy(click.Command):
@@ -152,7 +152,7 @@ def words(given: str) -> str:
 
 
 def _tell(block: Block, as_json: bool) -> None:
-    from archivist.tiers.core_view import render_block
+    from archivist.core.view import render_block
 
     if as_json:
         from archivist.records.plain import to_plain

@@ -10,11 +10,11 @@ import click
 from archivist.edges.cli.output import json_option, print_json, progress, say
 from archivist.edges.cli.session import Session
 from archivist.errors import ArchivistError, BankError, NoBankError
-from archivist.places import project_folder
+from archivist.paths import project_folder
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.desks.health import Check
+    from archivist.doctor import Check
 
 
 @click.command()
@@ -41,8 +41,8 @@ def doctor(session: Session, reindex: bool, as_json: bool) -> int:
 def _found(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; without a bank that opens, why it does not, and all that can be looked at still."""
     from archivist.clock import system_clock
-    from archivist.desks.health import failures, refused
-    from archivist.places import bank_file
+    from archivist.doctor import failures, refused
+    from archivist.paths import bank_file
 
     try:
         with session.bank() as bank:
@@ -59,7 +59,7 @@ def _found(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
 def _unreadable() -> BankError | None:
     """Return that a bank's folder may not be looked into, if that is why there seems to be none."""
-    from archivist.places import unreadable_above
+    from archivist.paths import unreadable_above
 
     held = unreadable_above(Path.cwd())
     if held is None:
@@ -69,14 +69,14 @@ def _unreadable() -> BankError | None:
 
 def _opened(session: Session, root: Path) -> Path:
     """Return the folder whose settings a client reads that is opened here; a named bank's is its own."""
-    from archivist.places import checkout_of
+    from archivist.paths import checkout_of
 
     return root if session.bank_path else checkout_of(Path.cwd())
 
 
 def _chain(root: Path, log_folder: Path | None) -> list[Check]:
     from archivist.edges.install import chain
-    from archivist.places import home_folder
+    from archivist.paths import home_folder
 
     try:
         home = Path.home()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from archivist.audit.analytics import Rate
-    from archivist.desks.attempts import Analytics, Tried
+    from archivist.layers.attempts.service import Analytics, Tried
     from archivist.records import Episode
 
 _SHOWN = 120

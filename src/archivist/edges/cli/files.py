@@ -33,7 +33,7 @@ from archivist.edges.cli.session import Session
 @click.pass_obj
 def export(session: Session, folder: Path, shape: str, is_global: bool, as_json: bool) -> None:
     """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
-    from archivist.stores.files import Shape
+    from archivist.exchange.files import Shape
 
     with session.bank(is_global=is_global) as bank:
         written = bank.export(folder, shape=Shape(shape))

@@ -12,7 +12,7 @@ from archivist.edges.cli.output import EXIT_PARTIAL, count, global_option, json_
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
-    from archivist.desks.forgetting import Pruned, Target
+    from archivist.forget.service import Pruned, Target
 
 _LISTED = 10
 
@@ -32,7 +32,7 @@ def erase(
     Erasing a text keeps the records that hold it, with [erased] in its place. The exit code is 7 when a place
     still holds something or could not be checked.
     """
-    from archivist.age.receipt import receipt_lines, receipt_view
+    from archivist.forget.receipt import receipt_lines, receipt_view
 
     if bool(names) == (matching is not None):
         raise click.UsageError("name IDs or --matching TEXT\nhint: archivist erase m-001")
@@ -93,7 +93,7 @@ def _may(found: list[Target]) -> bool:
 
 
 def _print_pruned(done: Pruned) -> None:
-    from archivist.age.retention import in_mb
+    from archivist.forget.retention import in_mb
 
     verb = "would go" if done.is_dry_run else "went"
     trimmed = f", {count(done.trimmed, 'run')} trimmed to what is cited" if done.trimmed else ""

@@ -120,7 +120,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
     """A memory that lets coding agents learn from their own runs."""
     if flags:
-        from archivist.settings import check_flags
+        from archivist.config.layers import check_flags
 
         check_flags(flags)
     if ctx.invoked_subcommand not in _SERVERS:

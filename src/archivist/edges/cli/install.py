@@ -11,7 +11,7 @@ import click
 
 from archivist.edges.cli.output import json_option, note, print_json, say
 from archivist.edges.cli.session import Session
-from archivist.moments import CLIENTS
+from archivist.edges.hook_events import CLIENTS
 
 if TYPE_CHECKING:
     from archivist.edges.install.changes import Change
@@ -145,7 +145,7 @@ def _plan(
 
 def _project(session: Session) -> Path:
     """Return the folder whose settings a client reads: of a named bank its own, else that of the checkout."""
-    from archivist.places import checkout_of
+    from archivist.paths import checkout_of
 
     root = session.place() if session.bank_path else None
     if root is None:

@@ -22,7 +22,7 @@ from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.records import Conflict, Fact
-    from archivist.stores.ledger import Change
+    from archivist.store.ledger import Change
 
 _SHOWN = 100
 _VALUE_SHOWN = 48

@@ -117,7 +117,7 @@ def list_(
 
 def _standing(lesson: Lesson) -> str:
     """Return a lesson's status, and why it waits if it does."""
-    from archivist.age.quarantine import reason
+    from archivist.lessons.quarantine import reason
 
     why = reason(lesson)
     return f"{lesson.status}: {why}" if why else lesson.status.value
@@ -190,7 +190,7 @@ def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **field
 
 def _tell_kept(lesson: Lesson, name: str) -> None:
     """Print a lesson that was written, and that it waits for a person if it does."""
-    from archivist.age.quarantine import reason
+    from archivist.lessons.quarantine import reason
 
     say(f"{name}  {lesson.summary}")
     if why := reason(lesson):
@@ -199,7 +199,7 @@ def _tell_kept(lesson: Lesson, name: str) -> None:
 
 def _called(lesson: Lesson, asked: str) -> str:
     """Return a lesson's name in the answer to who asked by a name: of the global bank if that was."""
-    from archivist.brief.selection import mark_of
+    from archivist.brief.select import mark_of
 
     return f"{mark_of(asked)}{lesson.short_id}"
 

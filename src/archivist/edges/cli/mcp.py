@@ -44,7 +44,7 @@ def mcp(
     The bank is opened at the first call. With --http, each client needs a token (archivist token create).
     """
     from archivist.records import Actor
-    from archivist.tools import selected
+    from archivist.tools.functions import selected
 
     chosen = selected(sets)
     named = replace(

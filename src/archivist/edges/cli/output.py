@@ -13,8 +13,8 @@ from typing import Any, TextIO
 
 import click
 
-from archivist.controls import legible
-from archivist.patterns import late
+from archivist.cold_start import late
+from archivist.text import legible
 
 EXIT_PARTIAL = 7
 _PROBLEMS_SHOWN = 20

@@ -174,7 +174,7 @@ def _tell(proposal: Proposal, as_json: bool) -> None:
 
 
 def _block(proposal: Proposal) -> str:
-    from archivist.tiers.proposals import block_name
+    from archivist.core.proposals import block_name
 
     return block_name(proposal)
 

@@ -12,8 +12,8 @@ from archivist.edges.cli.output import Moment, count, global_option, json_option
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
-    from archivist.desks.recalling import Hit, Recalled
-    from archivist.recall.merits import Weights
+    from archivist.recall.scoring import Weights
+    from archivist.recall.service import Hit, Recalled
 
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]

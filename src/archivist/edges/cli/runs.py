@@ -25,11 +25,11 @@ from archivist.records.run_words import EpisodeStatus
 if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
-    from archivist.brief.selection import Told
-    from archivist.capture.archeflow import RunLog
-    from archivist.desks.reflection import FinishedLog
-    from archivist.desks.runs import Aged, Finished
+    from archivist.brief.select import Told
+    from archivist.capture.formats.archeflow import RunLog
+    from archivist.capture.runs_service import Aged, Finished
     from archivist.records import Lesson, Verdict
+    from archivist.reflect.service import FinishedLog
 
 
 files_argument = click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
@@ -219,8 +219,8 @@ def decay(session: Session, run_id: str, as_json: bool) -> None:
 
 def read_log(files: Sequence[Path], run_id: str, is_strict: bool) -> RunLog:
     """Read event files into runs; with `is_strict` one bad line refuses them all."""
-    from archivist.capture.archeflow import read_runs
-    from archivist.jsonl import read_lines
+    from archivist.capture.formats.archeflow import read_runs
+    from archivist.files.jsonl import read_lines
 
     log = read_runs((line for file in files for line in read_lines(file)), run=run_id)
     if is_strict:
@@ -241,7 +241,7 @@ def _refuse(problems: Sequence[object]) -> None:
 
 def _refuse_bad_lines(files: Sequence[Path]) -> None:
     """Read agents' logs for nothing but what cannot be read in them, and refuse all of them then."""
-    from archivist.capture.adapters import read_log as lines_of
+    from archivist.capture.formats.registry import read_log as lines_of
     from archivist.capture.json_stream import Skipped
 
     told = ((file, item) for file in files for item in lines_of(file))
@@ -250,7 +250,7 @@ def _refuse_bad_lines(files: Sequence[Path]) -> None:
 
 def _is_agent_log(file: Path) -> bool:
     """Tell an agent's own log from review events; what cannot be told is read as events, line by line."""
-    from archivist.capture.adapters import head_of, open_file, recognise
+    from archivist.capture.formats.registry import head_of, open_file, recognise
     from archivist.errors import ArchivistError
 
     try:
@@ -264,7 +264,7 @@ def _finish_logs(
     session: Session, files: Sequence[Path], run_id: str, ended: EpisodeStatus | None, as_json: bool
 ) -> tuple[bool, int]:
     """Close runs by their agents' logs; return whether a fixed finding came back, and the exit code."""
-    from archivist.desks.capturing import Known
+    from archivist.capture.service import Known
 
     with session.bank() as bank:
         known, beside = Known(run=run_id, status=ended), session.global_bank()

@@ -10,8 +10,8 @@ from archivist.errors import InputError, NoBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.config.layers import Effective
     from archivist.records import Actor
-    from archivist.settings import Effective
 
 
 # What an agent may not set for itself.
@@ -28,7 +28,7 @@ class Session:
 
     def place(self) -> Path | None:
         """Return where the project's bank is: as named, or the nearest upwards; None without one."""
-        from archivist.places import bank_file, find_project, is_file
+        from archivist.paths import bank_file, find_project, is_file
 
         if not self.bank_path:
             return find_project(Path.cwd())
@@ -40,7 +40,7 @@ class Session:
 
         `folder` is where who asks it works; a server for others works in none.
         """
-        from archivist.places import home_folder
+        from archivist.paths import home_folder
 
         if is_global:
             return self._open(home_folder(), create=True, folder=folder)
@@ -51,7 +51,7 @@ class Session:
 
     def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
         """Open the bank that names of records are of, `global-m-001` of the global one; return them bare."""
-        from archivist.brief.selection import mark_of
+        from archivist.brief.select import mark_of
 
         marks = [mark_of(name) for name in names]
         if any(marks) and not all(marks):
@@ -65,15 +65,15 @@ class Session:
 
     def global_bank(self) -> Bank | None:
         """Open the global bank when there is one."""
-        from archivist.places import bank_file, home_folder
+        from archivist.paths import bank_file, home_folder
 
         is_there = bank_file(home_folder()).is_file()
         return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
     def effective(self, place: Path | None) -> Effective:
         """Return the settings that count for the bank at a place, or for no project's, with the flags."""
-        from archivist.places import bank_file
-        from archivist.settings import load_effective
+        from archivist.config.layers import load_effective
+        from archivist.paths import bank_file
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 
@@ -87,7 +87,7 @@ class Session:
 
     def require_owner(self) -> None:
         """Refuse an agent that would change the bank's settings; the refusal is in its ledger."""
-        from archivist.access import Layer, Verb
+        from archivist.access.rights import Layer, Verb
         from archivist.records import ActorKind
 
         place, actor = self.place(), self.actor()
@@ -107,7 +107,7 @@ class Session:
         told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
         bent = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
         if bent and bank.actor.kind is ActorKind.AGENT:
-            from archivist.access import Layer, Verb
+            from archivist.access.rights import Layer, Verb
 
             try:
                 bank.refuse(Layer.BANK, Verb.WRITE, what=bent[0], hint="people and orchestrators set it")

@@ -19,11 +19,11 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import EntryType
-from archivist.tiers.stream import MAX_CYCLE
+from archivist.stream.entries import MAX_CYCLE
 
 if TYPE_CHECKING:
-    from archivist.desks.insights import Insights
     from archivist.records import Entry
+    from archivist.stream.insights_service import Insights
 
 _CYCLE = click.IntRange(0, MAX_CYCLE)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from archivist.clock import to_short_text
 from archivist.records import Episode
-from archivist.stores.ledger import Change
+from archivist.store.ledger import Change
 
 _SHOWN = (
     "status", "quarantined_for",

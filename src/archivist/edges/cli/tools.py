@@ -23,7 +23,7 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
     """Print the schemas of the functions that agents call, as a provider takes them."""
     if ctx.invoked_subcommand is not None:
         return
-    from archivist import tools as offered
+    from archivist.tools import functions as offered
 
     write = {
         "openai": offered.for_openai,
@@ -40,8 +40,8 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
 @click.pass_obj
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
     """Call the function NAME with ARGUMENTS, a JSON object, as an agent unless --actor says who acts."""
-    from archivist import tools as offered
     from archivist.records import Actor, ActorKind
+    from archivist.tools import functions as offered
 
     with session.bank(folder=Path.cwd()) as bank:
         # What agents call is called with an agent's rights.

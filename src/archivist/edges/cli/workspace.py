@@ -20,10 +20,10 @@ from archivist.workspace.answers import learnings_view, overviews_view, plan_vie
 from archivist.workspace.memory import Workspace
 
 if TYPE_CHECKING:
-    from archivist.desks.workspace import WorkspaceDesk
     from archivist.workspace.migrate import Change
     from archivist.workspace.problems import Problem
     from archivist.workspace.save import MemoryItem, Outcome
+    from archivist.workspace.service import WorkspaceDesk
 
 _SHOWN = 5
 _MAX_INPUT = 4 * 1024**2
@@ -82,7 +82,7 @@ def _opened(session: Session, root: str | None) -> Workspace:
 @contextmanager
 def _writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceDesk]:
     """Open what is written through: the bank's desk, which checks who acts, when the root is a bank's."""
-    from archivist.places import bank_file, project_folder
+    from archivist.paths import bank_file, project_folder
 
     found = _opened(session, root)
     place = session.place()

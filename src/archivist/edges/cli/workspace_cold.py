@@ -12,11 +12,11 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
 
 if TYPE_CHECKING:
-    from archivist.desks.drafts import LookedAt
-    from archivist.desks.transcripts import Shown
     from archivist.workspace.cold import Transcript
     from archivist.workspace.drafts import Draft
+    from archivist.workspace.drafts_service import LookedAt
     from archivist.workspace.save import Outcome
+    from archivist.workspace.transcripts_service import Shown
 
 _LINE_CHARACTERS = 2_000
 _PROBLEMS_SHOWN = 10
@@ -37,7 +37,7 @@ def list_(session: Session, root: str | None, as_json: bool) -> None:
 
     The latest by the times in it, before it is captured by the date in its name, else by the file's time.
     """
-    from archivist.desks.transcripts import Transcripts
+    from archivist.workspace.transcripts_service import Transcripts
 
     with bank_of(session) as bank:
         found = Transcripts(bank, topology_of(session, root)).shelf()
@@ -87,7 +87,7 @@ def _print_list(found: Sequence[Transcript]) -> None:
 @click.pass_obj
 def capture(session: Session, names: tuple[str, ...], root: str | None, as_json: bool) -> int:
     """Take the transcripts in, all or those named; one that did not change is not read again."""
-    from archivist.desks.transcripts import Transcripts
+    from archivist.workspace.transcripts_service import Transcripts
 
     with bank_of(session) as bank:
         taken = Transcripts(bank, topology_of(session, root)).capture(names)
@@ -134,7 +134,7 @@ def show(
     as_json: bool,
 ) -> None:
     """Print what the transcript NAME was; of RUN#12, an event that recall found, the line that tells it."""
-    from archivist.desks.transcripts import Shown, Transcripts
+    from archivist.workspace.transcripts_service import Shown, Transcripts
 
     if asked and matching is not None:
         raise click.UsageError("--lines and --matching exclude each other")
@@ -246,7 +246,7 @@ def drafts(
 
     Much of it is what `archivist reflect` learnt from the runs: reflect first.
     """
-    from archivist.desks.drafts import Drafts
+    from archivist.workspace.drafts_service import Drafts
 
     with bank_of(session) as bank:
         desk = Drafts(bank, topology_of(session, root))

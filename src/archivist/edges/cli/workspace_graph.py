@@ -90,8 +90,8 @@ def graph(
 
 
 def _draw(found: Graph, file: str, about: str) -> None:
+    from archivist.files.compare_and_write import told_plainly
     from archivist.workspace.graph_chart import chart
-    from archivist.workspace.replacing import told_plainly
 
     image = chart(
         found, f"What the workspace says about {about}" if about else "What the workspace speaks of"
@@ -144,8 +144,8 @@ def search(
     session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int, as_json: bool
 ) -> None:
     """Find what the documents of all workspaces say about TEXT, by words and by meaning."""
-    from archivist.desks.workspace_search import WorkspaceSearch
     from archivist.workspace.corpus import known_scope
+    from archivist.workspace.search_service import WorkspaceSearch
 
     with bank_of(session) as bank:
         topologies = _topologies(session, roots)

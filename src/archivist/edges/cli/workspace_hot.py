@@ -20,8 +20,8 @@ from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
 from archivist.workspace.links import Client
 
 if TYPE_CHECKING:
-    from archivist.desks.hot import Review
     from archivist.workspace.hot import HotFile, Use
+    from archivist.workspace.hot_service import Review
     from archivist.workspace.link_files import Linked
     from archivist.workspace.topology import Topology
 
@@ -52,7 +52,7 @@ def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -
 
 
 def _review(session: Session, topology: Topology) -> Review:
-    from archivist.desks.hot import HotMemory, Seen, review
+    from archivist.workspace.hot_service import HotMemory, Seen, review
 
     bank = session.bank_if_any()
     if bank is None:
@@ -72,8 +72,8 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
     """
-    from archivist.desks.hot import HotMemory
-    from archivist.desks.hot import demote as demote_in_files
+    from archivist.workspace.hot_service import HotMemory
+    from archivist.workspace.hot_service import demote as demote_in_files
 
     session: Session = ctx.obj
     topology = topology_of(session, root or ctx.meta.get(_ROOT))
@@ -100,7 +100,7 @@ def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json:
 
     LESSON is one of the bank's (m-001) or a learning entry (FILE:LINE); it stays where it is too.
     """
-    from archivist.desks.hot import HotMemory, promote_entry
+    from archivist.workspace.hot_service import HotMemory, promote_entry
 
     session: Session = ctx.obj
     topology = topology_of(session, root or ctx.meta.get(_ROOT))

@@ -26,7 +26,7 @@ scope_option = click.option(
 
 def topology_of(session: Session, root: str | None) -> Topology:
     """Return the files of the root: as named, else the nearest upwards that is one, else the bank's."""
-    from archivist.places import bank_file, project_folder
+    from archivist.paths import bank_file, project_folder
     from archivist.workspace.topology import Topology, find_root
 
     place = session.place()

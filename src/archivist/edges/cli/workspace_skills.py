@@ -88,7 +88,7 @@ def save(
     as_json: bool,
 ) -> None:
     """Save a text as the skill NAME of a scope; secrets in it are taken out."""
-    from archivist.desks.skills import Skills, save_cleaned
+    from archivist.workspace.skills_service import Skills, save_cleaned
 
     topology = topology_of(session, root)
     text = _read(source)
@@ -106,7 +106,7 @@ def save(
 def _read(source: str) -> str:
     """Return a file's text, or that of stdin."""
     from archivist.errors import InputError
-    from archivist.workspace.replacing import told_plainly
+    from archivist.files.compare_and_write import told_plainly
 
     with told_plainly(Path(source)):
         data = sys.stdin.buffer.read(_LARGEST + 1) if source == "-" else Path(source).read_bytes()

@@ -15,15 +15,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from archivist import projects
 from archivist.bank import Bank
-from archivist.capture.adapters import head_of, open_file, recognise
-from archivist.desks import hook_log, projects
-from archivist.desks.capturing import Known
-from archivist.desks.health import LOG, READABLE
+from archivist.capture.formats.registry import head_of, open_file, recognise
+from archivist.capture.service import Known
+from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.said import Dialect
 from archivist.edges.hooks.whereabouts import note
 from archivist.errors import ArchivistError, BankError, InputError
-from archivist.places import bank_file, home_folder, is_file
+from archivist.files import hook_log
+from archivist.paths import bank_file, home_folder, is_file
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 
 _REST_S = 0.5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from archivist.edges.hook_events import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 from archivist.edges.hooks.said import Dialect, Said, command_in, failure_of, specific, text_in
-from archivist.moments import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 
 
 def read(said: Mapping[str, object]) -> Said:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from archivist.edges.hook_events import SESSION_END, SESSION_START, STOP
 from archivist.edges.hooks.said import Dialect, Said, text_in
-from archivist.moments import SESSION_END, SESSION_START, STOP
 
 
 def read(said: Mapping[str, object]) -> Said:

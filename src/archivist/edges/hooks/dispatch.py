@@ -12,16 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from archivist.edges.hooks.said import (
-    LONGEST_NAME,
-    MOST_CHARACTERS,
-    Dialect,
-    Said,
-    moment_of,
-    text_in,
-    within,
-)
-from archivist.moments import (
+from archivist.edges.hook_events import (
     CLIENTS,
     PROBE,
     PROMPT,
@@ -31,12 +22,21 @@ from archivist.moments import (
     SUBAGENT_START,
     TOOL_FAILURE,
 )
+from archivist.edges.hooks.said import (
+    LONGEST_NAME,
+    MOST_CHARACTERS,
+    Dialect,
+    Said,
+    moment_of,
+    text_in,
+    within,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bank import Bank
-    from archivist.brief.selection import Told
+    from archivist.brief.select import Told
 
 # A tool's output is far below this; more is somebody's mistake.
 _MOST_BYTES = 16 * 1024 * 1024
@@ -153,7 +153,7 @@ def _global_bank(dialect: Dialect, moment: str, place: Path | None) -> Bank | No
     """Open the user's global bank when there is one; one that cannot be does not mute the project's."""
     from archivist.edges.hooks.whereabouts import note
     from archivist.errors import ArchivistError
-    from archivist.places import bank_file, home_folder, is_file
+    from archivist.paths import bank_file, home_folder, is_file
 
     home = home_folder()
     if moment in (PROMPT, TOOL_FAILURE) or not is_file(bank_file(home)):
@@ -166,7 +166,7 @@ def _global_bank(dialect: Dialect, moment: str, place: Path | None) -> Bank | No
 
 
 def _recalled(dialect: Dialect, moment: str, said: Said, place: Path | None, beside: Bank | None) -> str:
-    from archivist.desks import sessions
+    from archivist.brief import session_service as sessions
 
     if place is None:
         return sessions.begin(beside, "", "").text if beside is not None and moment == SESSION_START else ""
@@ -178,7 +178,8 @@ def _recalled(dialect: Dialect, moment: str, said: Said, place: Path | None, bes
 def _asked(bank: Bank, dialect: Dialect, moment: str, said: Said, beside: Bank | None) -> Told | None:
     from pathlib import Path
 
-    from archivist.desks import projects, sessions
+    from archivist import projects
+    from archivist.brief import session_service as sessions
 
     run = said.run if len(said.run) <= LONGEST_NAME else ""
     folder = Path(said.folder or bank.root)
@@ -196,9 +197,9 @@ def _asked(bank: Bank, dialect: Dialect, moment: str, said: Said, beside: Bank |
 
 def _open(place: Path, dialect: Dialect) -> Bank:
     from archivist.bank import Bank
-    from archivist.places import bank_file
+    from archivist.config.layers import load_effective
+    from archivist.paths import bank_file
     from archivist.records import Actor, ActorKind
-    from archivist.settings import load_effective
 
     config = load_effective(bank_file(place).parent).config
     patience = min(config.store.busy_timeout_s, _PATIENCE_S)

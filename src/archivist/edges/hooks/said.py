@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from archivist.moments import MOMENTS
+from archivist.edges.hook_events import MOMENTS
 
 # Clients cut or spill longer texts at 10,000 characters, Codex at 2,500 tokens.
 MOST_CHARACTERS = 8_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from archivist.errors import ArchivistError, BankError, NoBankError
-from archivist.places import FOLDER, bank_file, home_folder, is_file, is_trusted, projects_above
+from archivist.paths import FOLDER, bank_file, home_folder, is_file, is_trusted, projects_above
 
 
 def place_of(folder: str, bank: str = "") -> tuple[Path | None, BankError | None]:
@@ -41,7 +41,7 @@ def _come_across(folder: str) -> Iterator[Path]:
 def note(what: str, error: Exception, place: Path | None) -> None:
     """Note what went wrong where the doctor looks: beside the bank, else in the user's own folder."""
     from archivist.clock import system_clock
-    from archivist.desks import hook_log
+    from archivist.files import hook_log
 
     reason = reason_of(error)
     for is_home in (False, True):

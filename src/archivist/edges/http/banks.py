@@ -14,8 +14,8 @@ from queue import Empty, LifoQueue
 from threading import Lock
 
 from archivist.bank import Bank
+from archivist.bus import Listener
 from archivist.edges.wire.refusals import Refusal
-from archivist.messages import Listener
 from archivist.records import Actor
 
 _WRITERS = 2

@@ -24,13 +24,13 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from archivist.access.idempotency_service import Repeats
 from archivist.bank import Bank
-from archivist.desks.repeats import Repeats
 from archivist.edges.http.banks import Lane
+from archivist.edges.http.processes import is_gone, own_mark
 from archivist.edges.http.visits import REPEATABLE, Repeatable, Visit
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import BankError, InputError
-from archivist.processes import is_gone, own_mark
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 Endpoint = Callable[..., Response]

@@ -23,15 +23,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from archivist.bank import Bank
+from archivist.bus import Kept, Message
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
-from archivist.desks.lookup import is_there_for
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import ArchivistError
-from archivist.messages import Kept, Message
+from archivist.ledger.service import is_there_for
 from archivist.records import Actor
 from archivist.records.plain import to_plain
-from archivist.stores.ledger import Entry
+from archivist.store.ledger import Entry
 
 _ID = re.compile(r"(\d{1,18})(?:\.(\d{1,18}))?")
 _BATCH = 500

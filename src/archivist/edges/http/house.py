@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from archivist import __version__, tools
+from archivist import __version__
 from archivist.config import ServerRules
 from archivist.edges.http import answers
 from archivist.edges.http.banks import Lane
@@ -23,6 +23,7 @@ from archivist.edges.http.shapes import Id
 from archivist.edges.http.visits import Visitor, answer, plain_json
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import NotFoundError
+from archivist.tools import functions as tools
 
 router = APIRouter(tags=["the server"], route_class=BodyRoute)
 _CHECKING = Lock()

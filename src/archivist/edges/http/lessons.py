@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from archivist.desks.lessons import MOST_MET
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -25,6 +24,7 @@ from archivist.edges.http.shapes import (
 from archivist.edges.http.views import change_view
 from archivist.edges.http.visits import Visitor, answer
 from archivist.errors import InputError
+from archivist.lessons.service import MOST_MET
 from archivist.recall.query import LIVE
 from archivist.recall.query import Query as Question
 from archivist.records import Category as CategoryWord

@@ -8,9 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from archivist.desks import artifacts as artifact_desk
-from archivist.desks import attempts
-from archivist.desks.knowledge import BY_NAME
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -26,6 +23,9 @@ from archivist.edges.http.shapes import (
 )
 from archivist.edges.http.views import attempt_row, row
 from archivist.edges.http.visits import Visitor, answer
+from archivist.layers.artifacts import service as artifact_desk
+from archivist.layers.attempts import service as attempts
+from archivist.layers.knowledge.service import BY_NAME
 from archivist.records.plain import to_plain
 
 router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)

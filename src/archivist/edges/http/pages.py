@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, NamedTuple, NoReturn, TypeAlias, Typ
 from fastapi import Depends, Query, Request
 
 from archivist.errors import CursorError
-from archivist.stores.rows import place_of
+from archivist.store.rows import place_of
 
 T = TypeVar("T")
 Scalar: TypeAlias = str | int | float | None

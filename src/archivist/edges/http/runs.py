@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from archivist.audit.report import proposals
 from archivist.brief.forms import BriefFormat
-from archivist.capture.archeflow import read_runs
+from archivist.capture.formats.archeflow import read_runs
+from archivist.capture.runs_service import LATEST
+from archivist.capture.service import Known
 from archivist.config import ServerRules
-from archivist.desks.capturing import Known
-from archivist.desks.runs import LATEST
 from archivist.edges.http import answers
 from archivist.edges.http.banks import Lane
 from archivist.edges.http.bodies import BodyRoute, LongRoute, Upload, UploadRoute
@@ -42,8 +42,8 @@ from archivist.edges.http.views import (
 from archivist.edges.http.visits import Visitor, answer, plain_json
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import InputError
-from archivist.jsonl import Line
-from archivist.opening import unpacks_beyond
+from archivist.files.jsonl import Line
+from archivist.files.open import unpacks_beyond
 from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain
 from archivist.reflect.trigger import Outcome, Scenario

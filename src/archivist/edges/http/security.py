@@ -11,7 +11,7 @@ from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from archivist.desks.tokens import digest_of
+from archivist.access.service import digest_of
 from archivist.records import Actor
 
 _LINK_HOLDS = timedelta(minutes=15)

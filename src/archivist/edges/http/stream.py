@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from archivist.desks.stream import BY_CYCLE, LATEST
 from archivist.edges.http import answers
 from archivist.edges.http.bodies import BodyRoute
 from archivist.edges.http.pages import Asked
@@ -26,6 +25,7 @@ from archivist.edges.http.shapes import (
 from archivist.edges.http.views import entry_view, hit_view, insights_view, moment, piece_view
 from archivist.edges.http.visits import Visitor, answer
 from archivist.errors import NotFoundError
+from archivist.stream.service import BY_CYCLE, LATEST
 
 router = APIRouter(prefix="/api", tags=["stream and archive"], route_class=BodyRoute)
 _LAST_CYCLE = (1 << 31) - 1

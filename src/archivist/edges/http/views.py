@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_short_text
-from archivist.desks.attempts import tokens_said
+from archivist.layers.attempts.service import tokens_said
 from archivist.records.lines import to_line
 from archivist.records.plain import to_plain
 from archivist.records.stream_lines import to_stream_line
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from archivist.audit.lift import Lift
     from archivist.audit.report import Line
     from archivist.bank import Bank
-    from archivist.brief.selection import Told
-    from archivist.desks.capturing import Captured
-    from archivist.desks.insights import Insights
-    from archivist.desks.recalling import Hit
-    from archivist.desks.reflection import FinishedLog, Reflection
-    from archivist.desks.runs import Aged, Finished
+    from archivist.brief.select import Told
+    from archivist.capture.runs_service import Aged, Finished
+    from archivist.capture.service import Captured
+    from archivist.core.view import CoreView
+    from archivist.recall.service import Hit
     from archivist.records import Artifact, Document, Entry, Episode, Fact, Proposal, Verdict
+    from archivist.reflect.service import FinishedLog, Reflection
     from archivist.reflect.trigger import Outcome
-    from archivist.stores.ledger import Change
-    from archivist.tiers.core_view import CoreView
+    from archivist.store.ledger import Change
+    from archivist.stream.insights_service import Insights
 
 View = dict[str, Any]
 

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.desks import hook_log
-from archivist.desks.health import Check
+from archivist.doctor import Check
+from archivist.edges.hook_events import CLIENTS, PROBE
 from archivist.edges.install import changes, obstacles
 from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.clients import Place, targets
 from archivist.edges.install.entries import named
 from archivist.errors import ArchivistError
-from archivist.moments import CLIENTS, PROBE
-from archivist.places import bank_file, is_file
+from archivist.files import hook_log
+from archivist.paths import bank_file, is_file
 
 _PATIENCE_S = 10
 # The client waits for every hook; one that takes longer than this is noticed.

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from archivist.edges.install.clients import Target
 from archivist.errors import InputError
-from archivist.replacing import replace_file
-from archivist.workspace.replacing import refuse_read_only
+from archivist.files.compare_and_write import refuse_read_only
+from archivist.files.write import replace_file
 
 SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from archivist.edges.hook_events import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 from archivist.edges.install import entries, jsonc
 from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.entries import Hook
-from archivist.moments import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
 
 _SOURCES = "startup|resume|clear|compact|fork"
 _RULE = """\

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from archivist.edges.install.changes import SUFFIX
-from archivist.replacing import replace_file
+from archivist.files.write import replace_file
 
 # By the first line ours is told from a line that people wrote themselves.
 _OURS = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()

@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from archivist.config.file import to_toml
 from archivist.errors import InputError
-from archivist.settings_file import to_toml
 
 _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]*?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 

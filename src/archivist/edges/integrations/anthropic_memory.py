@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise missing("anthropic", "anthropic") from error
 
-from archivist.desks.memory_files import MemoryFiles
+from archivist.archive.memory_files_service import MemoryFiles
 from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         BetaMemoryTool20250818ViewCommand,
     )
 
+    from archivist.archive.memory_files_service import MemoryFile
     from archivist.bank import Bank
-    from archivist.desks.memory_files import MemoryFile
     from archivist.records import Actor
 
 ROOT = "/memories"

@@ -35,8 +35,8 @@ try:
 except ImportError as error:
     raise missing("langgraph", "langgraph") from error
 
-from archivist.desks.items import Change, Items, Name, as_json
-from archivist.desks.items import Item as Kept
+from archivist.archive.items_service import Change, Items, Name, as_json
+from archivist.archive.items_service import Item as Kept
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

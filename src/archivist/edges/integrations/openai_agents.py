@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from archivist.desks.conversations import Conversations
+from archivist.capture.conversations_service import Conversations
 from archivist.edges.integrations import acting
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from agents.memory import SessionSettings
 
     from archivist.bank import Bank
-    from archivist.desks.conversations import Turn
-    from archivist.desks.reflection import FinishedLog
+    from archivist.capture.conversations_service import Turn
     from archivist.records import Actor, EpisodeStatus
+    from archivist.reflect.service import FinishedLog
 
 T = TypeVar("T")
 _AGENT = "openai-agents"

@@ -18,7 +18,7 @@ except ImportError as error:
     raise missing("pydantic-ai", "pydantic-ai") from error
 
 from archivist.errors import ArchivistError
-from archivist.tools import Toolset, call, selected
+from archivist.tools.functions import Toolset, call, selected
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -324,7 +324,7 @@ def _begin(
     kwargs: Mapping[str, Any],
 ) -> None:
     from archivist.brief.forms import BriefFormat
-    from archivist.desks.conversations import whole
+    from archivist.capture.conversations_service import whole
 
     kept.agent = _name(function)
     kept.task = whole(_quietly(lambda: _task(memory, function, args, kwargs), "the task is not known") or "")
@@ -352,7 +352,7 @@ def _end(memory: Memory, kept: _Kept, *, result: object = None, error: BaseExcep
     bank = kept.bank
     if bank is None:
         return
-    from archivist.desks.conversations import hand_in
+    from archivist.capture.conversations_service import hand_in
 
     try:
         status = _status(memory, result, error)
@@ -402,7 +402,7 @@ def _numbered(kept: _Kept, result: object, error: BaseException | None) -> list[
 def _opened(memory: Memory, name: str) -> tuple[Bank, bool]:
     """Return the bank, and whether it is ours to close."""
     from archivist.bank import Bank
-    from archivist.places import find_project
+    from archivist.paths import find_project
 
     if isinstance(memory.bank, Bank):
         return acting(memory.bank, name, kind=ActorKind.ORCHESTRATOR), False

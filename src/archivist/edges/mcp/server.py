@@ -14,16 +14,17 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from archivist import __version__, prompts
+from archivist import __version__
 from archivist.edges.mcp.late_bank import Lane, LateBank, agent_named
 from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
-from archivist.tool_answers import hint_for_agents
-from archivist.tools import Tool, for_mcp
+from archivist.tools import prompts
+from archivist.tools.answers import hint_for_agents
+from archivist.tools.functions import Tool, for_mcp
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.desks.resources import Address
+    from archivist.tools.resources_service import Address
 
 Context = ServerRequestContext[Any, Any]
 
@@ -134,12 +135,12 @@ class MemoryServer:
     # Resources
 
     async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:
-        from archivist.desks.resources import ADDRESSES
+        from archivist.tools.resources_service import ADDRESSES
 
         return types.ListResourcesResult(resources=[_resource(each) for each in ADDRESSES])
 
     async def _list_templates(self, _ctx: Context, _params: object) -> types.ListResourceTemplatesResult:
-        from archivist.desks.resources import TEMPLATE
+        from archivist.tools.resources_service import TEMPLATE
 
         template = types.ResourceTemplate(
             name="memory",
@@ -153,7 +154,7 @@ class MemoryServer:
     async def _read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        from archivist.desks.resources import show
+        from archivist.tools.resources_service import show
 
         actor = self._acting(ctx)
         try:

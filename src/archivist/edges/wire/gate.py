@@ -15,7 +15,7 @@ from archivist.config import ServerRules
 from archivist.edges.wire.refusals import Refusal
 from archivist.edges.wire.security import Rates, is_own_host, is_own_origin
 from archivist.errors import ArchivistError
-from archivist.records.tokens import Token, TokenState
+from archivist.records.access_token import Token, TokenState
 
 # Of these a request has one at most; of a second one nobody could say which counts.
 _SINGLE = frozenset(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.history import Past
+from archivist.reading.phrases import without_paths
+from archivist.reading.run import Reading
 from archivist.records import LessonType
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.commands import mine_commands
 from archivist.reflect.miners.environment import mine_environment
 from archivist.reflect.miners.failed_edits import mine_failed_edits
@@ -24,9 +27,6 @@ from archivist.reflect.miners.thrashing import mine_thrashing
 from archivist.reflect.miners.timeouts import mine_timeouts
 from archivist.reflect.miners.verification import mine_verification
 from archivist.reflect.miners.wishes import mine_wishes
-from archivist.reflect.past import Past
-from archivist.reflect.phrases import without_paths
-from archivist.reflect.reading import Reading
 
 __all__ = ["MINERS", "Miner", "mine"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from archivist.reflect.candidates import Candidate
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.remedies import Remedy, Way
+from archivist.reading.wording import LONGEST_SUMMARY, advice, code, joined, listed, rule, saying
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate, deed
-from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.wording import LONGEST_SUMMARY, advice, code, joined, listed, rule, saying
 
 _KINDS = (
     FailureKind.USAGE,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.failures import Failure
+from archivist.reading.installs import distribution, is_of
+from archivist.reading.wording import LONGEST_SUMMARY, code, first_sentence, rule, saying
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.failures import Failure
-from archivist.reflect.installs import distribution, is_of
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate, deed
-from archivist.reflect.wording import LONGEST_SUMMARY, code, first_sentence, rule, saying
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")

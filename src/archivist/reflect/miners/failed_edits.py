@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from archivist.reflect.candidates import Candidate
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.wording import rule, saying
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.wording import rule, saying
 
 _OFTEN = 2
 _MANY = 3

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.phrases import is_telling
+from archivist.reading.remedies import Way
+from archivist.reading.run import CODE_KINDS
+from archivist.reading.wording import code, named, rule, saying
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.phrases import is_telling
-from archivist.reflect.reading import CODE_KINDS
-from archivist.reflect.remedies import Way
-from archivist.reflect.wording import code, named, rule, saying
 
 _OFTEN = 2
 _LEAST = 0.6

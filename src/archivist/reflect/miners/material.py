@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.hazards import WARNING, is_destructive
+from archivist.reading.history import Past
+from archivist.reading.remedies import Remedy, Way
+from archivist.reading.run import Reading
+from archivist.reading.wording import advice, clipped, code, counted, short_name, tags
 from archivist.records import Category, Scope
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case, cases
-from archivist.reflect.hazards import WARNING, is_destructive
 from archivist.reflect.importance import importance
-from archivist.reflect.kinds import FailureKind
-from archivist.reflect.past import Past
-from archivist.reflect.reading import Reading
-from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.wording import advice, clipped, code, counted, short_name, tags
 
 COMMON_TO_PROJECTS = 3
 

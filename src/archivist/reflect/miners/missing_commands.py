@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.remedies import Way
+from archivist.reading.wording import advice, code, rule
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.remedies import Way
-from archivist.reflect.wording import advice, code, rule
 
 
 def mine_missing_commands(material: Material) -> list[Candidate]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.phrases import is_scratch, relative
+from archivist.reading.remedies import Way
+from archivist.reading.wording import code, rule
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.phrases import is_scratch, relative
-from archivist.reflect.remedies import Way
-from archivist.reflect.wording import code, rule
 
 _OFTEN = 2
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.installs import Install, distribution, installs, is_of, package_name
+from archivist.reading.modules import is_apart, is_standard, since, until
+from archivist.reading.remedies import Way
+from archivist.reading.steps import parse
+from archivist.reading.wording import code, listed, rule
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.installs import Install, distribution, installs, is_of, package_name
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate, deed
-from archivist.reflect.modules import is_apart, is_standard, since, until
-from archivist.reflect.remedies import Way
-from archivist.reflect.steps import parse
-from archivist.reflect.wording import code, listed, rule
 
 _SURE = 2
 _OFTEN = 3

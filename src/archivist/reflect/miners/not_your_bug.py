@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.remedies import Remedy, Way
+from archivist.reading.run import Met, called
+from archivist.reading.wording import clipped, code, listed, rule, saying
 from archivist.records import Category, EpisodeStatus
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.reading import Met, called
-from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.wording import clipped, code, listed, rule, saying
 
 _OFTEN = 2
 _TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")

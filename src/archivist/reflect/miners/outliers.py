@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.history import Typical
+from archivist.reading.wording import clipped, rule, saying, tags
 from archivist.records import Category, Scope, Severity
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.material import Material
-from archivist.reflect.past import Typical
-from archivist.reflect.wording import clipped, rule, saying, tags
 
 _LEAST_RUNS = 5
 _TIMES = 3.0

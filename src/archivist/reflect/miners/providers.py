@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.history import Attempts
+from archivist.reading.wording import clipped, code, rule, tags
 from archivist.records import Category, Scope
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.importance import PROVIDER
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material
-from archivist.reflect.past import Attempts
-from archivist.reflect.wording import clipped, code, rule, tags
 
 _LEAST_TIMEOUTS = 2
 _LEAST_FAILURES = 3

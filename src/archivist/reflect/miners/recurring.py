@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.remedies import Way
+from archivist.reading.wording import code, rule, saying
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate, deed
-from archivist.reflect.remedies import Way
-from archivist.reflect.wording import code, rule, saying
 
 # Of the other kinds the miner of the kind has the last word.
 _KINDS = (

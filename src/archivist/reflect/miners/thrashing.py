@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.calls import Act
+from archivist.reading.run import thrashed
+from archivist.reading.wording import clipped, code, rule, tags
 from archivist.records import Category, LessonType, Scope
-from archivist.reflect.acts import Act
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.material import Material
-from archivist.reflect.reading import thrashed
-from archivist.reflect.wording import clipped, code, rule, tags
 
 _LEAST_RUNS = 2
 _IMPORTANCE = 0.45

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.wording import advice, code, named, rule
 from archivist.records import Category
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.cases import Case
-from archivist.reflect.kinds import FailureKind
 from archivist.reflect.miners.material import Material, candidate
-from archivist.reflect.wording import advice, code, named, rule
 
 _OFTEN = 2
 _KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.run import verified
+from archivist.reading.wording import clipped, code, rule, tags
 from archivist.records import Category, Scope, Severity
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners.material import Material
-from archivist.reflect.reading import verified
-from archivist.reflect.wording import clipped, code, rule, tags
 
 _LEAST_RUNS = 3
 _IMPORTANCE = 0.45

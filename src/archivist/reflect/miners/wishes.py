@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.own_words import own_words
+from archivist.reading.signatures import words
+from archivist.reading.wording import clipped, rule, tags
 from archivist.records import Category, Event, LessonType, Scope, Severity
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.importance import PREFERENCE
 from archivist.reflect.miners.material import Material
-from archivist.reflect.own_words import own_words
-from archivist.reflect.signatures import words
-from archivist.reflect.wording import clipped, rule, tags
 
 _LONGEST_MESSAGE = 1500
 _LONGEST_WISH = 170

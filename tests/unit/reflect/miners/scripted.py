@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from archivist.lessons.candidate import Candidate
+from archivist.reading.history import Past, PastRun
+from archivist.reading.run import Reading, read
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Usage
-from archivist.reflect.candidates import Candidate
 from archivist.reflect.miners import mine
-from archivist.reflect.past import Past, PastRun
-from archivist.reflect.reading import Reading, read
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PROJECT = "acme/widget"

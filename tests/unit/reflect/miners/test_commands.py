@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reflect.merging import deduplicated
-from archivist.reflect.reading import Reading
-from archivist.reflect.remedies import Remedy, Way
-from archivist.reflect.wording import advice
+from archivist.lessons.duplicates import deduplicated
+from archivist.reading.remedies import Remedy, Way
+from archivist.reading.run import Reading
+from archivist.reading.wording import advice
 
 from .scripted import Call, edit, learnt, one, run, sh
 

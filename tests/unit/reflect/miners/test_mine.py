@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist.reading.history import Past
 from archivist.reflect.miners import MINERS, mine
-from archivist.reflect.past import Past
 
 from .scripted import edit, learnt, no_module, past, run, sh, tool, user
 

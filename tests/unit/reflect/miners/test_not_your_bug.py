@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archivist.reflect.reading import Reading
+from archivist.reading.run import Reading
 
 from .scripted import edit, learnt, one, run, sh
 

@@ -1,0 +1,1 @@
+"""Who may do what, and the tokens that prove who asks."""

@@ -1,1 +1,0 @@
-"""How memory fades and firms: promotion, decay, supersession, merging."""

@@ -1,0 +1,1 @@
+"""Documents in chunks: old stream entries, watched folders, items of other stores."""

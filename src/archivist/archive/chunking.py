@@ -1,0 +1,187 @@
+"""Cut a text into pieces by its structure: headings begin pieces, code and tables stay whole.
+
+No character is lost: the pieces, one after the other, are the text but for blank lines at their ends. Only
+code between fences that is too long to stay whole gets a fence around each of its pieces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.text import CHARACTERS_PER_TOKEN
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+# As much of a text as is embedded makes one piece at most; a section is cut once it has come near to that.
+LIMIT_TOKENS = 480
+TARGET_TOKENS = 320
+# A longer block of code or table is no longer one thing; it is cut at the ends of lines.
+WHOLE_CHARACTERS = 16_000
+BETWEEN_HEADINGS = " > "
+_WHOLE = ("fence", "code_block", "table_open")
+_HEADING_CHARACTERS = 200
+_FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})")
+
+
+class Piece(NamedTuple):
+    """A part of a text, under which headings it stands, and the line where it begins, from 1."""
+
+    text: str
+    heading: str
+    line: int
+
+
+class _Unit(NamedTuple):
+    """Lines that belong together; a level above 0 makes them a heading."""
+
+    line: int
+    text: str
+    level: int = 0
+
+
+def pieces(
+    text: str, *, limit_tokens: int = LIMIT_TOKENS, target_tokens: int = TARGET_TOKENS, first_line: int = 1
+) -> list[Piece]:
+    """Return the pieces of a text in order; only whole code and tables may be longer than the limit."""
+    limit = max(1, limit_tokens * CHARACTERS_PER_TOKEN)
+    target = max(1, min(target_tokens, limit_tokens) * CHARACTERS_PER_TOKEN)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    path: list[tuple[int, str]] = []
+    made: list[Piece] = []
+    held: list[_Unit] = []
+
+    def let_go() -> None:
+        if piece := _joined(held, path, first_line):
+            made.append(piece)
+        held.clear()
+
+    for unit in _units(lines, limit):
+        has_body = any(not each.level and each.text.strip() for each in held)
+        size = sum(len(each.text) + 1 for each in held)
+        # A heading right below another stays with it: alone it would say nothing.
+        if (unit.level and (has_body or size + len(unit.text) > limit)) or (
+            not unit.level and held and (size + len(unit.text) > limit or (has_body and size >= target))
+        ):
+            let_go()
+        if unit.level:
+            title = unit.text.strip().splitlines()[0].strip("# \t")[:_HEADING_CHARACTERS]
+            path[:] = [*(each for each in path if each[0] < unit.level), (unit.level, title)]
+        held.append(unit)
+    let_go()
+    return made
+
+
+def _joined(held: Sequence[_Unit], path: Sequence[tuple[int, str]], first_line: int) -> Piece | None:
+    text = "\n".join(unit.text for unit in held)
+    body = text.strip("\n")
+    if not body.strip():
+        return None
+    skipped = len(text) - len(text.lstrip("\n"))
+    heading = BETWEEN_HEADINGS.join(title for _, title in path if title)
+    return Piece(body, heading, held[0].line + skipped + first_line)
+
+
+def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
+    """Yield a text's lines in blocks, none longer than the limit but whole ones."""
+    tokens = _tokens("\n".join(lines))
+    headings = {
+        token.map[0]: int(token.tag[1:])
+        for token in tokens
+        if token.type == "heading_open" and token.map and token.level == 0
+    }
+    whole = _whole(tokens)
+    inside = {line for first, last in whole.items() for line in range(first + 1, last)}
+    starts = {token.map[0] for token in tokens if token.map and token.level == 0}
+    within = {token.map[0] for token in tokens if token.map} - inside
+    ordered = sorted(starts | {0, len(lines)})
+    for start, end in pairwise(ordered):
+        block = "\n".join(lines[start:end])
+        if start in headings:
+            yield from _cut(lines, start, end, limit, level=headings[start])
+        elif len(block) <= limit:
+            yield _Unit(start, block)
+        else:
+            cuts = sorted({start, end} | {line for line in within if start < line < end})
+            for first, last in pairwise(cuts):
+                yield from _part(lines, first, last, limit, whole.get(first))
+
+
+def _part(lines: Sequence[str], start: int, end: int, limit: int, whole_until: int | None) -> Iterator[_Unit]:
+    """Yield a part of a block: whole when it is code or a table, else in pieces that fit."""
+    if whole_until is None:
+        yield from _cut(lines, start, end, limit)
+        return
+    block = "\n".join(lines[start:whole_until])
+    fence = _FENCE.match(lines[start])
+    if len(block) <= WHOLE_CHARACTERS:
+        yield _Unit(start, block)
+    elif fence:
+        yield from _fenced(lines, start, whole_until, limit, fence)
+    else:
+        yield from _cut(lines, start, whole_until, limit)
+    if whole_until < end:
+        yield from _cut(lines, whole_until, end, limit)
+
+
+def _fenced(lines: Sequence[str], start: int, end: int, limit: int, fence: re.Match[str]) -> Iterator[_Unit]:
+    """Yield code between fences in parts that fit, each between fences of its own."""
+    opening, closing = lines[start], f"{fence['indent']}{fence['mark']}"
+    is_closed = end - start > 1 and lines[end - 1].strip() == fence["mark"]
+    room = max(1, limit - len(opening) - len(closing) - 2)
+    first, held = start, list[str]()
+    for number in range(start + 1, end - is_closed):
+        for part in _fitting(lines[number], room):
+            if held and sum(len(each) + 1 for each in held) + len(part) > room:
+                yield _Unit(first, "\n".join((opening, *held, closing)))
+                first, held = number, []
+            held.append(part)
+    yield _Unit(first, "\n".join((opening, *held, *([closing] if is_closed else []))))
+
+
+def _fitting(line: str, limit: int) -> Iterator[str]:
+    rest = line
+    while True:
+        part, rest = _head(rest, limit)
+        yield part
+        if not rest:
+            return
+
+
+def _cut(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0) -> Iterator[_Unit]:
+    """Yield lines together while they fit, and a line that alone does not fit in parts."""
+    block = "\n".join(lines[start:end])
+    if len(block) <= limit:
+        yield _Unit(start, block, level)
+        return
+    for number in range(start, end):
+        for place, part in enumerate(_fitting(lines[number], limit)):
+            yield _Unit(number, part, level if number == start and not place else 0)
+
+
+def _head(line: str, limit: int) -> tuple[str, str]:
+    """Return the beginning of a line that fits, cut after a sentence or a word where there is one."""
+    if len(line) <= limit:
+        return line, ""
+    for mark in (". ", " "):
+        place = line.rfind(mark, limit // 2, limit)
+        if place > 0:
+            return line[: place + len(mark)], line[place + len(mark) :]
+    return line[:limit], line[limit:]
+
+
+def _whole(tokens: Sequence[Token]) -> dict[int, int]:
+    """Return where each block of code and table begins and ends."""
+    return {token.map[0]: token.map[1] for token in tokens if token.type in _WHOLE and token.map}
+
+
+def _tokens(text: str) -> list[Token]:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    # Only the blocks are wanted; to read the words inside them would take several times as long.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser.parse(text)

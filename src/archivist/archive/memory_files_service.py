@@ -1,0 +1,200 @@
+"""Work on memory files: texts that a model keeps under `/memories`, as files that are not on any disk.
+
+A file is a text of the archive, named `memories:notes/today.md`, in pieces that make the whole when they are
+put together again: it comes back byte for byte, and is found by words and by meaning. There is no folder
+beside the bank that links could lead out of; a folder is there as long as a file is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.access.rights import Layer, reads, writes
+from archivist.archive.service import MAX_CHARACTERS
+from archivist.errors import InputError
+from archivist.ids import derived_id
+from archivist.records import Document
+from archivist.service import Desk
+from archivist.store.filters import begins, equals
+
+if TYPE_CHECKING:
+    from archivist.store.filters import Condition
+    from archivist.store.protocol import Reader, Writer
+
+SCHEME = "memories:"
+# About as much of a text as an embedder reads.
+_PIECE = 2_000
+
+
+class MemoryFile(NamedTuple):
+    """A file by its path below `/memories`, and how many bytes it has."""
+
+    path: str
+    size_bytes: int
+
+    @property
+    def id(self) -> str:
+        """Return the id of its first piece's record, which tells nothing of its name."""
+        return _id(self.path, 0)
+
+
+class MemoryFiles(Desk):
+    """The files of a memory tool. Paths are relative to `/memories`; the empty one is that folder."""
+
+    @reads(Layer.ARCHIVE)
+    def files(self, folder: str = "") -> list[MemoryFile]:
+        """Return the files below a folder by their paths; none when there is no such folder."""
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Document, ("source", "text"), *_below(folder), order=("source",))
+        return _summed(rows)
+
+    @reads(Layer.ARCHIVE)
+    def read(self, path: str) -> str | None:
+        """Return a file's text, or None when there is no such file."""
+        with self._bank.reading() as reader:
+            return _text(_of(reader, path))
+
+    @writes(Layer.ARCHIVE)
+    def create(self, path: str, text: str) -> MemoryFile | None:
+        """Make a file; None when there is something by that name already."""
+        kept = _cleaned(text)
+        with self._bank.transaction() as writer:
+            if not path or _is_there(writer, path):
+                return None
+            _make_way(writer, path)
+            _write(writer, path, kept, self._bank.now(), "create")
+        return MemoryFile(path, len(kept.encode("utf-8")))
+
+    @writes(Layer.ARCHIVE)
+    def change(self, path: str, edit: Callable[[str], str]) -> MemoryFile | None:
+        """Put what `edit` makes of a file's text in its place; None when there is no such file."""
+        with self._bank.transaction() as writer:
+            text = _text(_of(writer, path))
+            if text is None:
+                return None
+            kept = _cleaned(edit(text))
+            _write(writer, path, kept, self._bank.now(), "change")
+        return MemoryFile(path, len(kept.encode("utf-8")))
+
+    @writes(Layer.ARCHIVE)
+    def remove(self, path: str) -> list[MemoryFile]:
+        """Let a file go, or a folder with all that is in it, and return the files that went."""
+        with self._bank.transaction() as writer:
+            found = [
+                *_of(writer, path),
+                *writer.select(Document, *_below(path), order=("source", "position")),
+            ]
+            for piece in found:
+                writer.remove(Document, piece.id, "remove")
+        return _summed((piece.source, piece.text) for piece in found)
+
+    @writes(Layer.ARCHIVE)
+    def rename(self, old: str, new: str) -> list[MemoryFile]:
+        """Give a file or a folder another name; return the files by their new ones, none if none is there."""
+        with self._bank.transaction() as writer:
+            moving = [*_of(writer, old), *writer.select(Document, *_below(old), order=("source", "position"))]
+            if not moving:
+                return []
+            if f"{new}/".startswith(f"{old}/") or _is_there(writer, new) or not new:
+                raise InputError(f"{old!r} cannot become {new!r}", hint="name a place that is free")
+            _make_way(writer, new)
+            moved = [_renamed(piece, old, new) for piece in moving]
+            for before, after in zip(moving, moved, strict=True):
+                writer.remove(Document, before.id, "rename")
+                writer.put(after, "rename")
+        return _summed((piece.source, piece.text) for piece in moved)
+
+
+def _below(folder: str) -> tuple[Condition, ...]:
+    """Return what holds of all pieces below a folder: their names go on after a slash."""
+    return begins("source", f"{SCHEME}{folder}/" if folder else SCHEME)
+
+
+def _renamed(piece: Document, old: str, new: str) -> Document:
+    path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
+    return replace(piece, id=_id(path, piece.position), source=f"{SCHEME}{path}", heading=path)
+
+
+def _summed(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
+    """Return the files of pieces, each a name and a text, that come in the order of their names."""
+    return [
+        MemoryFile(source.removeprefix(SCHEME), sum(len(text.encode("utf-8")) for _, text in parts))
+        for source, parts in groupby(pieces, key=lambda piece: piece[0])
+    ]
+
+
+def _of(reader: Reader, path: str) -> list[Document]:
+    return reader.select(Document, equals("source", f"{SCHEME}{path}"), order=("position",))
+
+
+def _text(pieces: Sequence[Document]) -> str | None:
+    return "".join(piece.text for piece in pieces) if pieces else None
+
+
+def _is_there(reader: Reader, path: str) -> bool:
+    found = reader.count(Document, equals("source", f"{SCHEME}{path}"))
+    return bool(found or reader.count(Document, *_below(path)))
+
+
+def _make_way(reader: Reader, path: str) -> None:
+    """Refuse a path that leads through a file."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        folder = "/".join(parts[:depth])
+        if reader.count(Document, equals("source", f"{SCHEME}{folder}")):
+            raise InputError(f"{folder!r} is a file", hint="a file holds no other files")
+
+
+def _write(writer: Writer, path: str, text: str, now: datetime, verb: str) -> None:
+    known = {piece.position: piece for piece in _of(writer, path)}
+    line = 1
+    parts = list(_pieces(text)) or [""]
+    for place, part in enumerate(parts):
+        old = known.pop(place, None)
+        if place == 0 or old is None or old.text != part:
+            piece = Document(
+                id=_id(path, place),
+                source=f"{SCHEME}{path}",
+                position=place,
+                heading=path,
+                text=part,
+                date=now,
+                line=line,
+                created=old.created if old else now,
+            )
+            writer.put(piece, verb)
+        line += part.count("\n")
+    for gone in known.values():
+        writer.remove(Document, gone.id, verb)
+
+
+def _id(path: str, place: int) -> str:
+    return derived_id("memory file", path, str(place))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text after line ends, and where a line is too long inside of it, losing nothing."""
+    start = 0
+    while len(text) - start > _PIECE:
+        cut = text.rfind("\n", start, start + _PIECE) + 1
+        cut = cut if cut > start else start + _PIECE
+        yield text[start:cut]
+        start = cut
+    if start < len(text):
+        yield text[start:]
+
+
+def _cleaned(text: str) -> str:
+    from archivist.capture.redaction import redact
+
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"the text has {len(text)} characters, at most {MAX_CHARACTERS}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError("the text holds half of a surrogate pair", hint="write it without") from None
+    return redact(text).text

@@ -1,0 +1,554 @@
+"""Look at the working tree: is what a lesson names still there.
+
+What is gone must have been there: git's history, or an earlier look, has to vouch for that, and each
+question to the history is asked once and remembered. A look that finds HEAD, the index and the files it
+rests on as they were runs no process and answers from `liveness.json` beside the bank.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archivist.paths import FOLDER, home_folder
+from archivist.records import Lesson, Scope
+
+if TYPE_CHECKING:
+    from archivist.brief.liveness import Answer, Name, State
+
+FILE_NAME = "liveness.json"
+PATIENCE_S = 2.0
+_FORMAT = 1
+_MOST_KEPT = 1000
+_MOST_FILE_BYTES = 512 * 1024
+_MOST_READ_BYTES = 2 * 1024 * 1024
+_MOST_MANIFESTS = 20
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+# Where a name may still be written without being there; ours hold the lessons themselves.
+_PROSE = ("*.md", "*.rst", "*.txt", "*.jsonl", f"{FOLDER}/**")
+# No settings of the repository may start a program or fetch from elsewhere, and no lock is taken.
+_QUIET = ("-c", "core.fsmonitor=false", "-c", "log.follow=false")
+_QUIET_LOG = ("--no-renames", "--no-textconv", "--no-ext-diff", "--no-show-signature")
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C",
+}
+_ABSENT, _PRESENT = 0, 1
+# Exit codes that git itself never has.
+_TOO_LONG, _NOT_RUN = -1000, -1001
+
+
+class Kept:
+    """What earlier looks found, as the file has it: checked where it is used, since most of it is not.
+
+    `looks` has for each lesson a digest of its words, the reason and its witnesses: paths with a figure of
+    their last change, 0 when absent, 1 when only being there counts. `history` has for each question to
+    git's history whether the answer was yes and at which HEAD it was asked; `programs` where each was found.
+    """
+
+    def __init__(self, text: bytes = b"") -> None:
+        self.stamp = ""
+        self.looks: dict[str, Any] = {}
+        self.history: dict[str, Any] = {}
+        self.programs: dict[str, Any] = {}
+        self._figures: dict[str, int] = {}
+        try:
+            values = json.loads(text)
+            if values["format"] == _FORMAT:
+                self.stamp = str(values["stamp"])
+                self.looks, self.history = dict(values["looks"]), dict(values["history"])
+                self.programs = dict(values["programs"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            self.stamp = ""
+
+    def reason(self, lesson_id: str, words: str) -> str | None:
+        """Return the reason that was found for a lesson, or None when what it rests on has changed."""
+        try:
+            known, reason, witnesses = self.looks[lesson_id]
+            stands = known == words and all(self._stands(path, seen) for path, seen in witnesses)
+        except (KeyError, ValueError, TypeError):
+            return None
+        return str(reason) if stands else None
+
+    def _stands(self, path: str, seen: int) -> bool:
+        # Lessons of a project name the same files again and again.
+        if path not in self._figures:
+            self._figures[path] = _changed(path)
+        figure = self._figures[path]
+        return bool(figure) == bool(seen) if seen in (_ABSENT, _PRESENT) else figure == seen
+
+    def answer(self, question: str) -> tuple[bool, str]:
+        """Return what history answered, and at which HEAD; a no at none when it was not asked."""
+        try:
+            was_there, head = self.history[question]
+        except (KeyError, ValueError, TypeError):
+            return False, ""
+        return was_there is True, str(head)
+
+    def encoded(self, most: int) -> bytes:
+        """Write the latest of each kind."""
+        kinds = {"looks": self.looks, "history": self.history, "programs": self.programs}
+        parts = {name: dict(list(kind.items())[max(0, len(kind) - most) :]) for name, kind in kinds.items()}
+        return json.dumps({"format": _FORMAT, "stamp": self.stamp, **parts}, separators=(",", ":")).encode()
+
+
+def stale(
+    bank_folder: Path,
+    lessons: Iterable[Lesson],
+    repo_names: Collection[str] = (),
+    *,
+    patience_s: float = PATIENCE_S,
+) -> dict[str, str]:
+    """Return, by lesson id, why it is stale; what cannot be known for certain is not.
+
+    Only lessons of this project are looked at: of no repository in particular, or of one that is called
+    like the folder, its git remote or one of `repo_names`. The folder is the bank's (`.archivist`) or the
+    project's. All questions to git together take no longer than the patience.
+    """
+    if bank_folder == home_folder():
+        return {}
+    folder = bank_folder.parent if bank_folder.name == FOLDER else bank_folder
+    tree = WorkingTree.at(folder, patience_s=patience_s)
+    if tree is None:
+        return {}
+    names = {_last_part(name) for name in repo_names} | tree.names()
+    reasons = {
+        lesson.id: tree.reason(lesson)
+        for lesson in lessons
+        if lesson.scope is not Scope.GLOBAL and (not lesson.repo or _last_part(lesson.repo) in names)
+    }
+    tree.remember()
+    return {lesson_id: reason for lesson_id, reason in reasons.items() if reason}
+
+
+def _last_part(name: str) -> str:
+    """Return what a project is called at the end of a path or an address."""
+    return name.rstrip("/").removesuffix(".git").replace(":", "/").rsplit("/", 1)[-1].lower()
+
+
+class GitFolder(NamedTuple):
+    """Where git keeps a working tree's state, read without git."""
+
+    top: Path
+    own: Path
+    common: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> GitFolder | None:
+        """Find the working tree that a folder is in; `.git` is a file in a linked one and a submodule."""
+        for top in (folder, *folder.parents):
+            mark = top / ".git"
+            own = mark if mark.is_dir() else _pointed(top, _text(mark).removeprefix("gitdir:"))
+            if own is not None and (own / "HEAD").is_file():
+                return cls(top, own, _pointed(own, _text(own / "commondir")) or own)
+        return None
+
+    def head(self) -> str:
+        """Return the commit that is checked out, or another text that changes with it."""
+        head = _text(self.own / "HEAD")
+        if not head.startswith("ref:"):
+            return head
+        ref = head.removeprefix("ref:").strip()
+        found = _text(self.own / ref) or _text(self.common / ref)
+        if found:
+            return found
+        packed = _text(self.common / "packed-refs").splitlines()
+        found = next((line.split(" ")[0] for line in packed if line.endswith(f" {ref}")), "")
+        others = (self.common / "packed-refs", self.common / "reftable" / "tables.list")
+        return found or f"{ref} {' '.join(str(_changed(path)) for path in others)}"
+
+    def stamp(self) -> str:
+        """Return a text that changes when a commit is made, another checked out or the index written."""
+        return f"{self.top} {self.head()} {_changed(self.own / 'index')}"
+
+    def names(self) -> set[str]:
+        """Return what the project is called: by its folder and by its remotes."""
+        found = {_last_part(self.top.name)}
+        if self.common.name == ".git":
+            found.add(_last_part(self.common.parent.name))
+        section = ""
+        for line in _text(self.common / "config").splitlines():
+            key, _, value = line.strip().partition("=")
+            if key.startswith("["):
+                section = key
+            elif key.strip() == "url" and section.startswith("[remote"):
+                found.add(_last_part(value.strip()))
+        return found
+
+
+def _text(path: Path) -> str:
+    """Return a small file's text, empty when it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST_READ_BYTES).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _pointed(folder: Path, text: str) -> Path | None:
+    """Return the path that a file of git's points to."""
+    return Path(os.path.normpath(folder / text.strip())) if text.strip() else None
+
+
+def _changed(path: str | Path) -> int:
+    """Return a figure that changes with a file, 0 without one. A link that leads nowhere is a file, too."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        try:
+            found = os.lstat(path)
+        except (OSError, ValueError):
+            return _ABSENT
+    # Two changes within a tick of the clock seldom leave the size as it was.
+    return found.st_mtime_ns + found.st_size
+
+
+class WorkingTree:
+    """A project's files at one moment, with git's word on what they were; ask `reason`, then `remember`."""
+
+    def __init__(self, folder: Path, git: GitFolder | None, kept: Kept, patience_s: float) -> None:
+        self.folder = folder
+        self.git = git
+        self._kept = kept
+        self._has_news = False
+        self._is_complete = True
+        self._witnesses: dict[str, int] = {}
+        self._tracked: dict[str, bool] | None = None
+        self._left_s = patience_s
+
+    @classmethod
+    def at(cls, folder: Path, *, patience_s: float = PATIENCE_S) -> WorkingTree | None:
+        """Look at a project's folder; None when it is in no git working tree and holds nothing to compare."""
+        folder = folder.resolve()
+        git = GitFolder.of(folder)
+        if git is None and not _holds_files(folder):
+            return None
+        kept = _load(folder / FOLDER / FILE_NAME)
+        stamp = f"{_machine()} {git.stamp() if git else folder}"
+        if kept.stamp != stamp:
+            kept.looks.clear()
+            kept.stamp = stamp
+        return cls(folder, git, kept, patience_s)
+
+    def names(self) -> set[str]:
+        """Return what this project is called."""
+        return {_last_part(self.folder.name)} | (self.git.names() if self.git else set())
+
+    def reason(self, lesson: Lesson) -> str:
+        """Say why a lesson is stale, or return an empty text."""
+        words = _digest("\n".join((lesson.summary, lesson.rule, *lesson.remedies)))
+        known = self._kept.reason(lesson.id, words)
+        if known is not None:
+            return known
+        from archivist.brief.liveness import names_in, staleness
+
+        self._is_complete = True
+        self._witnesses = {}
+        names = names_in(lesson)
+        reason = staleness(names, {name: self.answer(name) for name in names})
+        self._kept.looks.pop(lesson.id, None)
+        if self._is_complete:
+            self._kept.looks[lesson.id] = (words, reason, list(self._witnesses.items()))
+            self._has_news = True
+        return reason
+
+    def answer(self, name: Name) -> Answer:
+        """Say whether a name is there, gone for certain, or not known."""
+        from archivist.brief.liveness import Answer, NameKind
+
+        match name.kind:
+            case NameKind.FILE:
+                return self._file(name.text)
+            case NameKind.SYMBOL:
+                last_part = name.text.replace("::", ".").rsplit(".", 1)[-1]
+                return Answer(self._content(last_part, name.places, ("-w",)))
+            case NameKind.FLAG:
+                return Answer(self._content(name.text, (name.program,), ()))
+            case NameKind.COMMAND if name.program == "make":
+                return Answer(self._target(name.text))
+            case NameKind.COMMAND if name.program:
+                return Answer(self._package_script(name.text))
+            case NameKind.COMMAND:
+                return Answer(self._program(name.text, is_advised=name.is_advised))
+
+    def remember(self) -> None:
+        """Keep what was found for the next look; where that cannot be written, it is found again."""
+        path = self.folder / FOLDER / FILE_NAME
+        if self._has_news and path.parent.is_dir():
+            _save(path, self._kept)
+            self._has_news = False
+
+    def _file(self, text: str) -> Answer:
+        from archivist.brief.liveness import Answer, State
+
+        if self._on_disk(text):
+            return Answer(State.THERE)
+        path = text.removeprefix("./")
+        tracked = self._index()
+        # A sparse checkout leaves files out, and a path may be meant from a folder further down.
+        for each, is_left_out in tracked.items():
+            if f"/{path}/" in f"/{each}/" and (is_left_out or self._on_disk(each)):
+                return Answer(State.THERE)
+        for each in self._from_top(path):
+            if (each in tracked or self._once(each)) and not self._is_ignored(each):
+                return Answer(State.GONE, self._moved(path))
+        return Answer(State.UNKNOWN)
+
+    def _moved(self, path: str) -> str:
+        """Return the only file of the same name elsewhere, or an empty text."""
+        base = path.rsplit("/", 1)[-1]
+        same = [each for each in self._index() if each.rsplit("/", 1)[-1] == base and self._on_disk(each)]
+        return same[0] if len(same) == 1 else ""
+
+    def _content(self, text: str, places: Sequence[str], how: tuple[str, ...]) -> State:
+        """Say whether files that are there still hold a text that they, and nothing else now, once held."""
+        from archivist.brief.liveness import State
+
+        files = [found for found in map(self._on_disk, places) if found]
+        contents = [self._read(found) for found in files]
+        if not files or not all(contents):
+            return State.UNKNOWN
+        if any(text in content for content in contents):
+            return State.THERE
+        if self._is_elsewhere(text, how):
+            return State.UNKNOWN
+        once = any(self._once(each, f"-S{text}") for place in places for each in self._from_top(place))
+        return State.GONE if once else State.UNKNOWN
+
+    def _target(self, target: str) -> State:
+        from archivist.brief.liveness import State
+
+        manifests = self._manifests(lambda base: base in _MAKEFILES or base.endswith(".mk"))
+        if self._on_disk(target) or any(_makes(target, self._read(each)) for each in manifests):
+            return State.THERE
+        if len(manifests) > _MOST_MANIFESTS:
+            return State.UNKNOWN
+        rule = f"-G^{target}[ \t]*:([^=]|$)"
+        once = any(self._once(each, rule) for base in _MAKEFILES for each in self._from_top(base))
+        return State.GONE if once else State.UNKNOWN
+
+    def _package_script(self, script: str) -> State:
+        from archivist.brief.liveness import State
+
+        manifests = self._manifests(lambda base: base == "package.json")
+        # A dependency of that name may bring a script; only a name that no manifest has is gone.
+        if any(f'"{script}"' in self._read(each) for each in manifests):
+            return State.THERE
+        if len(manifests) > _MOST_MANIFESTS:
+            return State.UNKNOWN
+        once = any(self._once(each, f'-G"{script}"[ \t]*:') for each in self._from_top("package.json"))
+        return State.GONE if once else State.UNKNOWN
+
+    def _program(self, program: str, *, is_advised: bool) -> State:
+        """Say whether a program can be run; one that is not found here may only be out of this PATH."""
+        from shutil import which
+
+        from archivist.brief.liveness import State
+
+        known = str(self._kept.programs.get(program, ""))
+        found = which(program) or (known if known and Path(known).exists() else "")
+        if found:
+            self._witnesses[found] = _PRESENT
+            # An environment comes and goes with its shell: its programs are no fact about the machine.
+            if found != known and not _is_in_environment(Path(found)):
+                self._kept.programs[program] = found
+                self._has_news = True
+            return State.THERE
+        if self._is_lost_entry_point(program) or (known and is_advised):
+            # Installing it again changes nothing that a kept look could rest on.
+            self._is_complete = False
+            return State.GONE
+        return State.UNKNOWN
+
+    def _is_lost_entry_point(self, program: str) -> bool:
+        manifests = self._manifests(lambda base: base in ("pyproject.toml", "setup.cfg", "setup.py"))
+        if len(manifests) > _MOST_MANIFESTS or any(program in self._read(each) for each in manifests):
+            return False
+        spelled = program.replace(".", "[.]").replace("+", "[+]")
+        entry = f"-G^{spelled}[ \t]*=[ \t]*[\"'][A-Za-z0-9_.]+:[A-Za-z0-9_.]+[\"']"
+        return any(self._once(each, entry) for each in self._from_top("pyproject.toml"))
+
+    def _roots(self) -> tuple[Path, ...]:
+        top = self.git.top if self.git else self.folder
+        return (self.folder,) if top == self.folder else (self.folder, top)
+
+    def _from_top(self, path: str) -> list[str]:
+        """Return the paths from the top of the working tree that a path may mean."""
+        top = self._roots()[-1]
+        return [os.path.relpath(root / path, top).replace(os.sep, "/") for root in self._roots()]
+
+    def _on_disk(self, path: str) -> str:
+        """Return where a path lies, or an empty text; either way the look rests on it."""
+        for root in self._roots():
+            full = os.path.normpath(root / path)
+            is_there = os.path.lexists(full)
+            # A look that has read the file rests on more than its being there.
+            self._witnesses.setdefault(full, _PRESENT if is_there else _ABSENT)
+            if is_there:
+                return full
+        return ""
+
+    def _read(self, full: str) -> str:
+        """Return a file's text, on which the look then rests; empty when it is too long to read whole."""
+        self._witnesses[full] = _changed(full)
+        text = _text(Path(full))
+        return text if len(text) < _MOST_READ_BYTES // 2 else ""
+
+    def _manifests(self, is_wanted: Callable[[str], bool]) -> list[str]:
+        """Return the files whose names are wanted, and those that this folder and the top could have."""
+        tracked = [path for path in self._index() if is_wanted(path.rsplit("/", 1)[-1])]
+        near = [entry.name for root in self._roots() for entry in _entries(root) if is_wanted(entry.name)]
+        found = [self._on_disk(path) for path in (*near, *tracked[: _MOST_MANIFESTS + 1])]
+        return [path for path in dict.fromkeys(found) if path]
+
+    def _index(self) -> dict[str, bool]:
+        """Return the tracked paths, and for each whether a sparse checkout leaves it out."""
+        if self._tracked is None:
+            code, out = self._git("ls-files", "-t", "-z")
+            if code != 0:
+                # Git does not answer: nothing more is asked of it this time.
+                self._left_s = 0.0
+            lines = out.split("\0")[:-1] if code == 0 else []
+            self._tracked = {line[2:]: line.startswith("S") for line in lines}
+        return self._tracked
+
+    def _once(self, path: str, *which: str) -> bool:
+        """Say whether history has a commit that touched a path, or in it what is asked for.
+
+        A no holds for all commits up to the HEAD it was asked at, so later only the commits since are asked.
+        """
+        if self.git is None:
+            return False
+        key, head = "\n".join((path, *which)), self.git.head()
+        was_there, asked_at = self._kept.answer(key)
+        if was_there or asked_at == head:
+            return was_there
+        commits = f"{asked_at}..HEAD" if asked_at.isalnum() else "HEAD"
+        code, out = self._git("log", "-1", "--format=%h", *_QUIET_LOG, *which, commits, "--", path)
+        was_there = code == 0 and bool(out.strip())
+        # What took too long is not asked again; what failed, as where a commit was pruned, is.
+        if code in (0, _TOO_LONG):
+            self._kept.history[key] = (was_there, head)
+        elif code is not None:
+            self._kept.history.pop(key, None)
+        self._has_news = True
+        return was_there
+
+    def _is_ignored(self, path: str) -> bool:
+        return self._git("check-ignore", "-q", "--no-index", "--", path)[0] != 1
+
+    def _is_elsewhere(self, text: str, how: tuple[str, ...]) -> bool:
+        """Say whether any file but prose has a text; no answer counts as yes."""
+        but = [f":(exclude,glob)**/{pattern}" for pattern in _PROSE]
+        return self._git("grep", "-q", "--untracked", "-F", *how, "-e", text, "--", ".", *but)[0] != 1
+
+    def _git(self, *words: str) -> tuple[int | None, str]:
+        """Run git and return its exit code and output; no code when the patience is used up before."""
+        if self.git is None:
+            return None, ""
+        if self._left_s <= 0:
+            self._is_complete = False
+            return None, ""
+        from time import monotonic
+
+        start = monotonic()
+        found = _run_git(self.git.top, words, self._left_s)
+        self._left_s -= monotonic() - start
+        return found
+
+
+def _run_git(top: Path, words: Sequence[str], timeout_s: float) -> tuple[int, str]:
+    """Run git in a folder; what cannot be run or does not end in time has failed."""
+    import subprocess
+
+    # A hook of git's own sets variables that name another index or working tree.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    pathspecs = ("--literal-pathspecs",) if words[0] == "log" else ()
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["git", "-C", str(top), *_QUIET, *pathspecs, *words],  # noqa: S607
+            env={**kept, **_ENVIRONMENT},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return _TOO_LONG, ""
+    except (OSError, ValueError):
+        return _NOT_RUN, ""
+    return done.returncode, done.stdout.decode("utf-8", "surrogateescape")
+
+
+def _makes(target: str, makefile: str) -> bool:
+    """Say whether a Makefile has a target, or may have by a pattern, another file or what it computes."""
+    from fnmatch import fnmatchcase
+
+    for line in makefile.splitlines():
+        if line.startswith(("include ", "-include ", "sinclude ")) or "$(eval" in line:
+            return True
+        left, colon, _ = line.partition(":")
+        if not colon or "=" in left or line.startswith(("\t", "#")):
+            continue
+        if any("$" in word or fnmatchcase(target, word.replace("%", "*")) for word in left.split()):
+            return True
+    return False
+
+
+def _is_in_environment(program: Path) -> bool:
+    return "node_modules" in program.parts or (program.parent.parent / "pyvenv.cfg").exists()
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _holds_files(folder: Path) -> bool:
+    return any(entry.name != FOLDER for entry in _entries(folder))
+
+
+def _machine() -> str:
+    """Return the machine's name: a container may share the file and have other programs."""
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+
+
+def _digest(text: str) -> str:
+    from archivist.cold_start import blake2b
+
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _load(path: Path) -> Kept:
+    try:
+        with path.open("rb") as file:
+            return Kept(file.read(_MOST_FILE_BYTES))
+    except OSError:
+        return Kept()
+
+
+def _save(path: Path, kept: Kept) -> None:
+    """Replace the file in one step, readable by its owner only: it holds what lessons name."""
+    most = _MOST_KEPT
+    text = kept.encoded(most)
+    while len(text) > _MOST_FILE_BYTES and most:
+        most //= 2
+        text = kept.encoded(most)
+    made = path.with_name(f"{FILE_NAME}.{os.urandom(6).hex()}")
+    try:
+        with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(text)
+        made.replace(path)
+    except OSError:
+        with suppress(OSError):
+            made.unlink()

@@ -1,0 +1,227 @@
+"""Work on agents' sessions: what one is told at its start, at a prompt, beside an error, as a subagent.
+
+Kept light: a cold process runs it while an agent waits. What is told is recorded where the bank can be
+written; where it cannot, or not soon enough, it is told all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from archivist.brief.forms import BriefFormat
+from archivist.errors import BankLockedError, BankReadOnlyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from archivist.bank import Bank
+    from archivist.brief.select import Chosen, Told
+    from archivist.store.protocol import Reader, Writer
+
+_HITS = 30
+# Where the record of a telling beside an error keeps what was told.
+_HEALED = "healed"
+# What the record of a session's start keeps when there was one before: what was told by then is forgotten.
+_AGAIN = "again"
+_PROMPT_CHARACTERS = 4_000
+_MOST_CHARACTERS = 7_500
+
+
+def begin(
+    bank: Bank,
+    run: str,
+    project: str,
+    *,
+    folder: Path | None = None,
+    provider: str = "",
+    beside: Bank | None = None,
+) -> Told:
+    """Say what a session's project met in its runs, and record the run; without a run nothing is.
+
+    The run keeps in which repository it was made, as far as the folder tells.
+    """
+    told = bank.brief(
+        project=project, provider=provider, form=BriefFormat.MARKDOWN, is_fenced=True, beside=beside
+    )
+
+    def open_run(writer: Writer) -> bool:
+        return _open_run(writer, run, project, folder, bank)
+
+    return _given(bank, told.chosen, run, beside=beside, open_run=open_run)
+
+
+def prompted(bank: Bank, run: str, project: str, prompt: str) -> Told | None:
+    """Say what a prompt brings up and the session was not told yet; None for nothing."""
+    from archivist.recall.keywords import keywords
+    from archivist.store.results import Within, Words
+    from archivist.store.scope_tokens import scope_token
+
+    words = keywords(prompt[:_PROMPT_CHARACTERS])
+    within = Within(groups=((scope_token("kind", "lesson"),),))
+    with bank.reading() as reader:
+        hits = reader.search(Words(tuple(sorted(words))), within=within, limit=_HITS) if words else []
+        if not hits:
+            return None
+        from archivist.brief.prompting import brought_up, fresh
+        from archivist.brief.select import Chosen
+
+        places = reader.placed([hit.place for hit in hits])
+        found = reader.records("lesson", [each.record for each in places.values()])
+        mine = [each for each in found.values() if each.status.is_live and each.repo in (project, "")]
+        offered = fresh(brought_up(words, mine), told_in(reader, run))
+    gone = bank.stale(offered) if offered else {}
+    chosen = tuple(Chosen(lesson) for lesson in offered if lesson.id not in gone)
+    return _given(bank, chosen, run) if chosen else None
+
+
+def failed(bank: Bank, run: str, project: str, error: str, *, tool: str = "", command: str = "") -> Told:
+    """Say beside an error what earlier runs did about it, once in a session or since it was compacted.
+
+    Where the hold-out keeps a lesson about it from the run, nothing is said: the remedy is in the telling.
+    """
+    told = bank.heal(error, tool=tool, command=command, project=project, run=run)
+    if not told.text:
+        return told
+    from zlib import crc32
+
+    from archivist.brief.fence import fenced
+    from archivist.brief.holdout import is_withheld
+
+    mark = f"{crc32(told.text.encode('utf-8', 'replace')):08x}"
+    with bank.reading() as reader:
+        known = told_in(reader, run)
+        if mark in _healed_in(reader, run):
+            return told._replace(text="", chosen=())
+    share = bank.config.brief.holdout
+    withheld = tuple(each for each in told.chosen if is_withheld(run, each.lesson.id, share))
+    news = [each for each in withheld or told.chosen if each.lesson.id not in known]
+    brief_id = _record(bank, () if withheld else news, news if withheld else (), run, healed=mark)
+    if withheld:
+        return told._replace(text="", chosen=(), brief_id=brief_id, withheld=withheld)
+    return fenced(told._replace(brief_id=brief_id))
+
+
+def delegated(bank: Bank, run: str, project: str, *, role: str = "", beside: Bank | None = None) -> Told:
+    """Say what a subagent should know before its first prompt: about half as much as a session."""
+    from archivist.brief.presets import BriefPreset
+
+    told = bank.brief(
+        project=project,
+        role=role,
+        preset=BriefPreset.SUBAGENT,
+        form=BriefFormat.MARKDOWN,
+        is_fenced=True,
+        beside=beside,
+    )
+    return _given(bank, told.chosen, run, beside=beside)
+
+
+def _given(
+    bank: Bank,
+    offered: Sequence[Chosen],
+    run: str,
+    *,
+    beside: Bank | None = None,
+    open_run: Callable[[Writer], bool] | None = None,
+) -> Told:
+    """Render what is offered but for what the hold-out keeps from the run, record both, and fence it."""
+    from archivist.brief.fence import fenced
+    from archivist.brief.holdout import is_withheld
+    from archivist.brief.render import render
+    from archivist.brief.select import Told
+
+    share = bank.config.brief.holdout
+    withheld = tuple(each for each in offered if is_withheld(run, each.lesson.id, share))
+    chosen = tuple(each for each in offered if each not in withheld)
+    # What would not be shown is not told: clients cut longer texts.
+    while len(chosen) > 1 and len(render(chosen, BriefFormat.MARKDOWN)) > _MOST_CHARACTERS:
+        chosen = chosen[:-1]
+    brief_id = _record(bank, chosen, withheld, run, beside=beside, open_run=open_run)
+    return fenced(Told(render(chosen, BriefFormat.MARKDOWN), chosen, brief_id, withheld))
+
+
+def _record(
+    bank: Bank,
+    told: Sequence[Chosen],
+    withheld: Sequence[Chosen],
+    run: str,
+    *,
+    beside: Bank | None = None,
+    open_run: Callable[[Writer], bool] | None = None,
+    healed: str = "",
+) -> str:
+    """Record what a run was told, and that it has begun, or begun again; return the record's id, or nothing.
+
+    A bank that cannot be written, or not soon enough, has still told.
+    """
+    if not run:
+        return ""
+    from archivist.records import Brief
+
+    now = bank.now()
+    is_telling = bool(told or withheld or healed)
+    name = bank.new_id(now)
+
+    def brief(is_global: bool, is_again: bool = False) -> Brief:
+        mine, kept = (
+            tuple(each.lesson.id for each in some if each.is_global is is_global) for some in (told, withheld)
+        )
+        extra: dict[str, object] = {_HEALED: healed} if healed else {_AGAIN: True} if is_again else {}
+        return Brief(id=name, time=now, run=run, lessons=mine, withheld=kept, extra=extra)
+
+    try:
+        with bank.transaction() as writer:
+            is_again = open_run is not None and open_run(writer)
+            if is_telling or is_again:
+                writer.put(brief(False, is_again), "brief")
+        if beside is not None and any(each.is_global for each in (*told, *withheld)):
+            with beside.transaction() as writer:
+                writer.put(brief(True), "brief")
+    except (BankLockedError, BankReadOnlyError):
+        return ""
+    return name if is_telling else ""
+
+
+def _open_run(writer: Writer, run: str, project: str, folder: Path | None, bank: Bank) -> bool:
+    """Record that a session has begun, and where; one that is known already is left as it is.
+
+    Say whether it is known: a session begins again when it is resumed, cleared or compacted.
+    """
+    from archivist import projects
+    from archivist.records import Episode
+
+    is_known = writer.get(Episode, run) is not None
+    if not is_known:
+        kept: dict[str, object] = {}
+        if folder is not None:
+            kept[projects.CHECKOUT] = projects.whereabouts(folder, bank.root)
+        begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=kept)
+        writer.put(begun, "capture")
+    return is_known
+
+
+def told_in(reader: Reader, run: str) -> set[str]:
+    """Return the lessons that a run was told since it last began, or that were withheld from it by lot."""
+    import json
+
+    rows = _tellings(reader, run)
+    return {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
+
+
+def _healed_in(reader: Reader, run: str) -> set[str]:
+    """Return the marks of what a run was told beside its errors since it last began."""
+    import json
+
+    return {str(json.loads(extra).get(_HEALED, "")) for *_, extra in _tellings(reader, run)} - {""}
+
+
+def _tellings(reader: Reader, run: str) -> list[tuple[str, str, str]]:
+    """Return what a run was told, withheld and marked with, from the last time on that it began again."""
+    if not run:
+        return []
+    from archivist.store.filters import equals
+
+    rows = reader.select_fields("brief", ("lessons", "withheld", "extra"), equals("run", run), order=("id",))
+    begun = [place for place, (*_, extra) in enumerate(rows) if f'"{_AGAIN}"' in extra]
+    return rows[begun[-1] :] if begun else rows

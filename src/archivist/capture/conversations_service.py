@@ -1,0 +1,246 @@
+"""Work on conversations: the items of a session in order, and the run that is learnt from them.
+
+An item is a piece of the text `session:ID` in the archive. It is kept whole and is not searched: a history
+is taken back and cleared, which a run's events never are. When the session is over it is handed in as a run,
+and what was said and done in it is then found and learnt from as that of any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+from archivist.access.rights import Layer, reads, writes
+from archivist.capture.calls import Call, arguments_from
+from archivist.capture.outcomes import Outcome, from_structured, read_outcome
+from archivist.capture.recorder import Origin, Recorder
+from archivist.capture.secrets import without_secrets
+from archivist.capture.values import content_text, mapping
+from archivist.capture.values import text as text_of
+from archivist.clock import from_text
+from archivist.errors import InputError
+from archivist.ids import derived_id
+from archivist.records import Document, Episode, Event
+from archivist.records.plain import canonical, to_plain
+from archivist.service import Desk
+from archivist.store.filters import Filter, equals
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.records import EpisodeStatus
+    from archivist.reflect.service import FinishedLog
+    from archivist.store.protocol import Reader
+
+SCHEME = "session:"
+# What a service gave and wants back as it was: names, and what only it can read.
+_OPAQUE = frozenset(
+    {
+        "id", "call_id", "type", "role", "status", "name", "response_id", "approval_request_id", "file_id",
+        "container_id", "encrypted_content", "signature", "image_url", "file_data", "data", "result",
+    }
+)  # fmt: skip
+
+_SPEAKERS = ("user", "assistant")
+# How the SDK tells a model that a tool raised.
+_FAILED_TOOL = "An error occurred while running the tool"
+
+Turn: TypeAlias = dict[str, object]
+
+
+class Taken(NamedTuple):
+    """An item that was taken away, and the id that it had."""
+
+    id: str
+    turn: Turn
+
+
+class Conversations(Desk):
+    """The histories of sessions."""
+
+    @reads(Layer.ARCHIVE)
+    def turns(self, session: str, limit: int | None = None) -> list[Turn]:
+        """Return a session's items in order; with a limit the latest ones, a limit below zero is none."""
+        most = None if limit is None or limit < 0 else limit
+        with self._bank.reading() as reader:
+            found = _latest(reader, session, most)
+        return [turn for _, turn in reversed(found)]
+
+    @writes(Layer.ARCHIVE)
+    def add(self, session: str, turns: Sequence[Mapping[str, object]]) -> None:
+        """Add items at the end of a session, all of them or none."""
+        kept = [_kept(turn) for turn in turns]
+        now = self._bank.now()
+        with self._bank.transaction() as writer:
+            last = writer.select_fields(Document, ("position",), _of(session), order=("-position",), limit=1)
+            first = last[0][0] + 1 if last else 0
+            for place, turn in enumerate(kept, first):
+                name = _source(session)
+                piece = Document(
+                    id=derived_id("session item", name, str(place)),
+                    source=name,
+                    position=place,
+                    text="",
+                    created=now,
+                    extra={"item": turn},
+                )
+                writer.put(piece, "add")
+
+    @writes(Layer.ARCHIVE)
+    def pop(self, session: str) -> Taken | None:
+        """Take the last item of a session away and return it; None when there is none."""
+        with self._bank.transaction() as writer:
+            found = _latest(writer, session, 1)
+            if not found:
+                return None
+            record, turn = found[0]
+            writer.remove(Document, record, "pop")
+        return Taken(record, turn)
+
+    @writes(Layer.ARCHIVE)
+    def clear(self, session: str) -> list[str]:
+        """Take all items of a session away and return the ids that they had."""
+        with self._bank.transaction() as writer:
+            found = writer.select_fields(Document, ("id",), _of(session))
+            for (record,) in found:
+                writer.remove(Document, record, "clear")
+        return [str(record) for (record,) in found]
+
+    @writes(Layer.RUNS)
+    def finish(
+        self,
+        session: str,
+        *,
+        status: EpisodeStatus | None = None,
+        project: str = "",
+        agent: str = "",
+    ) -> list[FinishedLog]:
+        """Hand a session in as a run: capture, reflect, age, audit. Nothing when there is nothing in it."""
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Document, ("created", "extra"), _of(session), order=("position",))
+        if not rows:
+            return []
+        recorder = Recorder(session, Origin(run=session, project=project), agent=agent)
+        events: list[Event] = []
+        for created, extra in rows:
+            turn = mapping(json.loads(extra).get("item"))
+            events += _happened(recorder, turn, from_text(created))
+        *late, episode = recorder.finish()
+        events += [each for each in late if isinstance(each, Event)]
+        return hand_in(self._bank, cast("Episode", episode), events, status=status)
+
+
+def _happened(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> Iterator[Event]:
+    """Yield what an item tells: something said, or a call with what came back."""
+    kind = text_of(turn.get("type"))
+    call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
+    if kind in ("", "message"):
+        role = text_of(turn.get("role")) or "user"
+        yield from recorder.message(
+            role if role in _SPEAKERS else "system", content_text(turn.get("content")), time
+        )
+    elif kind.endswith("_call"):
+        arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
+        yield from recorder.call(
+            call_id, Call(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments), time
+        )
+    elif kind.endswith("_call_output"):
+        yield from recorder.result(call_id, _outcome(turn.get("output")), time)
+
+
+def _outcome(output: object) -> Outcome:
+    structured = from_structured(output)
+    if structured is not None:
+        return structured
+    said = content_text(output)
+    return read_outcome(said, is_error=True if said.startswith(_FAILED_TOOL) else None)
+
+
+def hand_in(
+    bank: Bank, episode: Episode, events: Iterable[Event], *, status: EpisodeStatus | None = None
+) -> list[FinishedLog]:
+    """Close a run whose events are at hand, as if its log had been given: capture, reflect, age, audit."""
+    from archivist.capture.service import Known
+
+    lines = [*({"run": each.run, **_plain(each)} for each in events), {"episode": _plain(episode)}]
+    with TemporaryDirectory(prefix="archivist-") as folder:
+        # Whoever names the agent names no file. Output may hold bytes that were no text.
+        log = Path(folder, "run.jsonl")
+        log.write_text("".join(f"{canonical(line)}\n" for line in lines), "utf-8", "replace")
+        return bank.finish_log(log, known=Known(run=episode.id, project=episode.project, status=status))
+
+
+def _plain(record: Event | Episode) -> dict[str, object]:
+    """Return a record's fields that say anything."""
+    plain = to_plain(record)
+    return {key: value for key, value in plain.items() if value not in ("", None, [], {})}
+
+
+def _source(session: str) -> str:
+    try:
+        session.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"the session {session!r} has no name that can be written") from None
+    if not session:
+        raise InputError("a session needs a name", hint="any text that tells it from the others")
+    return f"{SCHEME}{session}"
+
+
+def _of(session: str) -> Filter:
+    return equals("source", _source(session))
+
+
+def _latest(reader: Reader, session: str, limit: int | None) -> list[tuple[str, Turn]]:
+    rows = reader.select_fields(Document, ("id", "extra"), _of(session), order=("-position",), limit=limit)
+    return [
+        (record, turn) for record, extra in rows if isinstance(turn := json.loads(extra).get("item"), dict)
+    ]
+
+
+def _kept(turn: Mapping[str, object]) -> Turn:
+    """Return an item as it is kept: JSON, and without secrets where people, models and tools speak."""
+    try:
+        plain = json.loads(json.dumps(dict(turn)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"an item of the session is no JSON: {error}") from None
+    return dict(_fields(plain))
+
+
+def _fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in turn.items():
+        key = whole(name)
+        if key in _OPAQUE and isinstance(value, str):
+            yield key, whole(value)
+        elif key == "arguments" and isinstance(value, str):
+            yield key, _arguments(value)
+        elif isinstance(value, dict):
+            yield key, dict(_fields(value))
+        elif isinstance(value, list):
+            yield (
+                key,
+                [
+                    dict(_fields(each)) if isinstance(each, dict) else without_secrets(each, is_exact=True)
+                    for each in value
+                ],
+            )
+        else:
+            cleaned = without_secrets({key: value}, is_exact=True)
+            yield key, cleaned[key] if isinstance(cleaned, dict) else value
+
+
+def _arguments(text: str) -> str:
+    """Return a call's arguments without secrets: the very same text when there are none, else still JSON."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return str(without_secrets(text, is_exact=True))
+    cleaned = without_secrets(given, is_exact=True)
+    return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
+
+
+def whole(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which no store can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

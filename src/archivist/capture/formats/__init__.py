@@ -1,0 +1,1 @@
+"""The formats of agents' logs, one adapter a file."""

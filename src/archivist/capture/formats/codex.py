@@ -1,0 +1,333 @@
+"""Read Codex rollouts: `{timestamp, type, payload}` lines, older bare items, and `codex exec --json`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from archivist.capture.calls import Call, arguments_from
+from archivist.capture.json_stream import Line, Skipped, glimpse, lines
+from archivist.capture.outcomes import Outcome, from_structured, read_outcome
+from archivist.capture.provenance import project_of_folder, project_of_remote
+from archivist.capture.recorder import FOLDER, Origin, Recorder, Spent
+from archivist.capture.values import (
+    compact,
+    content_text,
+    count,
+    listing,
+    mapping,
+    moment,
+    objects,
+    real,
+    text,
+    whole,
+)
+from archivist.ids import derived_id
+from archivist.records import Episode, EpisodeStatus, Event, EventKind
+
+_ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
+_OTHER_ENVELOPES = frozenset(
+    {
+        "world_state",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "ghost_snapshot",
+    }
+)
+_CALLS = frozenset(
+    {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"}
+)
+_RESULTS = frozenset(
+    {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
+)
+_BARE_ITEMS = _CALLS | _RESULTS | {"message", "reasoning", "compaction", "context_compaction"}
+_BY_CLIENT = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<permissions",
+    "<skill",
+    "<INSTRUCTIONS>",
+    "# AGENTS.md instructions",
+    "<collaboration_mode>",
+    "<subagent_notification>",
+    "<user_shell_command>",
+)
+_FAILED_CALL = re.compile(
+    r"\A\s*(?:failed to|execution error|exec_command failed|apply_patch verification failed|unsupported call"
+    r"|aborted by user|error[: ]|unable to|tool call (?:error|failed)|patch (?:rejected|failed))",
+    re.IGNORECASE,
+)
+_MAX_FACTS = 256
+
+
+class Codex:
+    """The adapter of Codex rollouts."""
+
+    name = "codex"
+
+    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
+        """Tell by the envelope of the lines, or by bare response items after a line of session facts."""
+        found = glimpse(head)
+        first = found.document
+        if not first:
+            return False
+        if any(_is_enveloped(value) or value.get("type") == "thread.started" for value in found.objects):
+            return True
+        is_meta = "id" in first and "timestamp" in first and "type" not in first
+        return is_meta and any(
+            text(value.get("type")) in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
+        )
+
+    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+        """Yield the thread's events, then the thread."""
+        thread: _Thread | None = None
+        for line in lines(source):
+            if isinstance(line, Skipped):
+                yield line
+                continue
+            if thread is None:
+                thread = _Thread(line, origin)
+            yield from thread.take(line)
+        if thread is not None:
+            yield from thread.finish()
+
+
+def _is_enveloped(value: Mapping[str, Any]) -> bool:
+    return text(value.get("type")) in _ENVELOPES and isinstance(value.get("payload"), dict)
+
+
+class _Thread:
+    """One thread as it is read."""
+
+    def __init__(self, first: Line, origin: Origin) -> None:
+        value = first.value
+        meta = mapping(value.get("payload")) if value.get("type") == "session_meta" else value
+        session = text(meta.get("id")) or text(meta.get("session_id")) or text(meta.get("thread_id"))
+        run = origin.run or session or derived_id("codex", compact(value))
+        self._recorder = Recorder(run, origin, agent="codex")
+        self._recorder.session = session
+        self._has_meta = False
+        self._facts: dict[str, Outcome] = {}
+
+    def take(self, line: Line) -> Iterator[Event | Skipped]:
+        value = line.value
+        kind = text(value.get("type"))
+        time = moment(value.get("timestamp"))
+        self._recorder.see(time)
+        payload = mapping(value.get("payload"))
+        match kind:
+            case "session_meta":
+                self._meta(payload)
+            case "turn_context":
+                self._context(payload)
+            case "response_item":
+                yield from self._item(payload, time)
+            case "event_msg":
+                yield from self._happening(payload, time)
+            case "compacted":
+                yield from self._recorder.note(
+                    EventKind.LOG, "compaction", text(payload.get("message")), time
+                )
+            case _ if kind in _BARE_ITEMS:
+                yield from self._item(value, time)
+            case _ if kind.startswith(("thread.", "turn.", "item.")) or kind == "error":
+                yield from self._printed(kind, value, time)
+            case _ if kind in _OTHER_ENVELOPES or "record_type" in value:
+                return
+            case "" if "id" in value:
+                self._meta(value)
+            case _:
+                yield Skipped(
+                    f"line {line.number}", f"unknown record type {kind[:40]!r}" if kind else "no record type"
+                )
+
+    def finish(self) -> Iterator[Event | Episode]:
+        yield from self._recorder.finish()
+
+    def _meta(self, meta: Mapping[str, Any]) -> None:
+        # A fork repeats the facts of the thread that it came from; the first are its own.
+        if self._has_meta:
+            return
+        self._has_meta = True
+        recorder = self._recorder
+        recorder.see(moment(meta.get("timestamp")))
+        recorder.provider = text(meta.get("model_provider"))
+        self._context(meta)
+        remote = text(mapping(meta.get("git")).get("repository_url"))
+        recorder.project = project_of_remote(remote) or recorder.project
+        for key, name in (("cli_version", "agent_version"), ("originator", "originator")):
+            if text(meta.get(key)):
+                recorder.extra[name] = meta[key]
+        if text(mapping(meta.get("git")).get("branch")):
+            recorder.extra["branch"] = mapping(meta["git"])["branch"]
+        spawned = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
+        recorder.parent = text(meta.get("parent_thread_id")) or text(spawned.get("parent_thread_id"))
+
+    def _context(self, context: Mapping[str, Any]) -> None:
+        self._recorder.use_model(text(context.get("model")))
+        folder = text(context.get("cwd"))
+        if folder and FOLDER not in self._recorder.extra:
+            self._recorder.project = self._recorder.project or project_of_folder(folder)
+        self._recorder.go_to(folder)
+
+    def _item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+        kind = text(item.get("type"))
+        if kind == "message":
+            yield from self._message(item, time)
+        elif kind in _CALLS:
+            self._recorder.stated = None
+            call_id = text(item.get("call_id")) or text(item.get("id"))
+            yield from self._recorder.call(call_id, _call(item), time)
+            if kind == "web_search_call":
+                yield from self._recorder.result(call_id, Outcome(), time)
+        elif kind in _RESULTS:
+            call_id = text(item.get("call_id"))
+            outcome = _outcome(item.get("output"))
+            known = self._facts.pop(call_id, None)
+            yield from self._recorder.result(call_id, _merged(outcome, known) if known else outcome, time)
+
+    def _message(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+        said = content_text(item.get("content"))
+        role = text(item.get("role"))
+        if role == "user" and not said.lstrip().startswith(_BY_CLIENT):
+            self._recorder.stated = None
+            self._recorder.is_interrupted = False
+            yield from self._recorder.message("user", said, time)
+        elif role == "assistant":
+            yield from self._recorder.message("assistant", said, time)
+        else:
+            yield from self._recorder.message("system", said, time)
+
+    def _happening(self, event: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+        recorder = self._recorder
+        match event.get("type"):
+            case "token_count":
+                total = mapping(mapping(event.get("info")).get("total_token_usage"))
+                if total:
+                    self._count(total)
+            case "task_started" | "turn_started":
+                recorder.stated = None
+            case "task_complete" | "turn_complete":
+                recorder.stated = EpisodeStatus.FAILED if event.get("error") else EpisodeStatus.SUCCESS
+            case "turn_aborted":
+                recorder.stated = EpisodeStatus.ABORTED
+                yield from recorder.note(EventKind.LOG, "interrupt", text(event.get("reason")), time)
+            case "error":
+                recorder.is_service_error = True
+                yield from recorder.note(EventKind.LOG, "error", text(event.get("message")), time)
+            case "exec_command_end":
+                self._learn(event, whole(event.get("exit_code")), None)
+            case "patch_apply_end":
+                is_good = event.get("success")
+                self._learn(event, None, None if is_good is None else is_good is not True)
+            case "mcp_tool_call_end":
+                self._learn(event, None, "Err" in mapping(event.get("result")))
+            case _:
+                return
+
+    def _learn(self, event: Mapping[str, Any], exit_code: int | None, is_error: bool | None) -> None:
+        """Keep what an event tells about a call until the call's output comes."""
+        is_failure = is_error if is_error is not None else exit_code not in (None, 0)
+        self._facts[text(event.get("call_id"))] = Outcome(
+            "", exit_code, is_failure, _duration(event.get("duration"))
+        )
+        if len(self._facts) > _MAX_FACTS:
+            del self._facts[next(iter(self._facts))]
+
+    def _count(self, total: Mapping[str, Any]) -> None:
+        self._recorder.spent = Spent(
+            input_tokens=count(total.get("input_tokens")),
+            output_tokens=count(total.get("output_tokens")),
+            cached_tokens=count(total.get("cached_input_tokens")),
+        )
+
+    def _printed(self, kind: str, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+        """Read one line of `codex exec --json`."""
+        recorder = self._recorder
+        item = mapping(value.get("item"))
+        if kind == "turn.completed":
+            recorder.stated = EpisodeStatus.SUCCESS
+            self._count(mapping(value.get("usage")))
+        elif kind in ("turn.failed", "error"):
+            recorder.stated = EpisodeStatus.FAILED if kind == "turn.failed" else None
+            failure = text(value.get("message")) or text(mapping(value.get("error")).get("message"))
+            yield from recorder.note(EventKind.LOG, "error", failure, time)
+        elif kind == "item.completed":
+            yield from self._printed_item(item, time)
+
+    def _printed_item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+        recorder = self._recorder
+        is_failed = item.get("status") == "failed"
+        match item.get("type"):
+            case "agent_message":
+                yield from recorder.message("assistant", text(item.get("text")), time)
+            case "command_execution":
+                call = Call("shell", {"command": item.get("command")})
+                output = text(item.get("aggregated_output"))
+                code = whole(item.get("exit_code"))
+                yield from recorder.whole_call(
+                    call, Outcome(output, code, is_failed or code not in (None, 0)), time
+                )
+            case "file_change":
+                for change in objects(item.get("changes")):
+                    call = Call("edit", {"path": change.get("path"), "kind": change.get("kind")})
+                    yield from recorder.whole_call(call, Outcome(is_error=is_failed), time)
+            case "mcp_tool_call":
+                call = Call(
+                    f"{text(item.get('server'))}.{text(item.get('tool'))}",
+                    arguments_from(item.get("arguments")),
+                )
+                output = content_text(mapping(item.get("result")).get("content"))
+                yield from recorder.whole_call(call, Outcome(output, is_error=is_failed), time)
+            case "error":
+                yield from recorder.note(EventKind.LOG, "error", text(item.get("message")), time)
+            case _:
+                return
+
+
+def _call(item: Mapping[str, Any]) -> Call:
+    match item.get("type"):
+        case "local_shell_call":
+            return Call("shell", mapping(item.get("action")))
+        case "custom_tool_call":
+            return Call(text(item.get("name")), {"input": text(item.get("input"))})
+        case "web_search_call":
+            return Call("web_search", mapping(item.get("action")))
+        case _:
+            return Call(text(item.get("name")), arguments_from(item.get("arguments")))
+
+
+def _outcome(output: object) -> Outcome:
+    if isinstance(output, dict) and "success" in output and not listing(output.get("content")):
+        is_error = output.get("success") is False
+        inner = from_structured(output.get("content"))
+        return inner or read_outcome(content_text(output.get("content")), is_error=is_error or None)
+    structured = from_structured(output)
+    if structured is not None:
+        return structured
+    content = content_text(output)
+    outcome = read_outcome(content)
+    if outcome.exit_code is None and _FAILED_CALL.match(content):
+        return replace(outcome, is_error=True)
+    return outcome
+
+
+def _merged(outcome: Outcome, known: Outcome) -> Outcome:
+    return replace(
+        outcome,
+        exit_code=known.exit_code if known.exit_code is not None else outcome.exit_code,
+        is_error=outcome.is_error or known.is_error,
+        duration_s=known.duration_s if known.duration_s is not None else outcome.duration_s,
+    )
+
+
+def _duration(value: object) -> float | None:
+    if isinstance(value, dict):
+        seconds = real(value.get("secs"))
+        return None if seconds is None else seconds + (real(value.get("nanos")) or 0.0) / 1e9
+    return real(value)

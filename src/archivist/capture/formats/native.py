@@ -1,0 +1,105 @@
+"""Read Archivist's own event stream: JSON lines of an event's fields, with an optional `episode` line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, BinaryIO
+
+from archivist.capture.clipping import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, shorten
+from archivist.capture.json_stream import Skipped, glimpse, lines
+from archivist.capture.own_briefs import strip_briefs
+from archivist.capture.recorder import Origin
+from archivist.capture.status import status_of_word
+from archivist.errors import RecordError
+from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.records.plain import from_plain
+
+_MAX_RUNS = 10_000
+
+
+class Stream:
+    """The adapter of our own stream."""
+
+    name = "stream"
+
+    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
+        """Tell by an `episode` line, or by events that name run and number."""
+        return any(
+            isinstance(value.get("episode"), dict)
+            or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
+            for value in glimpse(head).objects[:10]
+        )
+
+    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+        """Yield the events, then the runs, the one that began the log last."""
+        runs: dict[str, Episode] = {}
+        for line in lines(source):
+            if isinstance(line, Skipped):
+                yield line
+                continue
+            try:
+                found = _read(line.value, origin.run, line.number)
+            except RecordError as error:
+                yield Skipped(f"line {line.number}", error.message)
+                continue
+            run = found.id if isinstance(found, Episode) else found.run
+            if run not in runs and len(runs) == _MAX_RUNS:
+                yield Skipped(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
+            elif isinstance(found, Episode):
+                runs[run] = _told(found, runs.get(run))
+            else:
+                runs[run] = _grown(runs.get(run) or Episode(id=run, session=run), found)
+                yield found
+        for episode in reversed(runs.values()):
+            trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
+            yield replace(
+                episode,
+                project=origin.project or episode.project,
+                session=episode.session or episode.id,
+                trajectories=trajectories,
+            )
+
+
+def _read(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
+    if isinstance(value.get("episode"), dict):
+        told = value["episode"]
+        return from_plain(Episode, {**told, "id": run or told.get("id")})
+    fields = {key: each for key, each in value.items() if each is not None}
+    if run:
+        fields["run"] = run
+    fields.setdefault("seq", number)
+    event = from_plain(Event, fields)
+    if not event.run:
+        raise RecordError("run: missing")
+    return replace(event, text=clip(event.text, MESSAGE_SIDE_CHARS), output=clip(event.output))
+
+
+def _told(told: Episode, known: Episode | None) -> Episode:
+    """Let a line that states the episode win over what its events told so far."""
+    if known is None:
+        return told
+    return replace(
+        told,
+        started=told.started or known.started,
+        finished=told.finished or known.finished,
+        task=told.task or known.task,
+        status=known.status if told.status is EpisodeStatus.RUNNING else told.status,
+    )
+
+
+def _grown(episode: Episode, event: Event) -> Episode:
+    """Return the episode with what one more event tells about it."""
+    started, finished, status, task = episode.started, episode.finished, episode.status, episode.task
+    if event.time is not None:
+        started = event.time if started is None else min(started, event.time)
+        finished = event.time if finished is None else max(finished, event.time)
+    if event.kind is EventKind.FINISH and status is EpisodeStatus.RUNNING:
+        status = status_of_word(str(event.extra.get("status") or event.name)) or EpisodeStatus.SUCCESS
+    if not task and (
+        event.kind is EventKind.START or (event.kind is EventKind.MESSAGE and event.role == "user")
+    ):
+        task = shorten(strip_briefs(event.text).strip(), TASK_CHARS)
+    if (started, finished, status, task) == (episode.started, episode.finished, episode.status, episode.task):
+        return episode
+    return replace(episode, started=started, finished=finished, status=status, task=task)

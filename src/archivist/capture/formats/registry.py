@@ -1,0 +1,84 @@
+"""The formats that a run can come in, and how to tell which one a log has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from archivist.capture.formats.archeflow_log import ArcheFlow
+from archivist.capture.formats.atif import Atif
+from archivist.capture.formats.claude_code import ClaudeCode
+from archivist.capture.formats.codex import Codex
+from archivist.capture.formats.mini_swe_agent import MiniSweAgent
+from archivist.capture.formats.native import Stream
+from archivist.capture.formats.openhands import OpenHands
+from archivist.capture.formats.swe_agent import SweAgent
+from archivist.capture.json_stream import Skipped
+from archivist.capture.recorder import Origin
+from archivist.errors import InputError
+from archivist.files.open import head_of, open_file
+from archivist.records import Episode, Event
+
+__all__ = [
+    "ADAPTERS",
+    "Adapter",
+    "Origin",
+    "Skipped",
+    "adapter_named",
+    "head_of",
+    "open_file",
+    "read_log",
+    "recognise",
+]
+
+
+class Adapter(Protocol):
+    """One format: how to tell it, and how to read it as events and episodes."""
+
+    name: str
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """Tell from a log's first 64 kB, decompressed, and its file name."""
+        ...
+
+    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+        """Yield events as they are read, each run when it is complete, the main one last."""
+        ...
+
+
+# From the most to the least particular mark, so that a format which holds another's records goes first.
+ADAPTERS: tuple[Adapter, ...] = (
+    Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), Stream(), ClaudeCode(),
+)  # fmt: skip
+
+
+def recognise(head: bytes, name: str) -> Adapter:
+    """Return the adapter of a log by its content. Raise InputError when none fits."""
+    for adapter in ADAPTERS:
+        if adapter.recognises(head, name):
+            return adapter
+    known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
+    raise InputError(
+        f"{name!r} is no log of a known format", hint=f"name it with --format if it is one of {known}"
+    )
+
+
+def adapter_named(name: str) -> Adapter:
+    """Return the adapter of a format. Raise InputError when there is none of that name."""
+    for adapter in ADAPTERS:
+        if adapter.name == name:
+            return adapter
+    known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
+    raise InputError(f"unknown format {name!r}", hint=f"one of auto, {known}")
+
+
+def read_log(
+    path: Path, origin: Origin | None = None, format_name: str = "auto"
+) -> Iterator[Event | Episode | Skipped]:
+    """Open a log, tell its format unless it is given, and read it."""
+    with open_file(path) as source:
+        adapter = (
+            recognise(head_of(source), path.name) if format_name == "auto" else adapter_named(format_name)
+        )
+        yield from adapter.read(source, origin or Origin(path.name))

@@ -1,0 +1,352 @@
+"""Where the values of the configuration come from.
+
+A later layer wins over an earlier one: defaults, the global bank's `config.toml`, the project's, variables
+(`ARCHIVIST_BRIEF__MAX_LESSONS`), flags (`--set brief.max_lessons=3`). An unknown key is an error that names
+its source and the nearest key. No setting holds a secret; an endpoint's key is named by its variable.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from archivist.config import Config
+from archivist.errors import ConfigError
+from archivist.paths import CONFIG_NAME, home_folder
+from archivist.records.words import Severity
+
+# Counts of which none at all makes sense.
+_MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run", "server.port")
+# Who never waits between two looks does nothing else.
+_LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 0.1}
+
+# More than this is surely a slip. SQLite counts its patience in 31 bits of milliseconds.
+_LARGEST = 1_000_000_000
+_MOST = {
+    "lessons.finding_overlap": 1,
+    "lessons.lesson_overlap": 1,
+    "reflect.min_importance_to_persist": 1,
+    "brief.holdout": 0.9,
+    "store.busy_timeout_s": 86_400,
+    "retention.episodes_days": 36_500,
+    "server.port": 65_535,
+    "server.connections": 64,
+    "server.max_body_mb": 1_024,
+    "server.max_upload_mb": 65_536,
+    "server.max_unpacked_mb": 65_536,
+    "server.poll_s": 60,
+    "server.heartbeat_s": 600,
+    "server.silence_s": 600,
+}
+
+_PRESETS = ("relevance", "archivist", "generative")
+_VARIABLES = "ARCHIVIST_"
+_NO_SETTINGS = ("ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR")
+BOM = "\ufeff"
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+Layer = Literal["default", "global", "project", "environment", "flag"]
+
+
+# Named tuples, because a dataclass takes half a millisecond to make, which every cold start would wait for.
+class Origin(NamedTuple):
+    """Where a value came from: the layer, and the file, variable or flag in it."""
+
+    layer: Layer
+    name: str
+
+
+_Setting = tuple[str, object, Origin]
+
+
+class Effective(NamedTuple):
+    """The configuration that counts, and the origin of each key that some layer sets."""
+
+    config: Config
+    origins: Mapping[str, Origin]
+
+    def origin(self, key: str) -> Origin:
+        """Return where the value of `section.key` came from."""
+        return self.origins.get(key) or Origin("default", "")
+
+
+def load_effective(
+    folder: Path | None,
+    *,
+    home: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Sequence[str] = (),
+) -> Effective:
+    """Read every layer for the bank in a folder (None for no project's) and keep where each value came from.
+
+    `home` is the global bank's folder, and `environment` the variables; by default those of this process.
+    """
+    home = home or _home()
+    variables = os.environ if environment is None else environment
+    config, origins = Config(), dict[str, Origin]()
+    for key, value, origin in _given(folder, home, variables, flags):
+        config = _with(config, key, value)
+        origins[key] = origin
+    return Effective(config, origins)
+
+
+def load(path: Path) -> Config:
+    """Read one configuration file by itself; a missing one means the defaults."""
+    return from_values(_read(path), where=str(path))
+
+
+def from_values(values: Mapping[str, Any], *, where: str) -> Config:
+    """Build a configuration from nested values, refusing what it does not know."""
+    config = Config()
+    for key, value in _checked_values(values, where):
+        config = _with(config, key, value)
+    return config
+
+
+def flat(config: Config) -> dict[str, object]:
+    """Return every value by its `section.key`, in the order of the sections."""
+    return {
+        f"{section}.{key}": value
+        for section, rules in config._asdict().items()
+        for key, value in rules._asdict().items()
+    }
+
+
+def check_key(key: str, *, where: str) -> str:
+    """Return a `section.key` that exists, or refuse it with the nearest one that does."""
+    if key not in flat(Config()):
+        raise ConfigError(f"{where}: unknown key {key!r}", hint=f"did you mean {_nearest(key)!r}?")
+    return key
+
+
+def from_text(key: str, text: str, *, where: str) -> object:
+    """Return the value that a text means for a known key."""
+    default = flat(Config())[key]
+    return _checked(key, default, _value_of(text, default), where)
+
+
+def check_flags(flags: Sequence[str]) -> None:
+    """Refuse flags that name no setting or an impossible value."""
+    for _ in _from_flags(flags):
+        pass
+
+
+def _given(
+    folder: Path | None, home: Path | None, variables: Mapping[str, str], flags: Sequence[str]
+) -> Iterator[_Setting]:
+    """Yield every value that some layer gives, the weakest layer first."""
+    if home is not None:
+        for key, value, origin in _from_file(home, "global"):
+            yield key, _beside(home, key, value), origin
+    if folder is not None and (home is None or folder.absolute() != home.absolute()):
+        yield from _from_file(folder, "project")
+    yield from _from_variables(variables)
+    yield from _from_flags(flags)
+
+
+def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
+    path = folder / CONFIG_NAME
+    values = _read(path)
+    if values:
+        for key, value in _checked_values(values, str(path)):
+            yield key, value, Origin(layer, str(path))
+
+
+def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
+    """Yield what `ARCHIVIST_SECTION__KEY` variables give; an empty one counts as not set."""
+    named = [name for name in variables if name.startswith(_VARIABLES) and name not in _NO_SETTINGS]
+    for name in sorted(named):
+        section, has_key, rest = name.removeprefix(_VARIABLES).lower().partition("__")
+        key = f"{section}.{rest}"
+        if not has_key and section not in {known.replace(".", "_") for known in flat(Config())}:
+            continue
+        if not has_key or key not in flat(Config()):
+            near = _nearest(key if has_key else section.replace("_", ".", 1))
+            raise ConfigError(
+                f"environment variable {name} names no setting", hint=f"did you mean {variable_of(near)}?"
+            )
+        if variables[name]:
+            value = from_text(key, variables[name], where=f"environment variable {name}")
+            yield key, value, Origin("environment", name)
+
+
+def _from_flags(flags: Sequence[str]) -> Iterator[_Setting]:
+    for flag in flags:
+        key, has_value, text = flag.partition("=")
+        key = key.strip()
+        if not has_value:
+            raise ConfigError(f"--set {flag}: expected KEY=VALUE", hint="for example brief.max_lessons=3")
+        check_key(key, where=f"--set {flag}")
+        yield key, from_text(key, text, where=f"--set {flag}"), Origin("flag", f"--set {flag}")
+
+
+def variable_of(key: str) -> str:
+    """Return the environment variable that sets a `section.key`."""
+    return f"{_VARIABLES}{key.replace('.', '__').upper()}"
+
+
+def _beside(home: Path, key: str, value: object) -> object:
+    """Let a folder that the global file names lie beside that file, not beside each project's bank."""
+    kind, _, where = str(value).partition(":")
+    if key != "recall.embedder" or kind != "onnx":
+        return value
+    return f"onnx:{home / Path(where).expanduser()}"
+
+
+def _home() -> Path | None:
+    try:
+        return home_folder()
+    except RuntimeError:
+        # A user without a home, as in some containers, has no global settings either.
+        return None
+
+
+def _with(config: Config, key: str, value: object) -> Config:
+    section, _, name = key.partition(".")
+    changed: Any = getattr(config, section)._replace(**{name: value})
+    return config._replace(**{section: changed})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a file's nested values; nothing when there is no such file."""
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    return parsed(decoded(raw, path).removeprefix(BOM), str(path))
+
+
+def decoded(raw: bytes, path: Path) -> str:
+    """Return a file\'s bytes as text."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, column = _place(raw[: error.start].decode("utf-8"))
+        raise ConfigError(
+            f"{str(path)!r} cannot be read: not UTF-8 text (at line {line}, column {column})"
+        ) from None
+
+
+def parsed(text: str, where: str) -> dict[str, Any]:
+    """Return a TOML text as values; what cannot be read is named by line and column."""
+    if not text:
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        reason = "its values are nested too deeply"
+    except ValueError as error:
+        line, column = _place(text)
+        reason = str(error).replace("(at end of document)", f"(at line {line}, column {column})")
+    raise ConfigError(f"{where!r} cannot be read: {reason}")
+
+
+def _place(text: str) -> tuple[int, int]:
+    """Return the line and the column that follow a text, counted from 1."""
+    return text.count("\n") + 1, len(text) - text.rfind("\n")
+
+
+def _checked_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, object]]:
+    """Yield each key of nested values with its value in the right type."""
+    defaults = flat(Config())
+    sections = {key.partition(".")[0] for key in defaults}
+    for section, settings in values.items():
+        if section not in sections:
+            near = _close(section, sections)
+            raise ConfigError(f"{where}: unknown key {section!r}", hint=f"did you mean {near!r}?")
+        if not isinstance(settings, dict):
+            raise ConfigError(
+                f"{where}: {section} is a section", hint=f"write [{section}] and its keys below it"
+            )
+        for name, value in settings.items():
+            key = f"{section}.{name}"
+            if key not in defaults:
+                raise ConfigError(f"{where}: unknown key {key!r}", hint=_near_key(section, name))
+            yield key, _checked(key, defaults[key], value, where)
+
+
+def _near_key(section: str, name: str) -> str:
+    home, _, near = _nearest(f"{section}.{name}").partition(".")
+    if near == name:
+        return f"did you mean {near!r} in [{home}]?"
+    near = _close(name, [key.partition(".")[2] for key in flat(Config()) if key.startswith(f"{section}.")])
+    return f"did you mean {near!r}?"
+
+
+def _nearest(key: str) -> str:
+    """Return the known key most like this one: of the same name in another section, else by its letters."""
+    known = list(flat(Config()))
+    same = [each for each in known if each.partition(".")[2] == key.rpartition(".")[2]]
+    return _close(key, same or known)
+
+
+def _close(name: str, names: Sequence[str] | set[str]) -> str:
+    from difflib import get_close_matches
+
+    return get_close_matches(name, sorted(names), n=1, cutoff=0.0)[0]
+
+
+def _value_of(text: str, default: object) -> object:
+    """Return what a text means where such a default stands; a text that means nothing there stays one."""
+    word = text.strip()
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        return True if word.lower() in _YES else False if word.lower() in _NO else text
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return text
+
+
+def _checked(key: str, default: object, value: object, where: str) -> object:
+    """Return the value in its default's type, or say what is wrong with it."""
+    shown = f"{where}: {key}"
+    if isinstance(default, Severity):
+        if value not in list(Severity):
+            raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(Severity)}")
+        return Severity(str(value))
+    if isinstance(default, str):
+        if not isinstance(value, str):
+            raise ConfigError(f"{shown}: expected a text, not {value!r}")
+        return _checked_text(key, value, shown)
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ConfigError(f"{shown}: expected true or false, not {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"{shown}: expected a number, not {value!r}")
+    least = _LEAST.get(key, 1 if isinstance(default, int) and key not in _MAY_BE_NONE else 0)
+    most = _MOST.get(key, _LARGEST)
+    # In this order, so that a value which is not a number at all is refused before it is rounded.
+    if not least <= value <= most or (isinstance(default, int) and value != int(value)):
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        limit = f" to {most}" if key in _MOST or value > most else ""
+        raise ConfigError(f"{shown}: expected {kind} from {least}{limit}, not {value!r}")
+    return type(default)(value)  # type: ignore[call-arg]
+
+
+def _checked_text(key: str, value: str, shown: str) -> str:
+    """Return a text that its key may hold. What may be a secret is refused without repeating it."""
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ConfigError(f"{shown}: not UTF-8 text")
+    if key == "recall.preset" and value not in _PRESETS:
+        raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(_PRESETS)}")
+    if key == "recall.endpoint_key_variable" and value and not value.isidentifier():
+        raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
+    if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):
+        raise ConfigError(
+            f"{shown}: no such embedder", hint="write static, none, onnx:FOLDER or endpoint:URL"
+        )
+    if key == "recall.embedder" and value.startswith("endpoint:") and "@" in value:
+        raise ConfigError(
+            f"{shown}: the address holds a user or password", hint="name a variable: endpoint_key_variable"
+        )
+    return value

@@ -1,0 +1,1 @@
+"""The blocks that are always in context, and the proposals that change them."""

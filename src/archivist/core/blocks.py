@@ -1,0 +1,362 @@
+"""The blocks that are always in context: what each holds, and how the free ones change.
+
+Playbook and rules are guarded: nothing here changes them. Status and threads are shared, role state is each
+role's own; playbook, rules and lessons are shared, and a role may have its own beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, TypeAlias, TypeVar, cast
+
+from archivist.brief.render import one_line
+from archivist.capture.secrets import checked_name
+from archivist.clock import from_text, to_short_text
+from archivist.errors import InputError, NotFoundError
+from archivist.records import Block, CoreSection
+from archivist.records.plain import from_plain, to_plain, types_of
+
+Given: TypeAlias = str | Mapping[str, object] | Sequence[object]
+Content: TypeAlias = dict[str, object]
+R = TypeVar("R")
+W = TypeVar("W", bound=StrEnum)
+
+GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
+FREE = tuple(section for section in CoreSection if section not in GUARDED)
+# What every role sees alike, and has no part of its own in.
+SHARED = (CoreSection.STATUS, CoreSection.THREADS)
+_MOST_ID = 80
+
+
+class ListName(StrEnum):
+    """The lists to which one thing can be appended."""
+
+    THREADS = "threads"
+    BLOCKERS = "blockers"
+    IN_PROGRESS = "in_progress"
+    RECENTLY_SHIPPED = "recently_shipped"
+    LESSONS = "lessons"
+
+    @property
+    def section(self) -> CoreSection:
+        """Return the block that the list is part of."""
+        is_block = self in (ListName.THREADS, ListName.LESSONS)
+        return CoreSection(self.value) if is_block else CoreSection.STATUS
+
+
+_ONE_OF = {
+    ListName.BLOCKERS: "blocker",
+    ListName.IN_PROGRESS: "work in progress",
+    ListName.RECENTLY_SHIPPED: "shipped work",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where the work stands. What shipped is in the order of shipping, the newest last."""
+
+    sprint: str = ""
+    in_progress: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+    recently_shipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A matter that several roles follow."""
+
+    id: str
+    summary: str = ""
+    roles: tuple[str, ...] = ()
+    last_update: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleState:
+    """What one role did last, does next and works on."""
+
+    last_action: str = ""
+    next_action: str = ""
+    working_on: str = ""
+
+
+def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -> CoreSection:
+    """Return the section that a name means, in snake_case or camelCase; the hint names those on offer."""
+    found = _word(CoreSection, name)
+    if found is None:
+        raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {', '.join(offered)}")
+    return found
+
+
+def list_of(name: str) -> ListName:
+    """Return the list that a name means, in snake_case or camelCase."""
+    found = _word(ListName, name)
+    if found is None:
+        known = ", ".join(ListName)
+        raise InputError(f"{name!r} is no list of core memory", hint=f"the lists are {known}")
+    return found
+
+
+def checked_role(role: str) -> str:
+    """Return the name of a role, or refuse what cannot be one."""
+    name = checked_name("role", role)
+    if len(name) > _MOST_ID or ":" in name or role.strip() != one_line(role):
+        raise InputError(f"{name[:_MOST_ID]!r} is no role", hint="a short name on one line, without colons")
+    return name
+
+
+def updated(section: CoreSection, before: Content, given: Given, *, now: str, keep: int) -> Content:
+    """Return a free section's content after an update: fields that are given replace, the rest stays.
+
+    A text is the sprint of a status, what a role works on, or all its lessons. A list of threads replaces the
+    list; one thread as an object is merged into it.
+    """
+    given = _parsed(section, given)
+    if isinstance(given, str) and not given.strip():
+        field = {CoreSection.STATUS: "sprint", CoreSection.ROLE_STATE: "workingOn"}.get(section, "text")
+        raise InputError(f"{section.value}: nothing to say", hint=f'to empty it: \'{{"{field}": ""}}\'')
+    match section:
+        case CoreSection.LESSONS:
+            return {"text": _text(given)}
+        case CoreSection.THREADS:
+            return _threads_updated(before, given, now)
+        case CoreSection.STATUS:
+            merged = _merged(section, Status, before, given, "sprint")
+            return to_plain(replace(merged, recently_shipped=_last(merged.recently_shipped, keep)))  # type: ignore[no-any-return]
+        case CoreSection.ROLE_STATE:
+            return to_plain(_merged(section, RoleState, before, given, "working_on"))  # type: ignore[no-any-return]
+    raise InputError(f"{section.value} is changed by proposals only", hint=proposing(section))
+
+
+def appended(
+    place: ListName, before: Content, item: Given, *, now: str, keep: int, new_thread: str
+) -> Content:
+    """Return the content of a list's section with one thing more.
+
+    A thread whose id is known is updated and its roles are united; an equal item is not doubled. Of what was
+    shipped only the newest are kept, and they stand last.
+    """
+    if place is ListName.THREADS:
+        fields = {"summary": item} if isinstance(_parsed(place.section, item), str) else item
+        return _with_thread(before, _parsed(place.section, fields), now, new_thread, is_uniting=True)
+    line = _line(place, item)
+    if place is ListName.LESSONS:
+        text = str(before.get("text", ""))
+        said = f"- {line}"
+        return {"text": text if said in text.splitlines() else f"{text}\n{said}".strip("\n")}
+    status = from_plain(Status, before)
+    items = [each for each in getattr(status, place.value) if each != line] + [line]
+    if place is ListName.RECENTLY_SHIPPED:
+        items = list(_last(items, keep))
+    elif line in getattr(status, place.value):
+        return before
+    changed: dict[str, Any] = {place.value: tuple(items)}
+    return to_plain(replace(status, **changed))  # type: ignore[no-any-return]
+
+
+def taken_out(place: ListName, before: Content, item: str) -> Content:
+    """Return the content of a list's section without one thing: a thread by its id, else by its words."""
+    wanted = one_line(item)
+    if place is ListName.THREADS:
+        threads = threads_of(before)
+        rest = [thread for thread in threads if thread.id != wanted]
+        if len(rest) == len(threads):
+            raise _missing("thread", item)
+        return {"items": to_plain(rest)}
+    if place is ListName.LESSONS:
+        lines = str(before.get("text", "")).splitlines()
+        left = [line for line in lines if one_line(line) not in (wanted, f"- {wanted}")]
+        if len(left) == len(lines):
+            raise _missing("lesson in core memory", item)
+        return {"text": "\n".join(left)}
+    status = from_plain(Status, before)
+    items: tuple[str, ...] = getattr(status, place.value)
+    if wanted not in items:
+        raise _missing(_ONE_OF[place], item)
+    changed: dict[str, Any] = {place.value: tuple(each for each in items if each != wanted)}
+    return to_plain(replace(status, **changed))  # type: ignore[no-any-return]
+
+
+def threads_of(content: Mapping[str, object]) -> list[Thread]:
+    """Return the threads that a block holds."""
+    items = content.get("items")
+    return [from_plain(Thread, each) for each in items] if isinstance(items, list) else []
+
+
+def text_of(block: Block | None) -> str:
+    """Return a block's text: of a playbook, of rules or lessons."""
+    return str(block.content.get("text", "")) if block else ""
+
+
+def _word(words: type[W], name: str) -> W | None:
+    snake = _snake(name.strip())
+    return next((word for word in words if word.value == snake), None)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).replace("-", "_").lower()
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _parsed(section: CoreSection, given: Given) -> Given:
+    """Return what a text spells as JSON, where it does: tools often hand an object over as a text."""
+    if not isinstance(given, str | Mapping | list | tuple):
+        raise InputError(f"{section.value}: expected a text or an object, not {given!r}")
+    if not isinstance(given, str) or not given.lstrip().startswith(("{", "[")):
+        return given
+    try:
+        value = json.loads(given)
+    except (ValueError, RecursionError) as error:
+        if section is CoreSection.LESSONS or given.lstrip().startswith("["):
+            return given
+        raise InputError(f"{section.value}: an object that is not JSON: {error}") from None
+    is_known = isinstance(value, dict) or section is not CoreSection.LESSONS or _are_texts(value)
+    return value if is_known else given
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _text(given: Given) -> str:
+    if isinstance(given, Mapping):
+        unknown = next((name for name in given if name != "text"), None)
+        if unknown is not None:
+            raise InputError(
+                f"lessons: unknown field {unknown!r}", hint="lessons are a text, or a list of texts"
+            )
+        given = cast("Given", given.get("text", ""))
+    if isinstance(given, str):
+        return given.strip("\n").rstrip()
+    if isinstance(given, list | tuple) and _are_texts(list(given)):
+        return "\n".join(f"- {one_line(str(item))}" for item in given if str(item).strip())
+    raise InputError("lessons: expected a text or a list of texts", hint="archivist core update lessons TEXT")
+
+
+def _line(place: ListName, item: Given) -> str:
+    if isinstance(item, Mapping):
+        # Tools that only know objects wrap the words in one.
+        values = list(item.values())
+        item = values[0] if len(values) == 1 and isinstance(values[0], str) else item
+    if not isinstance(item, str):
+        raise InputError(f"{place.value}: expected a text, not {item!r}")
+    if not item.strip():
+        raise InputError(f"{place.value}: nothing to append", hint="say it in a few words")
+    return one_line(item)
+
+
+def _merged(section: CoreSection, kind: type[R], before: Content, given: Given, text_field: str) -> R:
+    if isinstance(given, str):
+        given = {text_field: given}
+    if not isinstance(given, Mapping):
+        names = ", ".join(_camel(name) for name in _types(kind))
+        raise InputError(f"{section.value}: expected an object, not a list", hint=f"the fields are {names}")
+    return from_plain(kind, {**before, **_fields(section, kind, given)})
+
+
+def _types(kind: Any) -> dict[str, Any]:
+    return types_of(kind)
+
+
+def _fields(section: CoreSection, kind: type[Any], given: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields that are given by their own names; an unknown one is refused by name."""
+    types = _types(kind)
+    found: dict[str, object] = {}
+    for name, value in given.items():
+        key = _snake(str(name))
+        if key not in types:
+            known = ", ".join(_camel(field) for field in types)
+            raise InputError(f"{section.value}: unknown field {name!r}", hint=f"the fields are {known}")
+        found[key] = _value(f"{section.value}.{name}", value, is_list=types[key] is not str)
+    return found
+
+
+def _value(name: str, value: object, *, is_list: bool) -> object:
+    if is_list:
+        items = [value] if isinstance(value, str) else [] if value is None else value
+        if not isinstance(items, list | tuple) or not _are_texts(list(items)):
+            raise InputError(f"{name}: expected a list of texts, not {value!r}")
+        return list(dict.fromkeys(one_line(item) for item in items if item.strip()))
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise InputError(f"{name}: expected a text, not {value!r}")
+    return "" if value is None else one_line(str(value))
+
+
+def _threads_updated(before: Content, given: Given, now: str) -> Content:
+    if isinstance(given, Mapping):
+        return _with_thread(before, given, now, "", is_uniting=False)
+    if isinstance(given, str):
+        raise InputError(
+            "threads: expected an object or a list of them, not a text",
+            hint='{"id": "84", "summary": "…"}; archivist core append threads TEXT opens one',
+        )
+    known = {thread.id: thread for thread in threads_of(before)}
+    after: dict[str, Thread] = {}
+    for item in given:
+        thread = _thread(item, known, now, "", is_uniting=False)
+        if thread.id in after:
+            raise InputError(
+                f"threads: {thread.id!r} is there twice", hint="every thread has an id of its own"
+            )
+        after[thread.id] = thread
+    return {"items": to_plain(list(after.values()))}
+
+
+def _with_thread(before: Content, given: Given, now: str, new_thread: str, *, is_uniting: bool) -> Content:
+    threads = {thread.id: thread for thread in threads_of(before)}
+    thread = _thread(given, threads, now, new_thread, is_uniting=is_uniting)
+    return {"items": to_plain(list({**threads, thread.id: thread}.values()))}
+
+
+def _thread(
+    given: object, known: Mapping[str, Thread], now: str, new_thread: str, *, is_uniting: bool
+) -> Thread:
+    if not isinstance(given, Mapping):
+        raise InputError(f"threads: expected an object, not {given!r}", hint='{"id": "84", "summary": "…"}')
+    fields = _fields(CoreSection.THREADS, Thread, given)
+    name = str(fields.get("id", "") or new_thread)
+    if not name:
+        raise InputError("threads: a thread needs an id", hint='{"id": "84", "summary": "…"}')
+    if len(name) > _MOST_ID:
+        raise InputError(f"threads: an id of {len(name)} characters", hint=f"at most {_MOST_ID}")
+    before = known.get(name, Thread(name))
+    if is_uniting and "roles" in fields:
+        fields["roles"] = list(dict.fromkeys([*before.roles, *fields["roles"]]))  # type: ignore[misc]
+    thread = from_plain(Thread, {**to_plain(before), **fields, "id": name})
+    if not thread.summary:
+        raise InputError(f"threads: {name!r} needs a summary", hint='{"id": "84", "summary": "…"}')
+    if replace(thread, last_update=before.last_update) == before and not fields.get("last_update"):
+        return before
+    return replace(thread, last_update=_moment(str(fields.get("last_update") or now)))
+
+
+def _moment(text: str) -> str:
+    try:
+        return to_short_text(from_text(text))
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"threads.lastUpdate: not a time: {text!r}", hint="ISO 8601, as 2026-02-08T15:00:00Z"
+        ) from None
+
+
+def _last(items: Sequence[str], keep: int) -> tuple[str, ...]:
+    return tuple(items[max(0, len(items) - max(0, keep)) :])
+
+
+def _missing(kind: str, name: str) -> NotFoundError:
+    error = NotFoundError(kind, name)
+    error.hint = "archivist core show prints what there is"
+    return error
+
+
+def proposing(section: CoreSection) -> str:
+    """Say how a guarded block is changed."""
+    return f"archivist proposals add {section.value} TEXT --reason WHY"

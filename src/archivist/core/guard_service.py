@@ -1,0 +1,80 @@
+"""Close the ways around approval: what else could change a guarded block is for people who approve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from archivist.access.rights import Layer, Verb
+from archivist.core import blocks as core
+from archivist.core import proposals as policy
+from archivist.core import view as core_view
+from archivist.core.blocks import GUARDED
+from archivist.core.service import blocks_of
+from archivist.errors import InputError, RecordError
+from archivist.records import ActorKind, Block, Proposal
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+
+def require_adopter(bank: Bank, what: str) -> None:
+    """Refuse, and note in the ledger, whoever may not change guarded blocks alone: only people may."""
+    patterns = policy.approvers(bank.config.proposals.approvers)
+    is_person = bank.actor.kind is ActorKind.HUMAN
+    if not is_person or not any(policy.fits(pattern, bank.actor) for pattern in patterns):
+        bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=what, hint=who_may(bank))
+
+
+def guard_taken(bank: Bank, records: Sequence[object]) -> None:
+    """Refuse to take guarded blocks or proposals in from files, but for people who approve.
+
+    A block whose fields are not its section's is refused to everybody: nobody could see core memory with it.
+    """
+    blocks = [each for each in records if isinstance(each, Block)]
+    proposals = [each for each in records if isinstance(each, Proposal)]
+    for block in blocks:
+        try:
+            core_view.render_block(block)
+        except RecordError as error:
+            raise InputError(f"{block.id}: {error.message}", hint="leave that line out") from None
+    with bank.reading() as reader:
+        known = blocks_of(reader)
+        changed = [
+            block.id
+            for block in blocks
+            if block.section in GUARDED and core.text_of(block) != core.text_of(known.get(block.id))
+        ]
+        changed += [each.short_id for each in proposals if reader.get(Proposal, each.id) != each]
+    if changed:
+        require_adopter(bank, changed[0])
+
+
+def guard_erasure(bank: Bank, names: Sequence[str], matching: str) -> None:
+    """Refuse to erase a guarded block or a proposal, or their words, but for people who approve."""
+    from archivist.forget.receipt import sought
+
+    what = sought(matching) if matching else None
+    asked = {*names, *(name.lower() for name in names)}
+    with bank.reading() as reader:
+        said: dict[str, tuple[str, ...]] = {
+            block.id: (block.id, core.text_of(block))
+            for block in blocks_of(reader).values()
+            if block.section in GUARDED
+        }
+        said |= {
+            each.short_id: (each.id, each.before, each.after, each.reason) for each in reader.select(Proposal)
+        }
+    touched = [
+        name
+        for name, texts in said.items()
+        if (any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked)
+    ]
+    if touched:
+        require_adopter(bank, touched[0])
+
+
+def who_may(bank: Bank) -> str:
+    """Say who decides, for the hint of a refusal."""
+    names = bank.config.proposals.approvers.strip() or "nobody"
+    return f"proposals.approvers: {names}; only people decide on their own proposals"

@@ -1,0 +1,408 @@
+"""Work on proposals: the only way in which playbook and rules change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeAlias
+
+from archivist.access.rights import Layer, Verb, decides, reads, writes
+from archivist.bus import PROPOSING_FAILED
+from archivist.capture.secrets import without_secrets
+from archivist.clock import to_short_text, to_text
+from archivist.core import blocks as core
+from archivist.core import proposals as policy
+from archivist.core import view as core_view
+from archivist.core.blocks import GUARDED
+from archivist.core.guard_service import require_adopter, who_may
+from archivist.core.service import blocks_of
+from archivist.errors import BankError, DecidedError, InputError, NotFoundError
+from archivist.lessons import service as lesson_desk
+from archivist.records import (
+    ARCHIVIST,
+    Block,
+    CoreSection,
+    Entry,
+    Episode,
+    Event,
+    Lesson,
+    LessonType,
+    Proposal,
+    ProposalStatus,
+    Status,
+)
+from archivist.records.lesson import SHORT_ID
+from archivist.records.tiers import PROPOSAL_ID
+from archivist.service import Desk
+from archivist.store.filters import at_least, at_most, equals
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.store.protocol import Reader, Writer
+
+Listed: TypeAlias = "list[Proposal]"
+
+_LAST = "last_proposal"
+_MOST_REASON = 4_000
+_MOST_EVIDENCE = 100
+# While so many rules wait for a decision, failures propose no more of them.
+_MOST_WAITING = 10
+# What can be cited: the kind's word, and its record.
+_CITED = (("lesson", Lesson), ("episode", Episode), ("event", Event), ("entry", Entry))
+
+
+class Proposals(Desk):
+    """Changes of guarded blocks that somebody must accept, in the name of the bank's actor."""
+
+    @writes(Layer.PROPOSALS)
+    def propose(
+        self, section: str, after: str, *, reason: str, role: str = "", evidence: Sequence[str] = ()
+    ) -> Proposal:
+        """Propose a new text for the playbook or the rules; an equal proposal that is open is returned."""
+        self._expire()
+        which, text = _guarded(section), _clean(after, "the text")
+        why = _clean(reason, "the reason").strip()
+        if not why:
+            raise InputError("a proposal needs a reason", hint="--reason WHY")
+        if len(why) > _MOST_REASON:
+            raise InputError(
+                f"the reason has {len(why):,} characters",
+                hint=f"at most {_MOST_REASON:,}; cite evidence by id",
+            )
+        empty = Block(section=which, role=core.checked_role(role), updated=self._bank.now())
+        with self._bank.transaction() as writer:
+            return _enter(self._bank, writer, empty, text, why, _resolved(writer, evidence))
+
+    @reads(Layer.PROPOSALS)
+    def list(self, status: ProposalStatus | None = None) -> Listed:
+        """Return the proposals, oldest first: all of them, or those of one status."""
+        now = self._bank.now()
+        with self._bank.reading() as reader:
+            found = [policy.as_of(each, now) for each in reader.select(Proposal, order=("number",))]
+        return [each for each in found if status is None or each.status is status]
+
+    @reads(Layer.PROPOSALS)
+    def get(self, name: str) -> Proposal:
+        """Return a proposal by its short id or its global one."""
+        with self._bank.reading() as reader:
+            return policy.as_of(find(reader, name), self._bank.now())
+
+    @reads(Layer.PROPOSALS)
+    def diff(self, name: str) -> str:
+        """Return what a proposal changes, as a unified diff."""
+        return policy.diff(self.get(name))
+
+    @reads(Layer.PROPOSALS)
+    def evidence(self, name: str) -> Sequence[str]:
+        """Return what a proposal cites, each with its words; what is gone is said to be."""
+        with self._bank.reading() as reader:
+            return [_told(reader, each) for each in find(reader, name).evidence]
+
+    @reads(Layer.PROPOSALS)
+    def to_issue(self, name: str) -> str:
+        """Return a proposal as an issue for a tracker: a title line, then the body in Markdown."""
+        return policy.to_issue(self.get(name), self.evidence(name))
+
+    @decides(Layer.PROPOSALS)
+    def accept(self, name: str, *, comment: str = "") -> Proposal:
+        """Accept an open proposal: its text becomes the block's."""
+        self._expire()
+        with self._bank.transaction() as writer:
+            proposal = self._deciding(writer, name, ProposalStatus.OPEN, "accept")
+            blocks = blocks_of(writer)
+            current = core.text_of(blocks.get(policy.block_name(proposal)))
+            if current != proposal.before:
+                raise InputError(
+                    f"{policy.block_name(proposal)} was changed since {proposal.short_id} was proposed",
+                    hint="propose it again, against the text that stands now",
+                )
+            block = self._block(proposal, proposal.after)
+            core_view.check_budget(blocks, block, self._bank.config.core)
+            return self._settle(writer, proposal, ProposalStatus.ACCEPTED, "accept", comment, block)
+
+    @decides(Layer.PROPOSALS)
+    def reject(self, name: str, *, comment: str = "") -> Proposal:
+        """Reject an open proposal; the block stays as it is."""
+        self._expire()
+        with self._bank.transaction() as writer:
+            proposal = self._deciding(writer, name, ProposalStatus.OPEN, "reject")
+            return self._settle(writer, proposal, ProposalStatus.REJECTED, "reject", comment, None)
+
+    @decides(Layer.PROPOSALS)
+    def roll_back(self, name: str, *, comment: str = "") -> Proposal:
+        """Give a block back the text that it had before an accepted proposal, when nothing changed since."""
+        self._expire()
+        with self._bank.transaction() as writer:
+            proposal = self._deciding(writer, name, ProposalStatus.ACCEPTED, "roll back")
+            current = core.text_of(blocks_of(writer).get(policy.block_name(proposal)))
+            if current != proposal.after:
+                raise InputError(
+                    f"{policy.block_name(proposal)} was changed since {proposal.short_id} was accepted",
+                    hint="roll the later proposal back first, or propose the text that you want",
+                )
+            block = self._block(proposal, proposal.before)
+            return self._settle(writer, proposal, ProposalStatus.ROLLED_BACK, "roll back", comment, block)
+
+    @decides(Layer.PROPOSALS)
+    def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
+        """Propose and accept in one step, as only a person who is an approver may."""
+        require_adopter(self._bank, _guarded(section).value)
+        self._expire()
+        with self._bank.transaction():
+            return self.accept(self.propose(section, after, reason=reason, role=role).id)
+
+    @writes(Layer.PROPOSALS)
+    def propose_rules(self) -> Listed:
+        """Propose a rule for each failure that enough runs met and of which it is known what to do.
+
+        A lesson is proposed once, whatever became of it, in the archivist's name; and no more are proposed
+        while ten wait for a decision.
+        """
+        with self._bank.reading() as reader:
+            if not self._unproposed(reader):
+                return []
+        bank = self._bank.acting_as(ARCHIVIST)
+        with bank.transaction() as writer:
+            made = (_propose_rule(bank, writer, lesson) for lesson in self._unproposed(writer))
+            return [proposal for proposal in made if proposal is not None]
+
+    def _unproposed(self, reader: Reader) -> Sequence[Lesson]:
+        """Return the lessons that should be rules and were never proposed, the most frequent first."""
+        at_runs = self._bank.config.proposals.rule_at_runs
+        found = reader.select(
+            Lesson,
+            equals("status", Status.ACTIVE),
+            equals("type", LessonType.PATTERN),
+            at_least("frequency", at_runs),
+            order=("-frequency", "number"),
+        )
+        if not found:
+            return ()
+        rows = reader.select_fields(
+            Proposal, ("evidence", "status", "extra"), equals("section", CoreSection.RULES)
+        )
+        cited = {name for evidence, _, _ in rows for name in json.loads(evidence)}
+        waiting = sum(status == ProposalStatus.OPEN and policy.RULE in json.loads(e) for _, status, e in rows)
+        wanted = [each for each in found if each.id not in cited and policy.makes_rule(each, at_runs=at_runs)]
+        return wanted[: max(0, _MOST_WAITING - waiting)]
+
+    def _deciding(self, writer: Writer, name: str, wanted: ProposalStatus, verb: str) -> Proposal:
+        """Return a proposal that the actor may decide and that stands as it must for that."""
+        proposal = policy.as_of(find(writer, name), self._bank.now())
+        patterns = policy.approvers(self._bank.config.proposals.approvers)
+        if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
+            self._bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=proposal.short_id, hint=who_may(self._bank))
+        if proposal.status is not wanted:
+            raise DecidedError(
+                f"{_standing(proposal)}: there is nothing to {verb}", hint=_next_step(proposal)
+            )
+        return proposal
+
+    def _block(self, proposal: Proposal, text: str) -> Block:
+        return Block(
+            section=proposal.section,
+            role=proposal.role,
+            content={"text": text},
+            updated=self._bank.now(),
+            actor=self._bank.actor,
+        )
+
+    def _settle(
+        self,
+        writer: Writer,
+        proposal: Proposal,
+        status: ProposalStatus,
+        verb: str,
+        comment: str,
+        block: Block | None,
+    ) -> Proposal:
+        """Write a decision, and with it the block that it changes and the rules that wait beside it."""
+        extra = dict(proposal.extra)
+        if proposal.decided and proposal.decided_by:
+            # Only what was accepted is decided again; how it was first stays with it.
+            extra |= {"accepted": to_short_text(proposal.decided), "accepted_by": str(proposal.decided_by)}
+            extra |= {"accepted_comment": proposal.comment} if proposal.comment else {}
+        settled = replace(
+            proposal,
+            status=status,
+            decided=self._bank.now(),
+            decided_by=self._bank.actor,
+            comment=_clean(comment, "the comment").strip(),
+            extra=extra,
+        )
+        if block is not None:
+            writer.put(block, f"{verb} {proposal.short_id}")
+        writer.put(settled, verb)
+        if block is not None:
+            _rebase(writer, block)
+        return settled
+
+    def _expire(self) -> None:
+        """Write down which open proposals are past their time."""
+        now = self._bank.now()
+        due = (equals("status", ProposalStatus.OPEN), at_most("expires", to_text(now)))
+        with self._bank.reading() as reader:
+            if not reader.count(Proposal, *due):
+                return
+        with self._bank.acting_as(ARCHIVIST).transaction() as writer:
+            for proposal in writer.select(Proposal, *due):
+                writer.put(policy.as_of(proposal, now), "expire")
+
+
+def find(reader: Reader, name: str) -> Proposal:
+    """Return a proposal by its short id or its global one."""
+    short = PROPOSAL_ID.fullmatch(name.strip().lower())
+    found = reader.select(Proposal, equals("number", int(short[1])), limit=1) if short else []
+    proposal = found[0] if found else reader.get(Proposal, name)
+    if proposal is None:
+        raise NotFoundError("proposal", name)
+    return proposal
+
+
+def propose_rules_quietly(bank: Bank) -> None:
+    """Propose rules after a run, which has ended even where the bank cannot take them: that is told live."""
+    try:
+        Proposals(bank.acting_as(ARCHIVIST)).propose_rules()
+    except BankError as error:
+        bank.announce(PROPOSING_FAILED, error=str(error))
+
+
+def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None:
+    """Propose a lesson as one more rule; None when the rules say it or have no room for it."""
+    empty = Block(section=CoreSection.RULES, updated=bank.now())
+    line = policy.rule_line(lesson)
+    current = core.text_of(blocks_of(writer).get(empty.id))
+    reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
+    try:
+        return _enter(
+            bank,
+            writer,
+            empty,
+            policy.with_line(current, line),
+            reason[:_MOST_REASON],
+            (lesson.id,),
+            extra={policy.RULE: line},
+        )
+    except InputError:
+        return None
+
+
+def _enter(
+    bank: Bank,
+    writer: Writer,
+    empty: Block,
+    after: str,
+    reason: str,
+    evidence: tuple[str, ...],
+    *,
+    extra: dict[str, object] | None = None,
+) -> Proposal:
+    """Write a proposal against the block as it stands, within its budget."""
+    now = empty.updated
+    blocks = blocks_of(writer)
+    before = core.text_of(blocks.get(empty.id))
+    if after == before:
+        raise InputError(f"{empty.id} says that already", hint="archivist core show prints it")
+    core_view.check_budget(blocks, replace(empty, content={"text": after}), bank.config.core)
+    same = (equals("section", empty.section), equals("role", empty.role), equals("after", after))
+    for known in writer.select(Proposal, *same, equals("status", ProposalStatus.OPEN)):
+        if known.before == before and now < known.expires:
+            return known
+    # A number from outside may be above those that were given here.
+    highest = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
+    number = max(int(writer.setting(_LAST) or 0), highest[0][0] if highest else 0) + 1
+    writer.set_setting(_LAST, str(number))
+    proposal = Proposal(
+        id=bank.new_id(now),
+        number=number,
+        section=empty.section,
+        role=empty.role,
+        before=before,
+        after=after,
+        reason=reason,
+        evidence=evidence,
+        proposer=bank.actor,
+        created=now,
+        expires=now + timedelta(days=bank.config.proposals.expires_days),
+        extra=extra or {},
+    )
+    writer.put(proposal, "propose")
+    return proposal
+
+
+def _rebase(writer: Writer, block: Block) -> None:
+    """Let rules that wait for a decision be additions to the text that stands now."""
+    if block.id != CoreSection.RULES:
+        return
+    current = core.text_of(block)
+    for proposal in writer.select(
+        Proposal, equals("section", block.section), equals("status", ProposalStatus.OPEN)
+    ):
+        if policy.RULE in proposal.extra and not proposal.role and proposal.before != current:
+            writer.put(policy.rebased(proposal, current), "rebase")
+
+
+def _guarded(section: str) -> CoreSection:
+    which = core.section_of(section, GUARDED)
+    if which not in GUARDED:
+        raise InputError(
+            f"{which.value} needs no proposal", hint=f"archivist core update {which.value} changes it"
+        )
+    return which
+
+
+def _clean(text: str, what: str) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"{what}: expected a text, not {text!r}")
+    return str(without_secrets(text)).strip("\n").rstrip()
+
+
+def _resolved(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of what is cited; what resolves to nothing is refused."""
+    if isinstance(evidence, str):
+        evidence = (evidence,)
+    if len(evidence) > _MOST_EVIDENCE:
+        raise InputError(f"{len(evidence)} pieces of evidence", hint=f"at most {_MOST_EVIDENCE}")
+    found: dict[str, None] = {}
+    for name in evidence:
+        if SHORT_ID.fullmatch(name.lower()):
+            found[lesson_desk.find(reader, name).id] = None
+        elif any(reader.get(record, name) is not None for _, record in _CITED):
+            found[name] = None
+        else:
+            raise InputError(
+                f"evidence {name!r} is no lesson, run, event or stream entry",
+                hint="ids, as m-001, a run's id, run#12; archivist recall finds them",
+            )
+    return tuple(found)
+
+
+def _told(reader: Reader, name: str) -> str:
+    from archivist.recall.hit_text import name_of, text_of
+
+    for kind, record in _CITED:
+        found = reader.get(record, name)
+        if found is not None:
+            return f"{name_of(kind, found)}: {text_of(kind, found)}"
+    return f"{name}: gone"
+
+
+def _standing(proposal: Proposal) -> str:
+    if proposal.status is ProposalStatus.OPEN:
+        return f"{proposal.short_id} is open"
+    word = proposal.status.value.replace("_", " ")
+    when = f" on {proposal.decided:%Y-%m-%d}" if proposal.decided else ""
+    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
+    return f"{proposal.short_id} {'' if word == 'expired' else 'was '}{word}{when}{by}"
+
+
+def _next_step(proposal: Proposal) -> str:
+    match proposal.status:
+        case ProposalStatus.OPEN:
+            return f"archivist proposals reject {proposal.short_id} puts it aside"
+        case ProposalStatus.ACCEPTED:
+            return f"archivist proposals roll-back {proposal.short_id} takes it back"
+        case _:
+            return f"propose it again: archivist proposals add {proposal.section.value} TEXT --reason WHY"

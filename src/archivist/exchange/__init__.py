@@ -1,0 +1,1 @@
+"""What leaves and comes as files: exports, imports, the share folder, ATIF."""

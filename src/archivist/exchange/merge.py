@@ -1,0 +1,72 @@
+"""Merge two versions of a lesson, as two clones left them.
+
+The merge is commutative, associative and idempotent: sets are united, counters come from their sets
+or take the larger, words and standing come from the version edited last. Where two versions were
+edited at the same instant, the one whose words sort last wins everywhere alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from archivist.clock import to_text
+from archivist.errors import RecordError
+from archivist.lessons.standing import standing, united
+from archivist.records import Evidence, Lesson, Status
+from archivist.records.plain import canonical, to_plain
+
+# What is not part of the words: sets, counters and what each bank counts for itself.
+_APART = {
+    "id", "number", "created", "updated", "tags", "evidence", "runs", "faded", "confirmed", "last_seen_run",
+    "last_seen", "unseen_from", "prior_uses", "prior_last_used",
+}  # fmt: skip
+
+
+def merged(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Lesson:
+    """Return one lesson from two versions of it."""
+    if first.id != second.id:
+        raise RecordError(f"lessons {first.id!r} and {second.id!r} are not versions of one lesson")
+    if first == second:
+        return first
+    worded = max(first, second, key=_words)
+    seen = max(first, second, key=_sighting)
+    joined = replace(
+        worded,
+        number=min(filter(None, (first.number, second.number)), default=0),
+        created=min(first.created, second.created),
+        updated=max(first.updated, second.updated),
+        tags=first.tags if first.tags == second.tags else united(first.tags, second.tags),
+        evidence=_joined(first.evidence, second.evidence),
+        runs=united(first.runs, second.runs),
+        faded=max(first.faded, second.faded),
+        confirmed=first.confirmed or second.confirmed,
+        last_seen_run=seen.last_seen_run,
+        last_seen=seen.last_seen,
+        unseen_from=max(first.unseen_from, second.unseen_from),
+        prior_uses=max(first.prior_uses, second.prior_uses),
+        prior_last_used=max(filter(None, (first.prior_last_used, second.prior_last_used)), default=None),
+    )
+    return standing(joined, promote_at_runs=promote_at_runs)
+
+
+def _words(lesson: Lesson) -> tuple[object, ...]:
+    """Order versions by their last edit; live is one standing, since its two words are derived."""
+    plain = {
+        each.name: to_plain(getattr(lesson, each.name)) for each in fields(lesson) if each.name not in _APART
+    }
+    if lesson.status.is_live:
+        plain["status"] = Status.CANDIDATE.value
+    return lesson.edited, canonical(plain)
+
+
+def _sighting(lesson: Lesson) -> tuple[str, str]:
+    return to_text(lesson.last_seen) if lesson.last_seen else "", lesson.last_seen_run
+
+
+def _joined(first: Evidence, second: Evidence) -> Evidence:
+    return Evidence(
+        **{
+            each.name: united(getattr(first, each.name), getattr(second, each.name))
+            for each in fields(Evidence)
+        }
+    )

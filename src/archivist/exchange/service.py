@@ -1,0 +1,141 @@
+"""Work on files: export, import, share."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archivist.core.guard_service import guard_taken
+from archivist.errors import BankReadOnlyError, InputError
+from archivist.exchange import files, share
+from archivist.files.jsonl import write_lines
+from archivist.paths import as_text
+from archivist.records.plain import canonical
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.store.protocol import Reader
+
+# Where the bank notes which files it wrote.
+_WRITTEN = "written_files"
+_ADDRESS = "file://"
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say plainly when a folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{str(folder)!r} cannot be written: {error.strerror}",
+            hint="check the rights of the folder, or name another",
+        ) from None
+
+
+def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:
+    """Write the bank as JSON lines; return how many lines each file has."""
+    with bank.reading() as reader:
+        every = files.export_lines(reader, shape)
+    # Of the layers and tiers only those that hold something, or held it at the last export.
+    lines = {
+        name: values
+        for name, values in every.items()
+        if values or name in files.ALWAYS or (folder / name).exists()
+    }
+    with _writing(folder):
+        written = {name: write_lines(folder / name, values) for name, values in lines.items()}
+    remember_written(bank, [folder / name for name in lines])
+    return written
+
+
+def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
+    """Take exported files in; with `is_strict` one bad line refuses them all."""
+    parcel = files.read_files(paths)
+    if is_strict and parcel.problems:
+        raise InputError(
+            f"{len(parcel.problems)} bad lines, nothing was taken; the first: {parcel.problems[0]}",
+            hint="without --strict the good lines are taken",
+        )
+    guard_taken(bank, parcel.kept)
+    with bank.transaction() as writer:
+        taken = files.take(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
+        stream = bank.stream.take(parcel.stream)
+    entries = {"created": stream.added, "changed": stream.changed, "unchanged": stream.unchanged}
+    for name, number in entries.items():
+        counted = getattr(taken, name)
+        if number and isinstance(counted, Counter):
+            counted["stream entries"] += number
+    return taken
+
+
+def share_with(bank: Bank, folder: Path) -> share.Shared:
+    """Take in what other clones wrote to a folder, and write what this bank knows."""
+    promote_at_runs = bank.config.lessons.promote_at_runs
+    with bank.transaction() as writer:
+        replica = writer.setting("bank_id")
+        if not replica:
+            replica = bank.new_id(bank.now())
+            writer.set_setting("bank_id", replica)
+    pool = share.read_pool(folder, replica)
+    with bank.transaction() as writer:
+        changed = share.take(writer, pool, promote_at_runs=promote_at_runs)
+    with bank.reading() as reader:
+        ours = share.own_lines(reader, pool, promote_at_runs=promote_at_runs)
+    with _writing(folder):
+        written = share.write(folder, replica, ours)
+    remember_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
+    return share.Shared(changed=changed, written=written, problems=pool.problems)
+
+
+def remember_written(bank: Bank, paths: Iterable[Path]) -> None:
+    """Note which files hold memory that this bank wrote, and their digests: erasure reaches them.
+
+    A bank that can only be read notes nothing; what it cannot erase here it need not know here.
+    """
+    digests = {_noted(path.resolve()): file_digest(path) for path in paths}
+    try:
+        with bank.transaction() as writer:
+            noted = canonical({**_written(writer), **digests})
+            if noted != writer.setting(_WRITTEN):
+                writer.set_setting(_WRITTEN, noted)
+    except BankReadOnlyError:
+        return
+
+
+def written_files(reader: Reader) -> dict[str, str]:
+    """Return the files that this bank wrote, with the digest each was left with."""
+    return {_path_of(noted): digest for noted, digest in _written(reader).items()}
+
+
+def _written(reader: Reader) -> dict[str, str]:
+    noted: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+    return noted
+
+
+def _noted(path: Path) -> str:
+    """Return a path as the bank keeps it: as it is, or as an address where its bytes are no text."""
+    return str(path) if as_text(path) == str(path) else path.as_uri()
+
+
+def _path_of(noted: str) -> str:
+    if not noted.startswith(_ADDRESS):
+        return noted
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(noted.removeprefix(_ADDRESS)))
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    with path.open("rb") as stream:
+        digest = sha256()
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

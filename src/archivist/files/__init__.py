@@ -1,0 +1,1 @@
+"""Files: open, write whole, lock, read lines."""

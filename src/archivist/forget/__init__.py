@@ -1,0 +1,1 @@
+"""Erasure with a receipt, and retention."""

@@ -1,0 +1,1 @@
+"""What the agents of a project share: knowledge, attempts, artifacts, working memory."""

@@ -1,0 +1,1 @@
+"""What runs produced, with checksums."""

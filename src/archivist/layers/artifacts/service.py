@@ -1,0 +1,334 @@
+"""Work on artifacts: register what runs produced, and see whether it is still what it was."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.access.rights import Layer, Verb, reads, writes
+from archivist.capture.secrets import checked_name, checked_path, cleaned
+from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.layers.knowledge.claims import source_of
+from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
+from archivist.records.plain import decoder, from_plain
+from archivist.records.tier_words import ArtifactType
+from archivist.service import Desk
+from archivist.store.filters import Condition, equals
+
+if TYPE_CHECKING:
+    from archivist.store.protocol import Reader, Writer
+
+_PIECE_BYTES = 1 << 20
+NEWEST = ("-created", "-id")
+_OUTSIDE = "only files of the project's own folder can be registered"
+
+
+class FileState(StrEnum):
+    """How a registered file stands against what is there now."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+
+
+class ArtifactCheck(NamedTuple):
+    """What looking at one artifact's file found; `note` says what is wrong with it."""
+
+    artifact: Artifact
+    state: FileState
+    note: str = ""
+
+
+class Measure(NamedTuple):
+    """A file's size and SHA-256, both of the same bytes."""
+
+    size_bytes: int
+    checksum: str
+
+
+class Artifacts(Desk):
+    """What runs produced, by task, agent and path."""
+
+    @writes(Layer.ARTIFACTS)
+    def register(
+        self,
+        path: str | Path,
+        *,
+        task: str,
+        agent: str = "",
+        type: ArtifactType | str = ArtifactType.FILE,  # noqa: A002 the field's own name
+        description: str = "",
+        run: str = "",
+    ) -> Artifact:
+        """Register a file as what an agent produced for a task, with its size and checksum as of now.
+
+        The path is one within the project's folder. The same content for the same task and agent is one
+        artifact; other content of the same path is its next version.
+        """
+        agent = agent or source_of(self._bank.actor)
+        self.require(Layer.ARTIFACTS, Verb.WRITE, owner=agent)
+        now = self._bank.now()
+        kept = checked_path("path", relative_path(self.root, path))
+        _refuse_own(self._bank.path, self.root / kept)
+        made = _made(
+            {
+                "id": self._bank.new_id(now),
+                "task": task,
+                "agent": agent,
+                "type": str(type),
+                "path": kept,
+                "description": description,
+                "size_bytes": 0,
+                "checksum": "",
+                "created": now,
+                "run": run,
+            }
+        )
+        with opened(self.root, kept) as descriptor:
+            made = replace(made, **measured(descriptor, self.root / kept)._asdict())
+        with self._bank.transaction() as writer:
+            return _kept(writer, made)
+
+    @property
+    def root(self) -> Path:
+        """Return the project's folder, in which every artifact lies."""
+        return self._bank.root.resolve()
+
+    @reads(Layer.ARTIFACTS)
+    def get(self, name: str) -> Artifact:
+        """Return an artifact by its id, or the latest version of a path."""
+        with self._bank.reading() as reader:
+            return self._find(reader, name)
+
+    @reads(Layer.ARTIFACTS)
+    def query(
+        self,
+        *,
+        task: str = "",
+        agent: str = "",
+        type: ArtifactType | str | None = None,  # noqa: A002 the field's own name
+        path: str = "",
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
+    ) -> list[Artifact]:
+        """Return the artifacts that are asked for, the newest first; behind a place in that order."""
+        asked: dict[str, object] = {"task": task, "agent": agent}
+        asked["type"] = _type(str(type)) if type else ""
+        asked["path"] = _as_kept(self.root, path) if path else ""
+        conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
+        with self._bank.reading() as reader:
+            return reader.select(Artifact, *conditions, order=NEWEST, after=after, limit=limit)
+
+    @reads(Layer.ARTIFACTS)
+    def versions(self, path: str) -> list[Artifact]:
+        """Return every version of a path, the first one first."""
+        with self._bank.reading() as reader:
+            found = reader.select(
+                Artifact, equals("path", _as_kept(self.root, path)), order=("created", "id")
+            )
+        if not found:
+            raise NotFoundError("artifact", path)
+        return found
+
+    @writes(Layer.ARTIFACTS)
+    def remove(self, name: str) -> Artifact:
+        """Take an artifact off the register; the file stays, and later versions follow the one before."""
+        with self._bank.transaction() as writer:
+            artifact = self._find(writer, name)
+            self.require(Layer.ARTIFACTS, Verb.WRITE, owner=artifact.agent)
+            for later in writer.select(Artifact, equals("previous", artifact.id)):
+                writer.put(replace(later, previous=artifact.previous), "remove")
+            writer.remove(Artifact, artifact.id, "remove")
+        return artifact
+
+    @reads(Layer.ARTIFACTS)
+    def verify(self, names: Sequence[str] = ()) -> list[ArtifactCheck]:
+        """Compare files with what was registered: the named ones, or the latest version of each path."""
+        with self._bank.reading() as reader:
+            if names:
+                chosen = [self._find(reader, name) for name in dict.fromkeys(names)]
+            else:
+                every = reader.select(Artifact, order=("created", "id"))
+                latest = {artifact.path: artifact for artifact in every}
+                chosen = sorted(latest.values(), key=lambda artifact: artifact.path)
+        return [_checked(self.root, artifact) for artifact in chosen]
+
+    def _find(self, reader: Reader, name: str) -> Artifact:
+        artifact = reader.get(Artifact, name)
+        if artifact is not None:
+            return artifact
+        found = reader.select(Artifact, equals("path", _as_kept(self.root, name)), order=NEWEST, limit=1)
+        if not found:
+            raise NotFoundError("artifact", name)
+        return found[0]
+
+
+def relative_path(root: Path, path: str | Path) -> str:
+    """Return a path as it is kept: relative to the root, with slashes; refused when it lies outside."""
+    told = str(path)
+    if not told.strip() or "\0" in told:
+        raise InputError(f"{told!r} names no file", hint="give a path within the project's folder")
+    try:
+        told.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the name {told!r} is not UTF-8", hint="rename the file") from None
+    whole = Path(os.path.normpath(root / told))
+    for top in (root, root.resolve()):
+        if whole.is_relative_to(top):
+            return whole.relative_to(top).as_posix()
+    # The same folder can be called by a name that leads through a link.
+    above = whole.parent.resolve()
+    if above.is_relative_to(root.resolve()):
+        return (above / whole.name).relative_to(root.resolve()).as_posix()
+    raise InputError(f"{told!r} lies outside the project's folder", hint=_OUTSIDE)
+
+
+@contextmanager
+def opened(root: Path, kept: str) -> Iterator[int]:
+    """Open a regular file within the root for reading, without waiting for anything that is none."""
+    path = root / kept
+    try:
+        real = path.resolve(strict=True)
+        _refuse_unless_file(kept, real.stat().st_mode)
+        if not real.is_relative_to(root.resolve()):
+            raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
+        # What was a file a moment ago can be a pipe or a link now.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise NoFileError(kept) from None
+    except (OSError, RuntimeError) as error:
+        # Python 3.11 and 3.12 tell a loop of links as RuntimeError.
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{kept!r} cannot be read: {reason}", hint="check the path") from None
+    try:
+        _refuse_unless_file(kept, os.fstat(descriptor).st_mode)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class NoFileError(InputError):
+    """There is no file at an artifact's path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no file {path!r}", hint="register a file once it is written")
+
+
+def measured(descriptor: int, path: Path) -> Measure:
+    """Return the size and the checksum of an opened file.
+
+    Raises InputError when it changed while it was read, or is not what its path names any more.
+    """
+    before = os.fstat(descriptor)
+    digest, size = sha256(), 0
+    try:
+        while piece := os.read(descriptor, _PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+        after = os.fstat(descriptor)
+    except OSError as error:
+        raise InputError(f"{path.name!r} cannot be read: {error.strerror}", hint="check the file") from None
+    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size) or size != after.st_size:
+        raise InputError(f"{path.name!r} was written to while it was read", hint="try again when it is done")
+    try:
+        is_there = os.path.samestat(after, path.stat())
+    except (OSError, RuntimeError):
+        is_there = False
+    if not is_there:
+        raise InputError(
+            f"{path.name!r} was replaced or deleted while it was read", hint="try again when it is done"
+        )
+    return Measure(size, digest.hexdigest())
+
+
+def _refuse_own(bank_file: Path, path: Path) -> None:
+    """Refuse the bank's own files: each registration would change them."""
+    from archivist.paths import FOLDER
+
+    own, real = Path(os.path.realpath(bank_file)), Path(os.path.realpath(path))
+    is_own = real.parent == own.parent and real.name.startswith(own.name)
+    if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
+        raise InputError(f"{path.name!r} is the bank's own", hint="register what a run produced")
+
+
+def _refuse_unless_file(kept: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
+
+
+def _made(values: dict[str, object]) -> Artifact:
+    """Return an artifact of these values, checked and without secrets."""
+    artifact = from_plain(Artifact, values)
+    task = " ".join(cleaned(artifact.task).split())
+    agent, run = (checked_name(name, getattr(artifact, name)) for name in ("agent", "run"))
+    for name, text, most in (
+        ("task", task, VALUE_CHARACTERS),
+        ("agent", agent, NAME_CHARACTERS),
+        ("description", artifact.description, VALUE_CHARACTERS),
+    ):
+        if not text and name != "description":
+            raise RecordError(f"{name}: missing or empty", hint="say for which task it was made")
+        if len(text) > most:
+            raise RecordError(f"{name}: {len(text)} characters, at most {most}")
+    words = cleaned(artifact.description.strip())
+    return replace(artifact, task=task, agent=agent, run=run, description=words)
+
+
+def _kept(writer: Writer, made: Artifact) -> Artifact:
+    """Keep an artifact as the next version of its path, unless it is one that is known."""
+    versions = writer.select(Artifact, equals("path", made.path), order=NEWEST)
+    for known in versions:
+        if known.checksum != made.checksum:
+            break
+        if (known.task, known.agent) == (made.task, made.agent):
+            told = replace(
+                known,
+                description=made.description or known.description,
+                type=known.type if made.type is ArtifactType.FILE else made.type,
+                run=made.run or known.run,
+            )
+            writer.put(told, "describe")
+            return told
+    made = replace(made, previous=versions[0].id if versions else "")
+    writer.put(made, "register")
+    return made
+
+
+def _checked(root: Path, artifact: Artifact) -> ArtifactCheck:
+    try:
+        with opened(root, artifact.path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            if size != artifact.size_bytes:
+                note = f"{size} bytes, {artifact.size_bytes} when it was registered"
+                return ArtifactCheck(artifact, FileState.CHANGED, note)
+            found = measured(descriptor, root / artifact.path)
+    except NoFileError as error:
+        return ArtifactCheck(artifact, FileState.MISSING, error.message)
+    except InputError as error:
+        return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
+    if found.checksum != artifact.checksum:
+        return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
+    return ArtifactCheck(artifact, FileState.SAME)
+
+
+def _type(word: str) -> ArtifactType:
+    kind: ArtifactType = decoder(ArtifactType)(word)
+    return kind
+
+
+def _as_kept(root: Path, path: str) -> str:
+    """Return how a path would be kept; a name that cannot be one is nobody's."""
+    try:
+        return relative_path(root, path)
+    except InputError:
+        return str(PurePosixPath(path))

@@ -1,0 +1,1 @@
+"""What was tried for a task."""

@@ -1,0 +1,1 @@
+"""Facts, and the conflicts about them."""

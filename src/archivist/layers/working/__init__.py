@@ -1,0 +1,1 @@
+"""One agent's private scratch."""

@@ -1,0 +1,1 @@
+"""What was learnt: candidates, duplicates, standing, quarantine, decay."""

@@ -1,0 +1,298 @@
+"""Tell text that would command its reader from text that informs: such a lesson waits for a person.
+
+Lessons are made of what tools print, of files and of what other models say, and are told to agents as facts.
+An error line that says "ignore previous instructions" would speak to every later run. What is looked for is
+narrow: an error may well say "you must set a region", and a wish is an instruction by its nature.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archivist.cold_start import late
+from archivist.records.words import ActorKind, Source, Status
+
+if TYPE_CHECKING:
+    from archivist.records import Actor, Lesson
+
+_SHELL = r"(?:sudo (?:-\S+ )*)?(?:env )?(?:/\S*/)?(?:(?:ba|z|da|k|fi|c|tc)?sh|iex|pwsh|powershell)\b"
+# An interpreter runs what it reads only when it is given nothing else to run.
+_INTERPRETER = r"(?:sudo )?(?:/\S*/)?(?:python[\d.]*|perl|ruby|node|php)(?: -)? ?(?=$|[`&;|)\"'\n])"
+_FETCH = r"\b(?:curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b"
+_FETCHES = ("curl", "wget", "iwr", "irm", "invoke-")
+_KEYS = (
+    r"(?:\.ssh/|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|\.netrc\b|\.pypirc\b|/etc/(?:shadow|passwd)\b"
+    r"|\.env\b)"
+)
+_PRIVATE = (
+    rf"(?:{_KEYS}|environment variables|(?:private|api|access|ssh) keys?\b|credentials"
+    r"|passwords?\b(?! (?:re)?set| change| recovery)|secrets)"
+)
+# Users in general are a program's; the one that an agent works for has an article.
+_PEOPLE = (
+    r"(?:(?:the|your|any|a) (?:users?|humans?|developers?|operators?|owners?)|humans?|anyone|anybody)\b"
+    r"(?! (?:twice|again|more than))"
+)
+_NOT = r"\b(?:do not|don't|never|must not|without|stop|no need to) (?:ever )?"
+
+_SPEAKS = "speaks to the agent in place of its user"
+_MARKS = "marks of another speaker"
+_ALONE = "keeps the user out"
+_RUNS = "runs what it fetches"
+_SENDS = "sends private things away"
+_HIDDEN = "hidden characters"
+
+
+class _Sign(NamedTuple):
+    """Why a text is held back, in the words that people read; of `hints` one is in it, and the pattern fits.
+
+    Patterns are tried on small letters and single blanks, those of speech on a text without emphasis. Most
+    texts hold no hint, and none is tried.
+    """
+
+    reason: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+_UNSEEN = late(
+    "[\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|[\u200c\u200d]{2,}"
+)
+# Joiners, soft hyphens, fillers, variation selectors and marks above or below a letter: they part no word.
+_WEIGHTLESS = late(
+    "[\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f"
+    "\u20d0-\u20ff\u3164\ufe00-\ufe0f\ufe20-\ufe2f\uffa0\U000e0100-\U000e01ef]+"
+)
+_EMPHASIS = '*_~`"'
+# Letters of other scripts, large and small, that look like ours.
+_LOOKALIKES = str.maketrans(
+    "АВЕКМНОРСТУХІЈЅҺԁԛԝаеорсухіјѕһкмтнвΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχıɑɡ",
+    "abekmhopctyxijshdqwaeopcyxijshkmthbabezhikmnoptyxaeikvoptuxiag",
+)
+_SPOKEN = (_SPEAKS, _ALONE)
+
+
+def _spoken(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of words that fits however they are parted, but by the end of a sentence."""
+    return late(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
+
+
+_SIGNS = (
+    _Sign(
+        _SPEAKS,
+        ("ignore", "disregard", "forget", "override", "bypass"),
+        _spoken(
+            r"\b(?:ignore|disregard|forget|override|bypass) (?:"
+            r"(?:(?:all|any|every|of|the|your|these|those|my|our) )*"
+            r"(?:(?:previous|prior|earlier|above|preceding) (?:\w+ )?|your |system )"
+            r"(?:instructions?|prompts?|guidelines?|directives?|orders|rules|guardrails|messages?)"
+            r"|all (?:of )?(?:the |your )?instructions|everything (?:above|before))\b"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("you are now",),
+        _spoken(
+            r"\byou are now (?:(?:an?|the) (?:\S+ ){0,3}(?:assistant|agent|ai|bot|model|hacker)\b"
+            r"|dan\b|free\b|unrestricted|jailbroken|in \w+ mode\b)"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("your real", "your true", "your new", "your actual"),
+        _spoken(r"\byour (?:real|true|new|actual) (?:task|goal|instructions?|orders|job) (?:is|are)\b"),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("your prompt", "your system prompt"),
+        _spoken(r"\b(?:reveal|print|repeat|leak|show) (?:me )?your (?:system )?prompt\b"),
+    ),
+    _Sign(
+        _SPEAKS,
+        (" an ai", " an llm", "language model", "agent", "assistant"),
+        _spoken(
+            r"\bas an? (?:ai|llm|language model)\b"
+            r"|\bif you are an? (?:ai|llm|language model|(?:coding |ai )?(?:agent|assistant))\b"
+            r"|\b(?:ai|llm|coding) (?:agents?|assistants?) (?:(?:must|should|need to|have to)\b(?! be )"
+            r"|(?:are required|please|reading|run|execute|install|add|delete|open|fetch|download|use|you)\b)"
+        ),
+    ),
+    _Sign(
+        _MARKS,
+        ("system:", "assistant:", "developer:", "human:", "user:", "system :"),
+        late(
+            r"(?:^|[\n.:;>(\]]|--) ?(?:system|assistant|developer|human|user) ?: "
+            # The prompt that every example has says nothing.
+            r"(?:you\b(?! are an? (?:\w+ )?assistant\b(?! (?:that|who|which|and)\b))|ignore|disregard"
+            r"|do not|don't|always|never|please|from now|new|run|execute|stop)\b"
+        ),
+    ),
+    _Sign(
+        _MARKS,
+        ("<|",),
+        late(r"<\|(?:im_(?:start|end)|system|user|assistant|endoftext|eot_id|start_header_id)\|>"),
+    ),
+    _Sign(
+        _MARKS,
+        ("inst]", "sys>>", "archivist"),
+        late(r"\[/?inst\]|<</?sys>>|<!-- ?/?archivist\b|</?archivist\b"),
+    ),
+    _Sign(
+        _MARKS,
+        ("<system", "/system", "instruction", "function_", "tool_", "invoke"),
+        late(
+            r"</?(?:antml:)?(?:system(?:[-_](?:reminder|prompt|message))?|instructions?|function_(?:calls|results?)"
+            r"|tool_(?:result|use|call)|invoke)(?: [^>]*)?>"
+            r"|#{1,6} (?:new|updated|system|important) instructions?\b"
+        ),
+    ),
+    _Sign(
+        _ALONE,
+        ("user", "human", "developer", "operator", "owner", "anyone", "anybody"),
+        late(
+            r"\bthe (?:user|human|developer|operator|owner) (?:need not|needn't|must not"
+            r"|(?:does not|doesn't) (?:need|have) to) (?:know|be (?:told|asked|informed|aware))\b|"
+            rf"{_NOT}(?:(?:tell|inform|alert|notify|ask|consult|warn)(?:ing)? {_PEOPLE}"
+            rf"|(?:mention|reveal|disclose|report|show) (?:this|it|that)\b(?: \w+){{0,3}} to {_PEOPLE})"
+        ),
+    ),
+    _Sign(
+        _ALONE,
+        ("confirm", "permission", "approv", "consent", "without asking"),
+        late(
+            rf"{_NOT}(?:ask|wait)(?:ing)? (?:\w+ ){{0,2}}?for (?:\w+ ){{0,2}}?"
+            r"(?:confirmation|permission|approval|consent)\b"
+            r"(?! (?:before|for|to) (?:running|run|executing) (?:\w+ )?(?:tests?|checks|lint\w*)\b)"
+            # What cannot be done without approval asks for it.
+            r"|(?:^|[\n.,;:!?])(?:(?!\b(?:not|cannot|can't|never|don't|won't)\b)[^\n.,;:!?])*?\bwithout (?:"
+            r"(?:(?:any|further|prior|user|human|the user's|my|explicit) )*"
+            r"(?:confirmation|approval|consent|confirming)|asking)\b"
+            r"|\b(?:skip|bypass|disable|auto-?approve) (?:all )?(?:permission|approval|confirmation)s?\b"
+            r"|\bbypasspermissions\b"
+        ),
+    ),
+    _Sign(_ALONE, ("--dangerously-", "--yolo"), late(r"--dangerously-[\w-]+|--yolo\b")),
+    _Sign(
+        _RUNS,
+        _FETCHES,
+        late(
+            rf"{_FETCH}[^\n]{{0,400}}?\| ?(?:xargs (?:-\S+ (?:\d+ )?)*)?(?:{_SHELL}|{_INTERPRETER})"
+            rf"|(?:\b(?:eval|source)|(?:^|[\s`;&|])\.|{_SHELL}) (?:-\w+ )*[\"']?(?:<\(|\$\(|`) ?{_FETCH}"
+            rf"|\b(?:iex|invoke-expression)\b[^\n]{{0,200}}?{_FETCH}"
+            # The name that it is fetched by or to is run, or made to be.
+            rf"|{_FETCH}[^\n|]{{0,300}}?[\s/>](?P<got>\w[\w.-]*)[\"']?(?=[\s&;])[^\n]{{0,200}}?(?:&&|;) ?"
+            r"(?:sudo )?(?:(?:(?:ba|z|da)?sh|source|\.|python[\d.]*|perl|ruby|node) (?:-\S+ )*"
+            r"|chmod (?:-\S+ )*(?:\S*x|[0-7]*[1357][0-7]*) )?"
+            r"[\"']?(?:[^\s&;\"']*/)?(?P=got)(?![\w-]|\.\w)"
+        ),
+    ),
+    _Sign(
+        _RUNS,
+        ("base64", "b64decode", "urlopen", "requests.get", "fromhex", "downloadstring"),
+        late(
+            rf"\bbase64 (?:-\w*d\w*|--decode)\b[^\n]{{0,200}}?\| ?(?:{_SHELL}|{_INTERPRETER})"
+            r"|\b(?:exec|eval) ?\([^\n]{0,200}?(?:urlopen|requests\.get|b64decode|fromhex)"
+            r"|\b(?:iex|invoke-expression)\b[^\n]{0,200}?downloadstring"
+        ),
+    ),
+    _Sign(
+        _SENDS,
+        ("mail ", "send ", "upload ", "post ", "exfiltrate ", "forward ", "leak "),
+        late(
+            rf"\b(?:e-?mail|send|upload|post|exfiltrate|forward|leak) [^\n]{{0,80}}?{_PRIVATE}[^\n]{{0,80}}?"
+            r"\b(?:to|at) (?:https?:|\S+@\S)"
+        ),
+    ),
+    _Sign(
+        _SENDS,
+        ("curl ", "wget ", "nc ", "ncat ", "scp "),
+        late(
+            r"\b(?:scp|rsync) (?:[^\n|;&]{0,100}? )?(?<!-i )(?!\S*\.(?:env|pub)\b)"
+            rf"\S*{_KEYS}\S* [^\n|;&]{{0,100}}?\w:|"
+            rf"\b(?:curl|wget|nc|ncat) [^\n]{{0,200}}?(?:@|<|-t ?)\S*{_KEYS}"
+            rf"|\b(?:printenv|env|cat \S*{_KEYS}\S*) ?\|[^\n]{{0,80}}?\b(?:curl|wget|nc|ncat)\b"
+        ),
+    ),
+)
+_UNSTATED = "held back earlier, for words it no longer has"
+
+
+def suspicion(*texts: str) -> str:
+    """Return why texts that would be told should wait for a person, or nothing."""
+    text = "\n".join(" ".join(each.split()) for each in texts if each)
+    if not text.isascii():
+        if _UNSEEN.search(text):
+            return _HIDDEN
+        text = _plain(text)
+    text = text.lower()
+    speech = text
+    for mark in _EMPHASIS:
+        speech = speech.replace(mark, "")
+    for why, hints, pattern in _SIGNS:
+        read = speech if why in _SPOKEN else text
+        if any(hint in read for hint in hints) and pattern.search(read):
+            return why
+    return ""
+
+
+def _plain(text: str) -> str:
+    """Return a text in the letters that a model reads it as: whatever their width, style, marks or script."""
+    parted = unicodedata.normalize("NFKD", text)
+    return _WEIGHTLESS.sub("", parted).translate(_LOOKALIKES)
+
+
+def doubt(lesson: Lesson) -> str:
+    """Return why the words of a lesson should wait for a person, whatever its standing, or nothing."""
+    return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags)
+
+
+def reason(lesson: Lesson) -> str:
+    """Return why a lesson is in quarantine; nothing of one that is not."""
+    return (doubt(lesson) or _UNSTATED) if lesson.status is Status.QUARANTINED else ""
+
+
+def is_quarantined(lesson: Lesson) -> bool:
+    """Say whether a lesson waits: its words would command, and no person wrote or approved them.
+
+    What once waits does so until a person approves it, however its words change.
+    """
+    if lesson.confirmed or lesson.status is Status.QUARANTINED:
+        return not lesson.confirmed
+    is_said = lesson.source is Source.MANUAL and lesson.actor.kind is ActorKind.HUMAN
+    return not is_said and bool(doubt(lesson))
+
+
+def is_withheld(record: Any, actor: Actor) -> bool:
+    """Say whether a record is a lesson that waits for a person, and an agent asks that did not suggest it."""
+    if actor.kind is not ActorKind.AGENT or getattr(record, "status", None) is not Status.QUARANTINED:
+        return False
+    is_suggested = record.origin == ActorKind.AGENT and record.actor.kind is ActorKind.AGENT
+    return not (is_suggested and record.actor.name == actor.name != "")
+
+
+def as_claimed(lesson: Lesson, known: Lesson | None) -> Lesson:
+    """Return what a file says of a lesson as far as it is to be believed: the known one when not at all.
+
+    Anybody can write into a file that a person approved it. So of words that would command only those
+    pass that this bank has already, approved; others wait here, and never reword or silence what it believes.
+    """
+    is_waiting = known is not None and known.status is Status.QUARANTINED
+    if not doubt(lesson):
+        return _unapproved(lesson) if is_waiting else lesson
+    if known is None or is_waiting:
+        return _unapproved(lesson)
+    if known.status.is_retired or _told(lesson) != _told(known):
+        return known
+    return _unapproved(lesson) if is_quarantined(known) else lesson
+
+
+def _unapproved(lesson: Lesson) -> Lesson:
+    status = lesson.status if lesson.status.is_retired else Status.QUARANTINED
+    return replace(lesson, confirmed=False, status=status)
+
+
+def _told(lesson: Lesson) -> tuple[object, ...]:
+    return lesson.summary, lesson.rule, lesson.detail, lesson.remedies, sorted(lesson.tags)

@@ -1,0 +1,403 @@
+"""Work on lessons: add, find, edit, retire, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from archivist.access.rights import Layer, Verb, may, may_change
+from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
+from archivist.lessons.quarantine import doubt, is_withheld, reason
+from archivist.lessons.standing import is_confirmed, standing, united
+from archivist.recall.keywords import keywords
+from archivist.recall.query import LIVE, Query
+from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
+from archivist.records.lesson import SHORT_ID, checked
+from archivist.records.plain import decoder, from_plain, types_of
+from archivist.records.shapes import USER_FEEDBACK, to_view
+from archivist.records.tier_words import CoreSection
+from archivist.store.filters import Condition, among, any_of, equals, has, one_of
+from archivist.store.ledger import Change, undo_target
+from archivist.store.protocol import Reader
+from archivist.store.rows import kinds
+from archivist.text import legible
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.lessons.suggest_service import Suggested
+    from archivist.store.protocol import Writer
+
+MANUAL_RUN = "manual"
+MOST_MET = ("-frequency", "-importance", "number")
+_FILTERED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain")
+_TAGS_FROM_TEXT = 5
+_TAG_CHARACTERS = 4
+# What a lesson is for: the same words for another place are another lesson.
+_PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
+_FIXED_FIELDS = {
+    "id",
+    "number",
+    "created",
+    "updated",
+    "edited",
+    "runs",
+    "faded",
+    "status",
+    "evidence",
+    "actor",
+    "extra",
+}
+# Where a lesson comes from and how it was met: what makes it believed is not for an agent to say.
+_ORIGINS = (
+    "origin", "origin_run", "signature", "prior_uses", "last_seen", "last_seen_run", "unseen_from",
+    "superseded_by", "source",
+)  # fmt: skip
+_CHANGED = (
+    "an agent changes what it suggested itself until others confirm it: suggest a lesson of your own,"
+    " or ask a person or the orchestrator"
+)
+_APPROVAL = "what waits in quarantine a person approves: archivist lessons approve ID"
+_GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
+_SETTLED = (
+    "archivist proposals roll-back ID takes an accepted proposal back; working memory is its agent's;"
+    " a revoked token stays so"
+)
+# More answers than anybody reads.
+_TEXT_HITS = 200
+
+
+def find(reader: Reader, name: str) -> Lesson:
+    """Return a lesson by its short id or its global one."""
+    short = SHORT_ID.fullmatch(name.lower())
+    if short:
+        found = reader.select(Lesson, equals("number", int(short[1])), limit=1)
+        if found:
+            return found[0]
+    lesson = reader.get(Lesson, name)
+    if lesson is None:
+        raise NotFoundError("lesson", name)
+    return lesson
+
+
+def get(bank: Bank, name: str) -> Lesson:
+    """Return a lesson by its name; what waits for a person is not there for an agent."""
+    found = readable(bank, (name,))
+    if not found:
+        raise NotFoundError("lesson", name)
+    return found[0]
+
+
+def readable(bank: Bank, names: Iterable[str]) -> list[Lesson]:
+    """Return the lessons that are called so, without those that wait for a person when an agent asks."""
+    with bank.reading() as reader:
+        found = [find(reader, name) for name in names]
+    return [each for each in found if not is_withheld(each, bank.actor)]
+
+
+def add(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Lesson:
+    """Add a lesson by hand: active at once, and counted as said once; an agent's is suggested."""
+    return said(bank, summary, kind, fields).lesson
+
+
+def said(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Suggested:
+    """Add a lesson, or take it as said again when the same words stand there for the same place."""
+    from archivist.lessons.suggest_service import Suggested, suggest
+
+    if bank.actor.kind is ActorKind.AGENT:
+        return suggest(bank, summary, {**fields, "type": kind})
+    told = {**fields, "type": str(kind) if kind else None}
+    given = {name: value for name, value in told.items() if value is not None}
+    fresh = _drafted(bank, summary, given)
+    with bank.transaction() as writer:
+        # Who says more than people do, an id or a time, makes a record of its own.
+        known = None if given.keys() & _FIXED_FIELDS else _same(writer, fresh)
+        if known is not None:
+            return Suggested(_said_again(bank, writer, known, fresh, given), is_new=False)
+        lesson = replace(fresh, number=writer.next_number(), unseen_from=writer.run_count())
+        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(lesson, "add")
+    return Suggested(lesson, is_new=True)
+
+
+def _drafted(bank: Bank, summary: str, given: dict[str, Any]) -> Lesson:
+    """Return what a person says as a lesson that has no number yet."""
+    now, words = bank.now(), " ".join(legible(summary).split())
+    tags = [word for word in _in_order(words) if len(word) >= _TAG_CHARACTERS]
+    values = {
+        "id": bank.new_id(now),
+        "created": now,
+        "updated": now,
+        "edited": now,
+        "summary": words,
+        "type": LessonType.PREFERENCE.value,
+        "source": Source.MANUAL.value,
+        "origin": USER_FEEDBACK,
+        "origin_run": MANUAL_RUN,
+        "runs": (MANUAL_RUN,),
+        "tags": tuple(tags[:_TAGS_FROM_TEXT]),
+        "actor": bank.actor,
+    }
+    return _cleaned(checked(from_plain(Lesson, values | given)))
+
+
+def _same(reader: Reader, fresh: Lesson) -> Lesson | None:
+    """Return the live lesson that says the same words for the same place."""
+    place = [getattr(fresh, field) for field in _PLACE]
+    found = (each for each in reader.saying(fresh.summary) if each.status.is_live)
+    return next((each for each in found if [getattr(each, field) for field in _PLACE] == place), None)
+
+
+def _said_again(bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, given: dict[str, Any]) -> Lesson:
+    """Confirm a lesson that a person says anew, and take what else is said of it this time."""
+    changes: dict[str, Any] = {name: getattr(fresh, name) for name in given}
+    met = replace(known, runs=united(known.runs, (MANUAL_RUN,)), **changes)
+    if not is_confirmed(met):
+        met = replace(met, confirmed=True)
+    if met == known:
+        return known
+    now = bank.now()
+    met = replace(met, updated=now, edited=now)
+    met = standing(met, promote_at_runs=bank.config.lessons.promote_at_runs)
+    writer.put(met, "see")
+    return met
+
+
+def _cleaned(lesson: Lesson) -> Lesson:
+    """Return a lesson without secrets and control characters: what people write is kept as agents' words."""
+    from archivist.capture.redaction import redact
+
+    texts = (lesson.summary, lesson.rule, lesson.detail)
+    summary, rule, detail = (redact(legible(text)).text for text in texts)
+    cleaned = replace(lesson, summary=summary, rule=rule, detail=detail)
+    if cleaned == lesson:
+        return lesson
+    return replace(cleaned, tags=tuple(tag for tag in lesson.tags if tag.lower() in _spoken(cleaned)))
+
+
+def _spoken(lesson: Lesson) -> str:
+    return f"{lesson.summary} {lesson.rule} {lesson.detail}".lower()
+
+
+def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> list[Lesson]:
+    """Return the lessons that a query asks for: the best answers first, else the most frequent.
+
+    Without a text, `after` is a place in that order, behind which they stand. Answers are weighed by
+    importance, recency and relevance unless the query names another preset.
+    """
+    from archivist.projects import named
+    from archivist.recall.fusion import is_match
+    from archivist.recall.scoring import Preset
+    from archivist.recall.service import recall
+
+    statuses = asked.statuses or LIVE
+    if bank.actor.kind is ActorKind.AGENT:
+        # What waits is for people to read.
+        statuses = tuple(each for each in statuses if each is not Status.QUARANTINED)
+        if not statuses:
+            return []
+    asked = asked._replace(statuses=statuses, kinds=("lesson",))
+    with bank.reading() as reader:
+        if not asked.text.strip():
+            conditions = _conditions(asked._replace(repo=asked.repo and named(reader, asked.repo)))
+            return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=asked.limit)
+        limit = _TEXT_HITS if asked.limit is None else asked.limit
+        preset = asked.preset or Preset.ARCHIVIST
+        recalled = recall(bank, asked._replace(limit=limit, preset=preset)).hits
+        hits = [hit for hit in recalled if not asked.is_matching or is_match(hit.why.why)]
+        found = reader.records("lesson", [hit.id for hit in hits])
+        return [found[hit.id] for hit in hits]
+
+
+def views(bank: Bank, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
+    """Return lessons as plain values, with what is counted for each."""
+    with bank.reading() as reader:
+        tallies = reader.tallies([lesson.id for lesson in lessons])
+        count = reader.run_count()
+        return [
+            {**to_view(lesson, tallies.get(lesson.id, Tally()), count), "quarantined_for": reason(lesson)}
+            for lesson in lessons
+        ]
+
+
+def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
+    """Change a lesson's words, scope or weight."""
+    types = types_of(Lesson)
+    values = {}
+    for field, value in changes.items():
+        if field not in types or field in _FIXED_FIELDS:
+            raise RecordError(f"{field}: cannot be edited")
+        values[field] = decoder(types[field])(value)
+    with bank.transaction() as writer:
+        lesson = find(writer, name)
+        changed = replace(lesson, **values)
+        if changed == lesson:
+            return lesson
+        _require_change(bank, lesson, changed)
+        now = bank.now()
+        changed = _cleaned(checked(replace(changed, updated=now, edited=now)))
+        is_held = lesson.status is Status.QUARANTINED and bool(doubt(changed))
+        if bank.actor.kind is ActorKind.HUMAN and not is_held:
+            # What a person worded is believed, and no later run words it anew.
+            changed = replace(changed, confirmed=True)
+        changed = standing(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
+        if changed.status.is_live:
+            _require_person(bank, lesson)
+        writer.put(changed, "edit")
+    return changed
+
+
+def approve(bank: Bank, name: str) -> Lesson:
+    """Believe a lesson as it stands, in a person's name: also one that waits in quarantine."""
+    with bank.transaction() as writer:
+        lesson = find(writer, name)
+        _require_person(bank, lesson)
+        if lesson.status.is_retired:
+            raise InputError(f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}")
+        if lesson.confirmed:
+            return lesson
+        now = bank.now()
+        approved = replace(lesson, confirmed=True, updated=now, edited=now)
+        approved = standing(approved, promote_at_runs=bank.config.lessons.promote_at_runs)
+        writer.put(approved, "approve")
+    return approved
+
+
+def _require_change(bank: Bank, lesson: Lesson, changed: Lesson) -> None:
+    """Refuse, and note in the ledger, an agent that changes what is not its own, or confirms itself."""
+    if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
+        return
+    is_raised = is_confirmed(changed) or any(
+        getattr(changed, field) != getattr(lesson, field) for field in _ORIGINS
+    )
+    if is_raised or not may_change(bank.actor, lesson):
+        bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=_CHANGED)
+
+
+def _require_person(bank: Bank, lesson: Lesson) -> None:
+    """Refuse, and note in the ledger, whoever is no person and would release a lesson from quarantine."""
+    if lesson.status is Status.QUARANTINED and bank.actor.kind is not ActorKind.HUMAN:
+        bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=_APPROVAL)
+
+
+def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
+    """Archive a lesson, or mark it as superseded by its replacement."""
+    status = Status.SUPERSEDED if replacement else Status.ARCHIVED
+    with bank.transaction() as writer:
+        lesson = find(writer, name)
+        by = find(writer, replacement).id if replacement else lesson.superseded_by
+        if by == lesson.id:
+            raise RecordError(f"lesson {name!r} cannot supersede itself")
+        if lesson.status is status and lesson.superseded_by == by:
+            return lesson
+        _require_change(bank, lesson, lesson)
+        now = bank.now()
+        retired = replace(lesson, status=status, superseded_by=by, updated=now, edited=now)
+        writer.put(retired, verb)
+    return retired
+
+
+def names(bank: Bank) -> dict[str, tuple[str, str]]:
+    """Return the short id and the words of every lesson by its global id."""
+    with bank.reading() as reader:
+        rows = reader.select_fields(Lesson, ("id", "number", "summary"))
+        return {row[0]: (f"m-{row[1]:03d}", row[2]) for row in rows}
+
+
+def record_usage(bank: Bank, names: Sequence[str], run: str) -> Brief | None:
+    """Record in one write that lessons were used."""
+    if not names:
+        return None
+    with bank.transaction() as writer:
+        ids = tuple(dict.fromkeys(find(writer, name).id for name in names))
+        now = bank.now()
+        brief = Brief(id=bank.new_id(now), time=now, run=run, lessons=ids)
+        writer.put(brief, "use")
+    return brief
+
+
+def history(bank: Bank, name: str) -> list[Change]:
+    """Return every change of a record, oldest first."""
+    from archivist.ledger.service import is_there_for, named
+
+    with bank.reading() as reader:
+        record = named(reader, name)
+        changes = reader.changes(record_id=name if record is None else str(record.id))
+    shown = [each for each in changes if is_there_for(bank.actor, each.entry.kind, each.entry.record)]
+    if not shown or is_withheld(record, bank.actor):
+        raise NotFoundError("lesson", name)
+    return shown
+
+
+def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
+    """Take the last change of a record back; None when that was its making.
+
+    What has no id that people know goes by what it is called, also when it was removed: a fact, an artifact
+    by its path, and a text with all of the pieces that changed together.
+    """
+    from archivist.ledger.service import last_changed, named, still_called
+
+    with bank.transaction() as writer:
+        known = _record_id(writer, name)
+        if known != name or writer.changes(record_id=known, limit=1):
+            restored: Lesson | Episode | Brief | Verdict | None = _undone(bank, writer, name, known)
+            return restored
+        for each in last_changed(writer, name) or [known]:
+            _undone(bank, writer, name, each)
+        kept: Lesson | Episode | Brief | Verdict | None = named(writer, name) or still_called(writer, name)
+    return kept
+
+
+def _undone(bank: Bank, writer: Writer, name: str, record_id: str) -> Any:
+    known = kinds()
+    changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in known]
+    free = [change for change in changes if not _is_settled(change)]
+    if changes and not free:
+        bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_SETTLED)
+    target = undo_target(free)
+    if target is None or (target[1] is not None and target[1].is_erased):
+        raise NothingToUndoError(name)
+    taken, before = target
+    kind = known[taken.entry.kind]
+    verb = f"undo {taken.entry.seq}"
+    if before is None or before.after is None:
+        writer.remove(kind, record_id, verb)
+        return None
+    record: Any = from_plain(kind, before.after)
+    if isinstance(record, Lesson) and record.status.is_live:
+        _require_person(bank, find(writer, record_id))
+    writer.put(record, verb)
+    return record
+
+
+def _is_settled(change: Change) -> bool:
+    """Say whether a change is not for undo: an agent's own memory, and what somebody must approve."""
+    kind, record = change.entry.kind, change.entry.record
+    is_guarded = kind == "block" and record.partition(":")[0] in _GUARDED
+    return is_guarded or kind in ("working", "proposal", "token")
+
+
+def _record_id(reader: Reader, name: str) -> str:
+    from archivist.ledger.service import named
+
+    record = named(reader, name)
+    return name if record is None else str(record.id)
+
+
+def _in_order(text: str) -> list[str]:
+    wanted = keywords(text)
+    words = ("".join(c if c.isalnum() else " " for c in text.lower())).split()
+    return list(dict.fromkeys(word for word in words if word in wanted))
+
+
+def _conditions(asked: Query) -> list[Condition]:
+    conditions: list[Condition] = [
+        equals(field, value) for field in _FILTERED if (value := getattr(asked, field))
+    ]
+    if asked.tags:
+        conditions.append(any_of(*((has("tags", tag),) for tag in asked.tags)))
+    if asked.statuses:
+        # Of a repository or of all, most lessons are live; what else is asked for may hold for few of them.
+        is_of_most = asked.statuses == LIVE and len(conditions) == bool(asked.repo)
+        conditions.append((among if is_of_most else one_of)("status", asked.statuses))
+    return conditions

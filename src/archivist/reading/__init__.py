@@ -1,0 +1,1 @@
+"""How a run is understood: commands, failures, signatures, remedies. Pure."""

@@ -1,0 +1,103 @@
+"""What Python's tools say; exceptions are read by `tracebacks`."""
+
+from __future__ import annotations
+
+from archivist.reading.failure_kinds import FailureKind as K
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOLD, TOOL, Rule, rule
+
+# The rows read as a table: what it means and who says it, its needles, its pattern.
+# fmt: off
+PYTHON: tuple[Rule, ...] = (
+    rule(K.MISSING_MODULE, "python", "ModuleNotFoundError", EXACT,
+         "No module named",
+         r"(?:^|.*python[\d.]*: |.*Error(?:: |\()|^ERROR: )No module named "
+         r"['\"]?(?P<subject>[\w.-]+)"),
+    rule(K.MISSING_MODULE, "python", "ModuleNotFoundError", TOLD,
+         "No module named '",
+         r"^(?!E? *\w*Error).*[ (]No module named '(?P<subject>[\w.-]+)'"),
+    rule(K.IMPORT_ERROR, "python", "ImportError", TOLD,
+         "cannot import name",
+         r"(?P<text>cannot import name '\w+' from (?:partially initialized module )?'[\w.]+')"),
+    rule(K.MISSING_FILE, "python", "no such file", EXACT,
+         "can't open file",
+         r"python[\d.]*: can't open file ['\"]?(?P<subject>[^'\"]+)"),
+    rule(K.SYNTAX, "python", "SyntaxError", TOOL,
+         "Sorry: |SyntaxError|IndentationError|TabError",
+         r"^(?:(?:Sorry: |E +)(?P<error>SyntaxError|IndentationError|TabError)"
+         r"|(?P<error2>IndentationError|TabError)): (?P<text>[^(]*)", own=True),
+    rule(K.MISSING_FILE, "pytest", "no such file", EXACT,
+         "file or directory not found|ERROR: not found",
+         r"(?:^|collecting \.\.\. )ERROR: (?:file or directory )?not found: (?P<subject>\S+)"),
+    rule(K.USAGE, "pytest", "no tests ran", SUMMARY,
+         "no tests ran|NO TESTS RAN",
+         r"^=* ?no tests ran in |^NO TESTS RAN", sure=False),
+    rule(K.USAGE, "", "unrecognized arguments", EXACT,
+         "unrecognized arguments",
+         r"^(?P<program>[\w. -]+): error: unrecognized arguments: (?P<subject>\S+)"),
+    rule(K.USAGE, "", "argument error", TOOL,
+         ": error: ",
+         r"^(?P<program>[\w.-]+(?: [\w-]+)?): error: (?P<text>.*)"),
+    rule(K.USAGE, "", "bad option", EXACT,
+         "~o such option|no such option|~o such command",
+         r"(?:Error: )?[Nn]o such (?:option|command):? '?(?P<subject>[\w.-]+)"),
+    rule(K.USAGE, "", "missing argument", EXACT,
+         "~issing argument|~issing option|~issing command|~equires an argument|"
+         "required arguments",
+         r"^(?:Error|error): (?P<text>Missing (?:argument|option|command).*"
+         r"|the following (?:required )?arguments.*|.*requires an argument.*)"),
+    rule(K.USAGE, "", "invalid value", TOOL,
+         "~nvalid value",
+         r"^(?:Error|error): (?P<text>[Ii]nvalid value .*)"),
+    rule(K.TEST_FAILURE, "pytest", "collection error", TOOL,
+         "ERROR ",
+         r"^ERROR (?P<subject>\S+\.py)(?:::\S+)?(?: - .*)?$"),
+    rule(K.TEST_FAILURE, "pytest", "fixture not found", EXACT,
+         "fixture '",
+         r"^E? *fixture '(?P<subject>\w+)' not found"),
+    rule(K.CRASH, "pytest", "INTERNALERROR", TOOL,
+         "INTERNALERROR",
+         r"^INTERNALERROR> (?P<text>\w[\w.]*(?:Error|Exception)\b.*)"),
+    rule(K.TEST_FAILURE, "unittest", "FAILED", SUMMARY,
+         "FAILED (",
+         r"^FAILED \((?P<text>(?:failures|errors)=.*)\)"),
+    rule(K.CRASH, "python", "Fatal Python error", EXACT,
+         "Fatal Python error",
+         r"^Fatal Python error: (?P<text>.*)"),
+    rule(K.USAGE, "pip", "bad requirement", EXACT,
+         "~nvalid requirement|not a valid editable|no such option",
+         r"^ERROR: (?P<text>Invalid requirement|.* is not a valid editable requirement)"),
+    rule(K.VERSION_CONFLICT, "pip", "no matching distribution", EXACT,
+         "~o matching distribution",
+         r"No matching distribution found for (?P<subject>[\w.\[\]-]+)"),
+    rule(K.VERSION_CONFLICT, "pip", "no matching version", TOOL,
+         "~ould not find a version",
+         r"Could not find a version that satisfies the requirement (?P<subject>[\w.\[\]-]+)"),
+    rule(K.VERSION_CONFLICT, "pip", "resolution impossible", EXACT,
+         "ResolutionImpossible|conflicting dependencies|Cannot install",
+         r"(?P<text>ResolutionImpossible)|Cannot install (?P<subject>[\w.-]+)[^\n]*conflicting"),
+    rule(K.VERSION_CONFLICT, "pip", "python version", EXACT,
+         "requires a different Python|requires-python|Requires-Python",
+         r"(?:Package '?(?P<subject>[\w.-]+)'? requires a different Python"
+         r"|requires a different Python version)"),
+    rule(K.PERMISSION, "pip", "externally managed", EXACT,
+         "externally-managed",
+         r"error: externally-managed-environment"),
+    rule(K.BUILD, "pip", "wheel not built", TOOL,
+         "~ailed building wheel|~ould not build wheels|~ailed to build",
+         r"(?:Failed building wheel for|Could not build wheels for|Failed to build(?! |$)"
+         r"|Failed to build installable wheels for) ?(?P<subject>[\w.-]+)?"),
+    rule(K.BUILD, "pip", "build failed", LOOSE,
+         "subprocess-exited-with-error|metadata-generation-failed",
+         r"^(?:\u00d7 |error: |ERROR: )?(?P<text>subprocess-exited-with-error"
+         r"|metadata-generation-failed)"),
+    rule(K.MISSING_FILE, "pip", "no such file", EXACT,
+         "requirements file",
+         r"Could not open requirements file: .*'(?P<subject>[^']+)'"),
+    rule(K.MISSING_FILE, "pip", "not a project", EXACT,
+         "neither 'setup.py'|not installable",
+         r"neither 'setup\.py' nor 'pyproject\.toml' found|is not installable"),
+    rule(K.VERSION_CONFLICT, "uv", "no solution", EXACT,
+         "No solution found",
+         r"No solution found when resolving"),
+)
+# fmt: on

@@ -1,0 +1,286 @@
+"""Reduce error output to what stays the same when the same thing fails again."""
+
+import re
+from typing import NamedTuple
+
+from archivist.cold_start import late
+from archivist.reading.failure_kinds import FailureKind as K
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, Rule
+from archivist.reading.signature_rules import Entry, candidates
+from archivist.reading.tracebacks import Raised, counts_failures, raised
+
+HEAD, TAIL = 16_000, 16_000
+_LONGEST_LINE = 600
+_LINES_PER_NEEDLE = 30
+_KEY_WORDS = 8
+_WORDS = 16
+
+_ANSI = late(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_WRAPPING = late(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
+_EXIT_LINE = late(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
+
+# What belongs to the instance, in the order in which it must go.
+_INCIDENTAL = late(
+    r"\w{2,10}://\S+"
+    r"|(?:[A-Za-z]:)?(?:~|\.{1,2})?(?:/[\w.@+=%,~-]+)+/?"
+    r"|\b[\w.-]+/[\w./@+-]+"
+    r"|\b0x[0-9a-fA-F]+\b"
+    r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}\b"
+    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"
+    r"|\b\d{4}-\d\d-\d\d[T ]?[\d:.,+Z-]*"
+    r"|\b(?:\d+(?:\.\d+)?\s?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|ms|us|ns)\s?)+\b"
+    r"|\b\d+(?:[.:,-]\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)?\s?(?:ms|s|m|h|sec|seconds|minutes|kB|KB|MB|GB|KiB|MiB|GiB|B|%)?\b"
+    r"|\b(?:tmp|temp)[\w-]*\b"
+)
+_WORD = late(r"[A-Za-z_@$][\w.$@-]*[\w$]|[A-Za-z]")
+_PLAIN_WORDS = frozenset(
+    (
+        *(
+            "a",
+            "an",
+            "the",
+            "is",
+            "are",
+            "was",
+            "be",
+            "been",
+            "to",
+            "of",
+            "in",
+            "on",
+            "at",
+            "for",
+            "by",
+            "and",
+        ),
+        *(
+            "or",
+            "but",
+            "with",
+            "from",
+            "as",
+            "it",
+            "its",
+            "this",
+            "that",
+            "these",
+            "those",
+            "you",
+            "your",
+            "line",
+        ),
+        *("lines", "col", "column", "char", "position", "file", "did", "do", "does", "has", "have", "had"),
+        *("will", "would", "can", "could", "should", "must"),
+    )
+)
+_TELLING = late(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
+# Where a program was not answered, or wanted to listen: the port, else the host that nobody knows.
+_ENDPOINT = late(
+    r"\bport\W{1,3}(?P<port>\d{2,5})\b"
+    r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\]|::|//[\w.-]+|\b(?:to|at|host|address|server):? [\w.-]+)"
+    r"(?:'?:|', )(?P<port2>\d{2,5})(?![\w.]\w)"
+    r"|(?:resolve host:? |ENOTFOUND |EAI_AGAIN )['\"]?(?P<host>[\w-]+\.[\w.-]*\w)"
+)
+_ENDPOINT_REACH = 400
+# From here on systems give out ports by chance: another one is not another thing.
+_FIRST_CHANCE_PORT = 32_768
+_TEMPORARY = late(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
+
+
+class Signature(NamedTuple):
+    """One failure without its instance: who reported it, the error's class, the words that tell it apart."""
+
+    program: str
+    error: str
+    words: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Return the short stable name under which the same failure is counted."""
+        return ":".join((self.program, self.error, "-".join(self.words[:_KEY_WORDS]))).rstrip(":")
+
+
+class Clue(NamedTuple):
+    """The line of an output that says what went wrong, and what it means."""
+
+    kind: K
+    program: str
+    error: str
+    subject: str
+    line: str
+    text: str
+    rank: int
+    at: int
+    is_own: bool = False
+    is_sure: bool = True
+    raised: Raised | None = None
+    endpoint: str = ""
+
+
+def signature(program: str, output: str) -> Signature:
+    """Reduce the output of a failed program to its signature."""
+    text = clean(output)
+    clue = best_clue(text) or last_resort(text)
+    return sign(program, clue)
+
+
+def sign(program: str, clue: Clue) -> Signature:
+    """Return the signature of what a clue says about a program."""
+    reporter = clue.program or program
+    if clue.kind is K.TEST_FAILURE and clue.raised and clue.raised.test:
+        return Signature(reporter, clue.error, (_test_name(clue.raised.test), *words(clue.text)))
+    if clue.subject and clue.kind in (K.MISSING_MODULE, K.MISSING_COMMAND):
+        return Signature(reporter, clue.error, (clue.subject.lower(),))
+    if clue.subject and clue.kind is K.MISSING_FILE:
+        return Signature(reporter, clue.error, (_file_name(clue.subject),))
+    said = words(clue.text)
+    subject = words(clue.subject) or (
+        (clue.subject.lower(),) if len(clue.subject) < 3 and clue.subject else ()
+    )
+    return Signature(
+        reporter, clue.error, (*subject, *(word for word in said if word not in subject))[:_WORDS]
+    )
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a message that do not belong to its instance, in order, once each."""
+    found: dict[str, None] = {}
+    for match in _WORD.finditer(_INCIDENTAL.sub(" ", text[:_LONGEST_LINE])):
+        word = match.group().lower().rstrip(".-")
+        if word not in _PLAIN_WORDS and (len(word) > 1 or word == "c"):
+            found[word] = None
+        if len(found) == _WORDS:
+            break
+    return tuple(found)
+
+
+def _test_name(test: str) -> str:
+    return re.sub(r"\[.*", "", test.rsplit("::", 1)[-1])
+
+
+def _file_name(path: str) -> str:
+    name = path.strip().rstrip("/").rsplit("/", 1)[-1]
+    return "<tmp>" if _TEMPORARY.search(name) and "/tmp" in path else re.sub(r"\d{3,}", "#", name)  # noqa: S108
+
+
+def clean(output: str) -> str:
+    """Return the head and tail of an output as plain text, without colours, progress and wrapping tags."""
+    if len(output) > HEAD + TAIL:
+        output = f"{output[:HEAD]}\n{output[-TAIL:]}"
+    if "\x1b" in output:
+        output = _ANSI.sub("", output)
+    if "\r" in output:
+        output = output.replace("\r\n", "\n").replace("\r", "\n")
+    return _WRAPPING.sub("", output) if "</" in output else output
+
+
+def exit_line(output: str) -> tuple[int | None, str]:
+    """Split off the line in which a harness reports the exit code, when it does."""
+    match = _EXIT_LINE.match(output)
+    return (int(match.group(1)), output[match.end() :]) if match else (None, output)
+
+
+def best_clue(text: str) -> Clue | None:
+    """Return the line that a person would quote, or None when nothing speaks of failure."""
+    return best(clues(text))
+
+
+def best(found: list[Clue]) -> Clue | None:
+    """Return the most telling of the clues: the most specific, the first, one that names a subject."""
+    return max(found, key=_telling, default=None)
+
+
+def _telling(clue: Clue) -> tuple[int, int, bool, str, str, str]:
+    # The last three only make the choice the same in every process.
+    return clue.rank, -clue.at, bool(clue.subject), clue.program, clue.error, clue.subject
+
+
+def clues(text: str) -> list[Clue]:
+    """Return every line that speaks of failure."""
+    found: list[Clue] = []
+    for entry in candidates(text):
+        at = text.find(entry.needle)
+        if at >= 0:
+            found += _on_lines(text, at, entry)
+    exception = raised(text)
+    if exception:
+        found.append(_of_exception(exception))
+    # What is known of a line speaks for it; the general words are for lines of which nothing is known.
+    known = {clue.at for clue in found if not _is_general(clue)}
+    telling = (clue for clue in found if not _is_general(clue) or clue.at not in known)
+    return [
+        clue._replace(endpoint=_endpoint(clue, text)) if clue.kind is K.NETWORK else clue for clue in telling
+    ]
+
+
+def _endpoint(clue: Clue, text: str) -> str:
+    """Return the port or host that a network failure is about; some messages name it on their next lines."""
+    found = _ENDPOINT.search(text[clue.at : clue.at + _ENDPOINT_REACH])
+    if found is None:
+        return ""
+    port = found["port"] or found["port2"]
+    return found["host"] or ("" if int(port) >= _FIRST_CHANCE_PORT else port)
+
+
+def _is_general(clue: Clue) -> bool:
+    return SUMMARY + 1 < clue.rank <= LOOSE and (clue.error == "error" or clue.rank == LOOSE - 10)
+
+
+def _on_lines(text: str, at: int, entry: Entry) -> list[Clue]:
+    found: list[Clue] = []
+    for _ in range(_LINES_PER_NEEDLE):
+        start = text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        line = text[start : min(end, max(at + 200, start + _LONGEST_LINE))][-2 * _LONGEST_LINE :]
+        for rule in entry.rules:
+            match = rule.pattern.search(line)
+            if match:
+                found.append(_clue(rule, match, line, start))
+        at = text.find(entry.needle, end)
+        if at < 0:
+            break
+    return found
+
+
+def _clue(rule: Rule, match: re.Match[str], line: str, at: int) -> Clue:
+    groups = match.groupdict()
+    subject = next((value for key, value in groups.items() if value and key.startswith("subject")), "")
+    text = next((value for key, value in groups.items() if value and key.startswith("text")), "")
+    program = (groups.get("program") or "").rsplit("/", 1)[-1].strip()
+    return Clue(
+        kind=rule.kind,
+        program=rule.program or program,
+        error=groups.get("error") or groups.get("error2") or rule.error,
+        subject=subject.strip("'\"`"),
+        line=line.strip(),
+        text=text,
+        rank=rule.rank,
+        at=at,
+        is_own=rule.is_own,
+        is_sure=rule.is_sure,
+    )
+
+
+def _of_exception(exception: Raised) -> Clue:
+    is_test = bool(exception.test) or counts_failures(exception.line)
+    kind = exception.kind
+    return Clue(
+        kind=kind,
+        program="pytest" if kind is K.TEST_FAILURE and is_test else "python",
+        error=exception.name,
+        subject=exception.subject,
+        line=exception.line.strip(),
+        text=exception.message,
+        rank=EXACT + 5,
+        at=exception.at,
+        raised=exception,
+    )
+
+
+def last_resort(text: str) -> Clue:
+    """Return the last line that says anything, for an output in which nothing known was found."""
+    lines = [line.strip() for line in text[-4000:].splitlines() if re.search(r"[A-Za-z]{2}", line)]
+    telling = [line for line in lines if _TELLING.search(line)]
+    line = (telling[:1] or lines[-1:] or [""])[0][:_LONGEST_LINE]
+    return Clue(K.OTHER, "", "failed", "", line, line, SUMMARY - 10, len(text), is_sure=False)

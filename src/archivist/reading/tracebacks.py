@@ -1,0 +1,222 @@
+"""Read Python's own way of failing: tracebacks, pytest's reports and unittest's."""
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from archivist.cold_start import late
+from archivist.reading.failure_kinds import FailureKind as K
+
+_FRAME = late(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
+_RAISED = late(r"^(?:\w+: )?((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|[a-z]\w*(?:error|Error)|error))(?:: ?(.*))?$")
+_NAMED = late(
+    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|NotFound|Conflict)): ?(.*)$"
+)
+_REPORT = late(
+    r"^E {1,8}((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Failed|Timeout|NotFound))(?:: (.*))?$",
+    re.MULTILINE,
+)
+_ASSERT = late(r"^E {1,8}(assert .*)$", re.MULTILINE)
+_SUMMARY = late(r"^(?:FAILED|ERROR) (\S[^\n]*?)(?: - (?:([\w.]+)(?:: ?([^\n]*))?|([^\n]*)))?$", re.MULTILINE)
+_COUNTS = late(
+    r"^(?:=+ )?(?=[^\n]*\b[1-9]\d* (?:failed|errors?)\b)[^\n]*\bin [\d.:hms ()]+s?\)?(?: =+)?$", re.MULTILINE
+)
+_UNIT_TEST = late(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
+_HEADING = late(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE)
+_IMPORTING = frozenset(
+    (
+        "<module>",
+        "import_module",
+        "_call_with_frames_removed",
+        "_gcd_import",
+        "_find_and_load",
+        "exec_module",
+        "_find_and_load_unlocked",
+        "_load_unlocked",
+        "_handle_fromlist",
+        "__getattr__",
+        "load_module",
+    )
+)
+_LAST_LINES = 12
+
+_MODULE = late(r"No module named ['\"]?([\w.-]+)")
+_NAME = late(r"cannot import name ['\"]?(\w+)['\"]? from (?:partially initialized module )?['\"]([\w.]+)")
+_REMOVED = late(
+    r"\b(?:was|were|been|is) removed\b|no longer (?:supported|available)|size changed, may indicate"
+    r"|compiled using NumPy 1|requires? (?:a newer|at least|version|python)|incompatible (?:with|version)"
+)
+_MODULE_ATTRIBUTE = late(r"module ['\"]([\w.]+)['\"] has no attribute ['\"](\w+)")
+_QUOTED = late(r"['\"`]([^'\"`\n]{1,80})['\"`]")
+_REFUSED = late(r"[Cc]onnection refused|ECONNREFUSED|[Aa]ddress already in use")
+_TTY = late(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
+
+_CLASSES = {
+    K.MISSING_MODULE: ("ModuleNotFoundError", "DistributionNotFound", "PackageNotFoundError"),
+    K.IMPORT_ERROR: ("ImportError",),
+    K.ATTRIBUTE: ("AttributeError", "NameError", "UnboundLocalError"),
+    K.TYPE_ERROR: ("TypeError",),
+    K.SYNTAX: ("SyntaxError", "IndentationError", "TabError"),
+    K.TEST_FAILURE: ("AssertionError", "Failed"),
+    K.MISSING_FILE: ("FileNotFoundError", "NotADirectoryError", "IsADirectoryError"),
+    K.PERMISSION: ("PermissionError",),
+    K.TIMEOUT: ("TimeoutExpired",),
+    K.VERSION_CONFLICT: ("VersionConflict", "ContextualVersionConflict", "InvalidVersion"),
+    K.PROMPT: ("EOFError",),
+    K.CRASH: ("MemoryError", "RecursionError"),
+    K.NETWORK: ("URLError", "SSLError", "gaierror", "ProxyError", "MaxRetryError", "HTTPError"),
+    K.PROVIDER: (
+        "RateLimitError",
+        "OverloadedError",
+        "APIStatusError",
+        "APIConnectionError",
+        "InternalServerError",
+    ),
+    K.USAGE: ("UsageError", "NoSuchOption", "BadParameter"),
+    K.VALUE: ("ValueError", "KeyError", "IndexError", "StopIteration", "ZeroDivisionError", "OverflowError"),
+}
+_BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
+_OUTGROWN = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
+
+
+class Raised(NamedTuple):
+    """One exception as reported: class, message and line, the frames it came through, the test it broke."""
+
+    error: str
+    message: str
+    line: str
+    files: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    test: str = ""
+    at: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return the class without its module."""
+        return self.error.rsplit(".", 1)[-1]
+
+    @property
+    def is_at_import(self) -> bool:
+        """Say whether nothing but importing was going on."""
+        return len(self.files) > 1 and all(
+            function in _IMPORTING or "importlib" in file
+            for file, function in zip(self.files, self.functions, strict=True)
+        )
+
+    @property
+    def kind(self) -> K:
+        """Return the kind of failure that the class and its message mean."""
+        if self.name == "ImportError" and _MODULE.search(self.message):
+            return K.MISSING_MODULE
+        if _TTY.search(self.message):
+            return K.PROMPT
+        if self.name in _OUTGROWN and _REMOVED.search(self.message):
+            return K.VERSION_CONFLICT
+        if self.name == "AttributeError" and _MODULE_ATTRIBUTE.search(self.message) and len(self.files) > 1:
+            return K.VERSION_CONFLICT
+        if self.name in _BY_CLASS:
+            return _BY_CLASS[self.name]
+        if any(word in self.name for word in ("Connect", "ReadTimeout")):
+            return K.NETWORK
+        if "Timeout" in self.name:
+            return K.TIMEOUT
+        # A driver raises its own class for a server that does not run.
+        return K.NETWORK if _REFUSED.search(self.message) else K.OTHER
+
+    @property
+    def subject(self) -> str:
+        """Return the module, name, file or argument that the message is about."""
+        for pattern in (_MODULE, _NAME, _MODULE_ATTRIBUTE):
+            match = pattern.search(self.message)
+            if match:
+                return ".".join(reversed(match.groups())) if pattern is _NAME else ".".join(match.groups())
+        quoted = _QUOTED.search(self.message)
+        return quoted.group(1) if quoted else ""
+
+
+def raised(text: str) -> Raised | None:
+    """Return the exception that an output reports, or None when it reports none."""
+    report = _from_pytest(text)
+    if report:
+        return report
+    return _from_traceback(text)
+
+
+def counts_failures(text: str) -> bool:
+    """Say whether a test runner's last line counts failures."""
+    return (" failed" in text or " error" in text) and bool(_COUNTS.search(text))
+
+
+def _from_pytest(text: str) -> Raised | None:
+    is_reported = "\nE  " in text or text.startswith("E  ")
+    is_summed = "FAILED " in text or "ERROR " in text
+    if not is_reported and not (is_summed and ("short test summary" in text or counts_failures(text))):
+        return None
+    named = _SUMMARY.search(text) if is_summed else None
+    heading = _HEADING.search(text)
+    test = named.group(1) if named else heading.group(1) if heading else ""
+    reports = _outermost(text, list(_REPORT.finditer(text)))
+    if reports:
+        commonest = Counter((match.group(1), match.group(2)) for match in reports).most_common(1)[0][0]
+        match = next(match for match in reports if (match.group(1), match.group(2)) == commonest)
+        return Raised(match.group(1), match.group(2) or "", match.group(), test=test, at=match.start())
+    asserted = _ASSERT.search(text)
+    if asserted:
+        return Raised("AssertionError", asserted.group(1), asserted.group(), test=test, at=asserted.start())
+    if named and "::" in named.group(1):
+        message = (named.group(3) or "").removesuffix("...")
+        error = _whole_class(named.group(2) or named.group(4) or "")
+        return Raised(error, message, named.group(), test=test, at=named.start())
+    return None
+
+
+def _outermost(text: str, reports: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Leave out the exceptions in whose handling another was raised: the last is what the test met."""
+    if "the above exception" not in text:
+        return reports
+    return [
+        match
+        for match, later in zip(reports, [*reports[1:], None], strict=True)
+        if later is None or "the above exception" not in text[match.end() : later.start()]
+    ]
+
+
+def _whole_class(said: str) -> str:
+    """Return the class that pytest's summary names, also when the line was cut within the name."""
+    if re.search(r"(?:Error|Exception|Exit|Failed|Timeout)$", said):
+        return said
+    start = said.rstrip(".")
+    whole = [name for name in _BY_CLASS if len(start) > 2 and name.startswith(start)]
+    return whole[0] if len(whole) == 1 else "AssertionError"
+
+
+def _from_traceback(text: str) -> Raised | None:
+    last = text.rfind('  File "')
+    if last < 0 or ", line " not in text[last : last + 400]:
+        return None
+    start = text.rfind("Traceback (most recent call last)", 0, last)
+    frames = _FRAME.findall(text, max(start, 0) if start >= 0 else max(0, last - 4000), last + 500)
+    files = tuple(file for file, _ in frames)
+    functions = tuple(function.rstrip() for _, function in frames)
+    tests = _UNIT_TEST.findall(text)
+    test = tests[-1] if tests else ""
+    for index, (at, line) in enumerate(_lines_after(text, last)):
+        match = _RAISED.match(line) if index == 0 else _NAMED.match(line)
+        if match:
+            return Raised(match.group(1), match.group(2) or "", line, files, functions, test, at)
+    where = text[last : text.find("\n", last) if "\n" in text[last:] else len(text)].strip()
+    return Raised("Traceback", functions[-1] if functions else "", where, files, functions, test, last)
+
+
+def _lines_after(text: str, at: int) -> list[tuple[int, str]]:
+    """Return the first lines after the frame that are not its source or marks."""
+    found: list[tuple[int, str]] = []
+    at = text.find("\n", at) + 1
+    while 0 < at < len(text) and len(found) < _LAST_LINES:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        line = text[at:end].removeprefix("  | ").rstrip()
+        if line and not line.startswith((" ", "\t")):
+            found.append((at, line[:600]))
+        at = end + 1
+    return found

@@ -1,0 +1,414 @@
+"""Work on reflection: trigger → context → account → candidates → gate → merge → persist → messages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from archivist import bus as messages
+from archivist.capture import runs_service as run_desk
+from archivist.capture.service import Known, capture_file
+from archivist.clock import to_text
+from archivist.config import Config
+from archivist.errors import ArchivistError
+from archivist.lessons import gate
+from archivist.lessons.candidate import Candidate
+from archivist.lessons.duplicates import twin
+from archivist.reading.history import Past, PastRun
+from archivist.reading.run import read
+from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage, Verdict
+from archivist.records.plain import to_plain
+from archivist.reflect.miners import mine
+from archivist.reflect.progress import with_lessons
+from archivist.reflect.summary import Account, account
+from archivist.reflect.trigger import Outcome, Scenario, Trigger, is_wanted, makes_pattern, scenario_of
+from archivist.store.filters import at_least, differs, equals, one_of
+from archivist.store.protocol import Reader, Writer
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+_HIGHLIGHT_AT = 0.8
+_NOT_ASKED = "the configuration does not ask for it"
+# More events than this on each side and what they hold would no longer fit into bounded memory.
+_EVENTS_A_SIDE = 4_000
+_LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything that reflection looks at."""
+
+    config: Config
+    episode: Episode
+    events: tuple[Event, ...]
+    related: tuple[Episode, ...]
+    lessons: tuple[Lesson, ...]
+    progress: str
+    usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What was learnt from one run."""
+
+    run: str
+    scenario: Scenario
+    account: Account
+    failures: int
+    created: tuple[Lesson, ...] = ()
+    updated: tuple[Lesson, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedLog:
+    """What closing a run by its agent's own log did, and which lines of the log were left out."""
+
+    run: str
+    events: int
+    outcome: Outcome
+    aged: run_desk.Aged
+    verdicts: tuple[Verdict, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None) -> list[FinishedLog]:
+    """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
+    from archivist.core.proposals_service import propose_rules_quietly
+
+    captured = capture_file(bank, path, known=known)
+    done = []
+    for episode in captured.episodes:
+        outcome = maybe_reflect(bank, Trigger(episode.id))
+        # A subagent's part is not a run of its own to the lessons that fade.
+        aged = run_desk.Aged(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
+        verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
+        left_out = tuple(f"{path}: {reason}" for reason in captured.reasons)
+        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts, left_out))
+    propose_rules_quietly(bank)
+    return done
+
+
+def context_of(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> Context:
+    """Gather what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
+    with bank.reading() as reader:
+        episode = run_desk.find(reader, run)
+        events = _events(reader, run)
+        related = _related(reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo)
+        lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
+    path = _progress_file(bank)
+    progress = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return Context(bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage)
+
+
+def reflect(
+    bank: Bank, run: str, scenario: Scenario | None = None, memo: dict[str, Episode] | None = None
+) -> Reflection:
+    """Learn from one run. Reflecting on it again changes nothing."""
+    looked = bank.now()
+    seen = context_of(bank, run, memo)
+    why = scenario or scenario_of(seen.episode)
+    bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
+    reading = read(seen.episode, seen.events)
+    digest = reading.digest
+    past = Past([_past_run(each) for each in seen.related])
+    candidates = gate.admitted(
+        mine(reading, past),
+        {event.id for event in seen.events},
+        least_importance=seen.config.reflect.min_importance_to_persist,
+    )
+    told = [each for each in candidates if not gate.doubt(each)]
+    story = account(seen.episode, seen.events, reading, told)
+    created, updated = _persist(bank, seen, candidates, story, digest, looked)
+    if memo is not None:
+        memo[run] = bank.episode(run)
+    result = Reflection(run, why, story, _failures(digest), tuple(created), tuple(updated))
+    _announce(bank, result)
+    return result
+
+
+def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
+    """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
+    scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+    try:
+        scenario, is_asked = _why(bank, trigger.run, trigger.scenario)
+        if not is_asked:
+            return Outcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
+        done = reflect(bank, trigger.run, scenario)
+    except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
+        reason = _reason(error)
+        bank.announce(messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
+        return Outcome(trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}")
+    return Outcome(
+        trigger.run,
+        scenario,
+        "reflected",
+        created=len(done.created),
+        updated=len(done.updated),
+        summary=done.account.outcome,
+    )
+
+
+def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
+    """Reflect on every run that waits, oldest first; a failure is an outcome, and the run waits again.
+
+    Each run is leased: two processes never reflect on the same one, and a crash gives it back in time.
+    """
+    holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
+    errors: dict[str, str] = {}
+    memo: dict[str, Episode] = {}
+    try:
+        while run := _lease(bank, holder):
+            try:
+                done = _asked_for(bank, run, scenario, memo)
+            except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
+                # Its lease is kept until the end, so that this round does not try it again.
+                errors[run] = _reason(failure)
+                done = Outcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
+            except BaseException:
+                # Somebody stopped us, which says nothing of the run.
+                with bank.transaction() as writer:
+                    writer.give_back(run, holder)
+                raise
+            else:
+                with bank.transaction() as writer:
+                    writer.settle(run, holder)
+            yield done
+    finally:
+        with bank.transaction() as writer:
+            for run, error in errors.items():
+                writer.settle(run, holder, error)
+
+
+def _asked_for(
+    bank: Bank, run: str, scenario: Scenario | None, memo: dict[str, Episode]
+) -> Reflection | Outcome:
+    """Reflect on a run unless the configuration does not ask for runs like it."""
+    why, is_asked = _why(bank, run, scenario)
+    return reflect(bank, run, why, memo) if is_asked else Outcome(run, why, "skipped", summary=_NOT_ASKED)
+
+
+def _why(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
+    """Return why to reflect on a run and whether it is asked for; a pattern always asks for itself."""
+    rules = bank.config.reflect
+    why = scenario or scenario_of(bank.episode(run))
+    if is_wanted(why, rules):
+        return why, True
+    if rules.enabled and _is_pattern(bank, run):
+        return Scenario.PATTERN_DETECTED, True
+    return why, False
+
+
+def _is_pattern(bank: Bank, run: str) -> bool:
+    """Note the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
+    seen = context_of(bank, run)
+    digest = to_plain(read(seen.episode, seen.events).digest)
+    with bank.acting_as(ARCHIVIST).transaction() as writer:
+        current = run_desk.find(writer, run)
+        writer.put(replace(current, extra={**current.extra, run_desk.NOTES: digest}), "note")
+    earlier = [_digest(each).get("failures") or () for each in seen.related]
+    at_runs = bank.config.reflect.pattern_at_runs
+    return makes_pattern(digest.get("failures") or (), earlier, at_runs=at_runs)
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, ArchivistError) else repr(error)
+
+
+def _lease(bank: Bank, holder: str) -> str:
+    """Take the run that has waited longest; an empty name when none waits."""
+    with bank.transaction() as writer:
+        until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+        return next(iter(writer.lease(holder, until)), "")
+
+
+def recent(bank: Bank, days: int) -> list[str]:
+    """Return the runs that ended within the last days, oldest first."""
+    since = bank.now() - timedelta(days=days)
+    with bank.reading() as reader:
+        # Attempts are logged without anything to reflect on.
+        ended = (at_least("finished", to_text(since)), equals("action", None))
+        episodes = reader.select(Episode, *ended, order=("finished", "id"))
+    return [episode.id for episode in episodes]
+
+
+def _persist(
+    bank: Bank,
+    seen: Context,
+    candidates: Sequence[Candidate],
+    story: Account,
+    digest: dict[str, Any],
+    looked: datetime,
+) -> tuple[list[Lesson], list[Lesson]]:
+    """Write the run's account and what it teaches, as one change in the archivist's name."""
+    episode = seen.episode
+    with bank.acting_as(ARCHIVIST).transaction() as writer:
+        now = bank.now()
+        sighting = gate.Sighting(
+            run=episode.id,
+            counted=run_desk.top_of(writer, episode),
+            session=episode.session,
+            trajectories=episode.trajectories,
+            seen=episode.finished or episode.started or now,
+            now=now,
+            run_count=episode.number or writer.run_count() + 1,
+            actor=ARCHIVIST,
+        )
+        lessons = {
+            lesson.id: lesson
+            for lesson in writer.select(
+                Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, ""))
+            )
+        }
+        created: list[Lesson] = []
+        updated: list[Lesson] = []
+        for candidate in candidates:
+            known = twin(candidate, gate.comparable(candidate, lessons.values()))
+            known = known or _by_signature(writer, candidate)
+            if known is not None:
+                after = _meet(bank, writer, known, candidate, sighting)
+                if after is not None:
+                    updated.append(after)
+                    lessons.pop(known.id, None)
+                    lessons[after.id] = after
+            elif len(created) < bank.config.reflect.max_memories_per_run:
+                past = [run_desk.top_of(writer, each) for each in seen.related if _has_met(each, candidate)]
+                fresh = gate.created(
+                    candidate, sighting, lesson_id=bank.new_id(now), past=past, config=bank.config
+                )
+                fresh = replace(fresh, number=writer.next_number())
+                writer.put(fresh, "reflect")
+                created.append(fresh)
+                lessons[fresh.id] = fresh
+        noted = to_plain({**digest, **asdict(story)})
+        # What came in since we looked is not in it yet.
+        writer.forget_waiting(episode.id, looked)
+        current = run_desk.find(writer, episode.id)
+        # What an earlier look wrote is told anew by a later one; what others wrote stays.
+        is_ours = current.summary in ("", _digest(current).get("outcome"))
+        summary = story.outcome if is_ours else current.summary
+        writer.put(
+            replace(current, summary=summary, extra={**current.extra, run_desk.NOTES: noted}), "reflect"
+        )
+    return created, updated
+
+
+def _meet(
+    bank: Bank, writer: Writer, known: Lesson, candidate: Candidate, sighting: gate.Sighting
+) -> Lesson | None:
+    """Count a sighting, or let a refined lesson take the place of the old; None when nothing changed."""
+    better = gate.refined(known, candidate, sighting, lesson_id=bank.new_id(sighting.now), config=bank.config)
+    if better is not None:
+        better = replace(better, number=writer.next_number())
+        writer.put(better, "refine")
+        writer.put(gate.superseded(known, better.id, sighting.now), "supersede")
+        return better
+    after = gate.met(known, candidate, sighting, bank.config)
+    return after if writer.put(after, "see") else None
+
+
+def _by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
+    """Return a lesson of this signature that was retired: what people forgot is not learnt again."""
+    if not candidate.key:
+        return None
+    found = reader.select(
+        Lesson,
+        equals("signature", candidate.key),
+        differs("status", Status.SUPERSEDED),
+        order=("-updated",),
+    )
+    return next(iter(gate.comparable(candidate, found)), None)
+
+
+def _events(reader: Reader, run: str) -> list[Event]:
+    """Return a run's events in order; of an endless run its beginning and its end."""
+    if reader.count(Event, equals("run", run)) <= 2 * _EVENTS_A_SIDE:
+        return reader.select(Event, equals("run", run), order=("seq",))
+    first = reader.select(Event, equals("run", run), order=("seq",), limit=_EVENTS_A_SIDE)
+    last = reader.select(Event, equals("run", run), order=("-seq",), limit=_EVENTS_A_SIDE)
+    return [*first, *reversed(last)]
+
+
+def _related(reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]) -> tuple[Episode, ...]:
+    """Return the runs that were reflected on before, the latest ones, this one left out."""
+    others = (differs("id", episode.id), equals("action", None))
+    rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
+    found = []
+    for (run,) in reversed(rows):
+        if run not in memo:
+            each = reader.get(Episode, run)
+            if each is None:
+                continue
+            memo[run] = each
+        if run_desk.NOTES in memo[run].extra:
+            found.append(memo[run])
+    return tuple(found)
+
+
+def _past_run(episode: Episode) -> PastRun:
+    return PastRun(
+        run=episode.id,
+        project=episode.project,
+        provider=episode.provider,
+        model=episode.model,
+        status=episode.status.value,
+        finished=episode.finished,
+        digest=_digest(episode),
+        task=episode.task,
+    )
+
+
+def _digest(episode: Episode) -> dict[str, Any]:
+    notes = episode.extra.get(run_desk.NOTES)
+    return notes if isinstance(notes, dict) else {}
+
+
+def _has_met(episode: Episode, candidate: Candidate) -> bool:
+    return candidate.key in _digest(episode).get("failures", {})
+
+
+def _failures(digest: dict[str, Any]) -> int:
+    return sum(int(each.get("n", 1)) for each in (digest.get("failures") or {}).values())
+
+
+def _announce(bank: Bank, done: Reflection) -> None:
+    added = len(done.created)
+    if added:
+        bank.announce(messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
+    told = [lesson for lesson in (*done.created, *done.updated) if lesson.status is not Status.QUARANTINED]
+    for lesson in told:
+        is_pattern = lesson.frequency == bank.config.reflect.pattern_at_runs
+        if lesson.importance >= _HIGHLIGHT_AT or is_pattern:
+            scenario = Scenario.PATTERN_DETECTED if is_pattern else done.scenario
+            bank.announce(
+                messages.MEMORY_HIGHLIGHT,
+                lesson=lesson.short_id,
+                summary=lesson.summary,
+                importance=lesson.importance,
+                scenario=scenario.value,
+            )
+    bank.announce(
+        messages.REFLECTION_COMPLETE,
+        run=done.run,
+        scenario=done.scenario.value,
+        created=added,
+        updated=len(done.updated),
+    )
+    if bank.config.reflect.write_progress:
+        _write_progress(bank, told)
+
+
+def _progress_file(bank: Bank) -> Path:
+    return bank.path.absolute().parent.parent / "progress.md"
+
+
+def _write_progress(bank: Bank, lessons: Sequence[Lesson]) -> None:
+    path = _progress_file(bank)
+    before = path.read_text("utf-8", "replace") if path.is_file() else ""
+    after = with_lessons(before, lessons)
+    if after != before:
+        path.write_text(after, encoding="utf-8")

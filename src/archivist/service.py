@@ -1,0 +1,28 @@
+"""What the desks have in common: a bank, its check of who may, and names that name something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archivist.errors import InputError
+
+if TYPE_CHECKING:
+    from archivist.access.rights import Layer, Verb
+    from archivist.bank import Bank
+
+
+class Desk:
+    """The place where the work on one layer is done, in the name of the bank's actor."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+
+    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
+        """Refuse, and note in the ledger, what the actor may not do."""
+        self._bank.require(layer, verb, owner=owner)
+
+
+def require_name(name: str, what: str) -> None:
+    """Refuse a name that says nothing: a script's unset variable must not mean anything at all."""
+    if not name.strip():
+        raise InputError(f"the name of the {what} is empty", hint="is a variable of the script unset?")

@@ -1,0 +1,1 @@
+"""Where records are kept: one protocol, an engine behind it."""

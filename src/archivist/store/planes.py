@@ -1,0 +1,233 @@
+"""The bits that a long-lived process keeps, in numpy's arrays: a slot a place, patched block by block.
+
+The rows lie word by word, so that one instruction compares a word of many rows. While there are few enough,
+the small integers lie beside them, and a search reads nothing from the bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archivist.store.vectors import BLOCK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Up to so many places the small integers are kept too: a quarter of a kilobyte each.
+_KEPT_SMALL = 200_000
+# So many of the nearest by their bits are compared again by those.
+_RESCORED = 2048
+# What is computed for so many rows on the way stays in the processor's own memory.
+_AT_ONCE = 1 << 15
+_KEPT_FILTERS = 16
+_KEPT_PART = 16_384
+
+
+@dataclass(slots=True)
+class _Part:
+    """The rows that a filter lets through."""
+
+    allowed: Sequence[int]
+    at: NDArray[np.int64]
+    planes: NDArray[np.uint64]
+    small: NDArray[np.uint8] | None = None
+
+
+class Planes:
+    """Every row of bits, in its place."""
+
+    def __init__(self, width: int) -> None:
+        self._words = width // 8
+        self._kind = np.uint8 if self._words <= 4 else np.uint16
+        self._planes = np.zeros((self._words, 0), np.uint64)
+        # What has no vector differs in everything; one step over all rows says so.
+        self._absent = np.zeros(0, self._kind)
+        self._used = 0
+        self._blocks: set[int] = set()
+        self._small = np.zeros((0, 0), np.uint8)
+        self._small_blocks: set[int] = set()
+        self._parts: dict[int, _Part] = {}
+
+    def patch(self, number: int, bits: bytes) -> None:
+        """Take a block in that is new or has changed."""
+        self._make_room((number + 1) * BLOCK)
+        rows = np.frombuffer(bits, "<u8").reshape(BLOCK, self._words)
+        slots = slice(number * BLOCK, (number + 1) * BLOCK)
+        self._used = max(self._used, slots.stop)
+        self._planes[:, slots] = rows.T
+        self._absent[slots] = np.where(rows.any(axis=1), 0, np.iinfo(self._kind).max)
+        self._blocks.add(number)
+        self._small_blocks.discard(number)
+        self._parts.clear()
+
+    @property
+    def has_small(self) -> bool:
+        """Say whether the small integers of every row are kept."""
+        return bool(self._blocks) and self._small_blocks == self._blocks
+
+    def wanting_small(self) -> list[int]:
+        """Return the blocks whose small integers should be kept and are not."""
+        if len(self._blocks) * BLOCK > _KEPT_SMALL:
+            self._small, self._small_blocks = np.zeros((0, 0), np.uint8), set()
+            return []
+        return sorted(self._blocks - self._small_blocks)
+
+    def patch_small(self, number: int, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Keep the small integers of a block's places."""
+        if rows:
+            size = len(rows[0][1])
+            lacking = self._planes.shape[1] - len(self._small)
+            if lacking:
+                kept = self._small.reshape(-1, size)
+                self._small = np.concatenate([kept, np.zeros((lacking, size), np.uint8)])
+            table = np.frombuffer(b"".join([row for _, row in rows]), np.uint8)
+            self._small[np.asarray([place for place, _ in rows], np.int64)] = table.reshape(-1, size)
+        self._small_blocks.add(number)
+
+    def scored(
+        self, query: Sequence[float], count: int, allowed: Sequence[int] | None
+    ) -> dict[int, float] | None:
+        """Return the nearest with their cosines where the small integers are kept, else None."""
+        if not self.has_small:
+            return None
+        near = self._near(query, _RESCORED, allowed)
+        scores = _dots(query, self._small[near])
+        best = np.argsort(-scores, kind="stable")[:count]
+        return dict(zip(near[best].tolist(), scores[best].tolist(), strict=True))
+
+    def lacks_small(self, allowed: Sequence[int] | None) -> bool:
+        """Say whether the small integers of a filter's places should be kept and are not."""
+        if allowed is None or self.has_small or len(allowed) > _KEPT_PART:
+            return False
+        return self._part(allowed).small is None
+
+    def keep_part(self, allowed: Sequence[int], rows: Mapping[int, bytes]) -> None:
+        """Keep the small integers of a filter's places, for the next questions with the same filter."""
+        part = self._part(allowed)
+        known = [place for place in part.at.tolist() if place in rows]
+        if len(known) == len(part.at) and known:
+            table = np.frombuffer(b"".join([rows[place] for place in known]), np.uint8)
+            part.small = table.reshape(len(known), -1)
+
+    def scored_part(
+        self, query: Sequence[float], count: int, allowed: Sequence[int]
+    ) -> dict[int, float] | None:
+        """Return the nearest of a filter's places with their cosines where those are kept, else None."""
+        part = self._part(allowed)
+        if part.small is None:
+            return None
+        near = _fewest(self._differences(part.planes, self._words_of(query)), _RESCORED // 4)
+        scores = _dots(query, part.small[near])
+        best = np.argsort(-scores, kind="stable")[:count]
+        return dict(zip(part.at[near[best]].tolist(), scores[best].tolist(), strict=True))
+
+    def products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
+        """Return the cosines of those places that have a vector where the small integers are kept."""
+        at = self._there(places)
+        small = self._small[at] if self.has_small else self._small_of_a_part(at)
+        return None if small is None else dict(zip(at.tolist(), _dots(query, small).tolist(), strict=True))
+
+    def _small_of_a_part(self, at: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """Return the small integers of some places when a filter's rows hold them all."""
+        for part in self._parts.values():
+            if part.small is not None:
+                rows = np.searchsorted(part.at, at).clip(max=len(part.at) - 1)
+                if np.array_equal(part.at[rows], at):
+                    found: NDArray[np.uint8] = part.small[rows]
+                    return found
+        return None
+
+    def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
+        """Return the places of about so many rows that agree best with the query, the best first."""
+        near = self._near(query, count * (10 if allowed is None else 4), allowed)
+        bits = np.unpackbits(self._planes[:, near].T.copy().view(np.uint8), axis=1, bitorder="little")
+        scores = bits[:, : len(query)].astype(np.float32) @ np.asarray(query, np.float32)
+        best = np.argsort(-scores, kind="stable")[:count]
+        return list(near[best].tolist())
+
+    def _near(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> NDArray[np.int64]:
+        """Return which places, of those that may be found, differ least from the query in their bits."""
+        words = self._words_of(query)
+        if allowed is None:
+            totals = self._differences(self._planes[:, : self._used], words)
+            np.bitwise_or(totals, self._absent[: self._used], out=totals)
+            near = _fewest(totals, max(count, len(totals) // 100))
+            return near[totals[near] < np.iinfo(self._kind).max]
+        part = self._part(allowed)
+        return part.at[_fewest(self._differences(part.planes, words), count)]
+
+    def _words_of(self, query: Sequence[float]) -> NDArray[np.uint64]:
+        wide = np.zeros(self._words * 64, np.float32)
+        wide[: len(query)] = query
+        return np.packbits(wide > 0, bitorder="little").view("<u8")
+
+    def _differences(self, planes: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[Any]:
+        """Return in how many bits each row differs from the query's words."""
+        rows = planes.shape[1]
+        totals = np.empty(rows, self._kind)
+        mixed = np.empty(min(rows, _AT_ONCE), np.uint64)
+        counted = np.empty(len(mixed), np.uint8)
+        for start in range(0, rows, _AT_ONCE):
+            part = totals[start : start + _AT_ONCE]
+            mix, count = mixed[: len(part)], counted[: len(part)]
+            for number, word in enumerate(words):
+                np.bitwise_xor(planes[number, start : start + _AT_ONCE], word, out=mix)
+                np.bitwise_count(mix, out=count)
+                if number:
+                    np.add(part, count, out=part)
+                else:
+                    part[:] = count
+        return totals
+
+    def _part(self, allowed: Sequence[int]) -> _Part:
+        """Return the rows of some places; of the last filters they are kept, for the next question's sake."""
+        kept = self._parts.get(id(allowed))
+        if kept is None or kept.allowed is not allowed:
+            at = self._there(allowed)
+            if len(self._parts) >= _KEPT_FILTERS:
+                self._parts.clear()
+            kept = self._parts[id(allowed)] = _Part(allowed, at, np.ascontiguousarray(self._planes[:, at]))
+        return kept
+
+    def _there(self, places: Sequence[int]) -> NDArray[np.int64]:
+        at = np.asarray(places, np.int64)
+        at = at[at < self._planes.shape[1]]
+        return np.asarray(at[self._absent[at] == 0], np.int64)
+
+    def _make_room(self, slots: int) -> None:
+        """Have at least so many slots; more than asked for, so that growing is seldom."""
+        have = self._planes.shape[1]
+        if slots <= have:
+            return
+        more = max(slots - have, have // 8 // BLOCK * BLOCK)
+        self._planes = np.concatenate([self._planes, np.zeros((self._words, more), np.uint64)], axis=1)
+        lacking = np.full(more, np.iinfo(self._kind).max, self._kind)
+        self._absent = np.concatenate([self._absent, lacking])
+
+
+def _dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the products of a query with rows of small integers."""
+    if not rows.size:
+        return np.zeros(0, np.float32)
+    values = rows[:, 4:].view(np.int8).astype(np.float32)
+    scales = rows[:, :4].copy().view("<f4")[:, 0]
+    return np.asarray(scales * (values @ np.asarray(query, np.float32)), np.float32)
+
+
+def _fewest(totals: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return the positions of about the smallest totals, without sorting them all."""
+    if len(totals) <= count * 2:
+        return np.argsort(totals, kind="stable")[:count]
+    sample = np.sort(totals[:: max(1, len(totals) // 4096)])
+    limit = int(sample[min(len(sample) - 1, len(sample) * count // len(totals))])
+    found = np.flatnonzero(totals <= limit)
+    while len(found) < count:
+        limit += 2
+        found = np.flatnonzero(totals <= limit)
+    if len(found) <= count:
+        return found
+    return found[np.argsort(totals[found], kind="stable")[:count]]

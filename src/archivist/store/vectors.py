@@ -1,0 +1,216 @@
+"""Vectors as rows of bits, of small integers and of halves; and the scan of the bits.
+
+A search goes from coarse to fine: the bits of everything, the small integers of the few hundred nearest,
+the halves of the best. A cold process scans with what Python has, for importing numpy would take it
+longer than the scan; a long-lived one keeps the bits in numpy's arrays.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from operator import mul
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from archivist.store.planes import Planes
+
+# So many rows of bits lie together in one blob.
+BLOCK = 4096
+# From so many rows on numpy's import is worth its time, and below so many a scan is never worth it.
+_WORTH_NUMPY = 250_000
+_LANE = 255
+
+
+def bit_width(dimensions: int) -> int:
+    """Return how many bytes a row of bits has: whole words of 64 bits."""
+    return (dimensions + 63) // 64 * 8
+
+
+def packed(vector: Sequence[float]) -> tuple[bytes, bytes, bytes]:
+    """Return a vector's bits, small integers (after their scale) and halves."""
+    number = 0
+    for place, value in enumerate(vector):
+        if value > 0:
+            number |= 1 << place
+    largest = max(map(abs, vector), default=0.0) or 1.0
+    scale = largest / 127
+    small = array("b", [round(value / scale) for value in vector])
+    bits = number.to_bytes(bit_width(len(vector)), "little")
+    return bits, struct.pack("<f", scale) + small.tobytes(), struct.pack(f"<{len(vector)}e", *vector)
+
+
+def packed_many(rows: NDArray[np.float32]) -> list[tuple[bytes, bytes, bytes]]:
+    """Return the same for many vectors at once."""
+    import numpy as np
+
+    width = bit_width(rows.shape[1])
+    bits = np.zeros((len(rows), width), np.uint8)
+    some = np.packbits(rows > 0, axis=1, bitorder="little")
+    bits[:, : some.shape[1]] = some
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    scales = (np.where(largest > 0, largest, 1.0) / 127).astype("<f4")
+    small = np.rint(rows / scales[:, None]).astype(np.int8)
+    halves = rows.astype("<f2")
+    return [
+        (bits[at].tobytes(), scales[at].tobytes() + small[at].tobytes(), halves[at].tobytes())
+        for at in range(len(rows))
+    ]
+
+
+def small_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
+    """Return the products of a query with rows of small integers."""
+    if len(rows) > 8 and _numpy_is_there():
+        import numpy as np
+
+        table = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        scales = table[:, :4].copy().view("<f4")[:, 0]
+        return list((table[:, 4:].view(np.int8) @ np.asarray(query, np.float32) * scales).tolist())
+    return [
+        struct.unpack_from("<f", row)[0] * sum(map(mul, query, memoryview(row)[4:].cast("b"))) for row in rows
+    ]
+
+
+def half_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
+    """Return the products of a query with rows of halves."""
+    if rows and _numpy_is_there():
+        import numpy as np
+
+        table = np.frombuffer(b"".join(rows), "<f2").reshape(len(rows), -1)
+        return list((table.astype(np.float32) @ np.asarray(query, np.float32)).tolist())
+    form = struct.Struct(f"<{len(query)}e")
+    return [sum(map(mul, query, form.unpack(row))) for row in rows]
+
+
+class BitRows:
+    """The bits of every document that has a vector, by the document's place.
+
+    Scanned by Python itself at first; when numpy is there, or would be worth its import, by its arrays.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self.width = bit_width(dimensions)
+        self.blocks: set[int] = set()
+        # What Python scans itself, or what the arrays have yet to take in.
+        self._bits: dict[int, bytes] = {}
+        self._scans = 0
+        self._planes: Planes | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Say whether Python alone is the quicker scanner for so few rows."""
+        if self._planes is not None:
+            return False
+        return len(self.blocks) * BLOCK <= _WORTH_NUMPY and not (self._scans > 1 or _numpy_is_there())
+
+    @property
+    def planes(self) -> Planes:
+        """Return the arrays, with everything in them."""
+        from archivist.store.planes import Planes
+
+        if self._planes is None:
+            self._planes = Planes(self.width)
+        for number in sorted(self._bits):
+            self._planes.patch(number, self._bits[number])
+        self._bits.clear()
+        return self._planes
+
+    def replace(self, blocks: Iterable[tuple[int, bytes]]) -> None:
+        """Take blocks in that are new or have changed."""
+        for number, bits in blocks:
+            self.blocks.add(number)
+            self._bits[number] = bits
+
+    def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
+        """Return the places of about so many rows that agree best with the query, the best first."""
+        self._scans += 1
+        if not self.blocks or not count:
+            return []
+        if self.is_small:
+            places, rows = self._chosen(allowed)
+            return [places[at] for at in _least(_distances(rows, self.width, query), count)]
+        return self.planes.nearest(query, count, allowed)
+
+    def _chosen(self, allowed: Sequence[int] | None) -> tuple[Sequence[int], bytes]:
+        if allowed is None:
+            last = max(self._bits)
+            empty = bytes(BLOCK * self.width)
+            every = b"".join([self._bits.get(number, empty) for number in range(last + 1)]).rstrip(b"\x00")
+            count = -(-len(every) // self.width)
+            return range(count), every.ljust(count * self.width, b"\x00")
+        width, blocks = self.width, self._bits
+        places = [place for place in allowed if place // BLOCK in blocks]
+        rows = b"".join(
+            blocks[place // BLOCK][(at := place % BLOCK * width) : at + width] for place in places
+        )
+        return places, rows
+
+
+def _distances(rows: bytes, width: int, query: Sequence[float]) -> bytes:
+    """Return a byte a row: how far its signs are from the query, each weighed by the query's own value.
+
+    All rows at once: a byte of every row is one string, `translate` looks up what it costs, and one addition
+    of huge integers sums the columns. The weights are scaled so that no sum leaves its byte.
+    """
+    count = len(rows) // width
+    room = (_LANE - 5 - width) / (sum(map(abs, query)) or 1.0)
+    total, seen = 0, 0
+    has_gaps = bytes(width) in rows
+    for plane in range(width):
+        column = rows[plane::width]
+        part = query[plane * 8 : plane * 8 + 8]
+        if has_gaps:
+            seen |= int.from_bytes(column, "little")
+        if part:
+            costs = _costs(tuple(round(value * room, 3) for value in part))
+            total += int.from_bytes(column.translate(costs), "little")
+    if not has_gaps:
+        return total.to_bytes(count, "little")
+    # A row without a bit set is a place that has no vector: as far away as can be.
+    absent = seen.to_bytes(count, "little").translate(_IS_EMPTY)
+    return (total | int.from_bytes(absent, "little")).to_bytes(count, "little")
+
+
+_IS_EMPTY = bytes([_LANE]) + bytes(255)
+
+
+@lru_cache(maxsize=256)
+def _costs(weights: tuple[float, ...]) -> bytes:
+    costs = [0.0]
+    for place, weight in enumerate(weights):
+        # What it costs to have this bit set, and not to have it set.
+        with_bit, without = (0.0, weight) if weight > 0 else (-weight, 0.0)
+        if place == 0:
+            costs = [without, with_bit]
+        else:
+            costs = [cost + without for cost in costs] + [cost + with_bit for cost in costs]
+    costs += [0.0] * (256 - len(costs))
+    return bytes([int(cost + 0.5) for cost in costs])
+
+
+def _least(distances: bytes, count: int) -> list[int]:
+    """Return the positions of the smallest bytes, the smallest first, without the absent."""
+    reached, limit = 0, 0
+    for limit in range(_LANE):
+        reached += distances.count(limit)
+        if reached >= count:
+            break
+    marks = distances.translate(bytes([1] * (limit + 1) + [0] * (255 - limit)))
+    found: list[int] = []
+    at = marks.find(1)
+    while at >= 0:
+        found.append(at)
+        at = marks.find(1, at + 1)
+    found.sort(key=distances.__getitem__)
+    return found[:count]
+
+
+def _numpy_is_there() -> bool:
+    import sys
+
+    return "numpy" in sys.modules

@@ -1,0 +1,1 @@
+"""What agents logged on purpose, and the insights drawn from it."""

@@ -1,0 +1,329 @@
+"""Work on reflection over the stream: when it is due, and exactly once what it finds.
+
+What is gathered, what is written and how far the stream was reflected on change in one transaction. What the
+archive and the lessons know is looked up before, for nothing slow may keep other writers waiting.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.core.proposals import with_line
+from archivist.errors import ArchivistError
+from archivist.ids import derived_id
+from archivist.recall.query import LIVE, Query
+from archivist.records import (
+    ARCHIVIST,
+    Block,
+    CoreSection,
+    Document,
+    DocumentType,
+    Entry,
+    EntryType,
+    Lesson,
+    Proposal,
+)
+from archivist.records.plain import canonical
+from archivist.store.filters import at_least, differs, one_of
+from archivist.stream.blocker_timeline import ends_of
+from archivist.stream.entries import references, tokens_of
+from archivist.stream.insights import (
+    Insight,
+    Marker,
+    Related,
+    Unreflected,
+    gathered,
+    insights,
+    reason_to_reflect,
+)
+from archivist.stream.subjects import Subject, are_alike, subject_of
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.store.protocol import Reader, Writer
+
+ROLE = "archivist"
+# Where the bank notes how far the stream was reflected on.
+_MARKER = "stream_reflected"
+# Where it notes which blockers of the status are of its own making, and what they are about.
+_BLOCKERS = "stream_blockers"
+_ASKED_CHARACTERS = 2_000
+_RELATED = 10
+
+
+class Insights(NamedTuple):
+    """What a reflection did: why it ran or was skipped, what it looked at, and what it wrote.
+
+    `told_core` is what was put into core memory, taken out of it or proposed for it, `problems` what core
+    refused.
+    """
+
+    reason: str = ""
+    skipped: str = ""
+    gathered: int = 0
+    cycles: tuple[int, int] | None = None
+    entries: tuple[Entry, ...] = ()
+    documents: tuple[Document, ...] = ()
+    told_core: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def marker_of(reader: Reader) -> Marker | None:
+    """Return how far the stream was reflected on; None before its first entry."""
+    noted = reader.setting(_MARKER)
+    return Marker(**json.loads(noted)) if noted else None
+
+
+def note_beginning(writer: Writer, cycle: int) -> None:
+    """Note where the stream begins, so that the first reflection knows how far it has come."""
+    if marker_of(writer) is None:
+        _set_marker(writer, Marker(0, max(0, cycle - 1), _sprint(writer)))
+
+
+def note_latest(writer: Writer, cycle: int) -> None:
+    """Note that the stream's latest cycle is an earlier one than it was, so that cycles count again."""
+    marker = marker_of(writer)
+    if marker is not None and marker.cycle > cycle:
+        _set_marker(writer, marker._replace(cycle=cycle))
+
+
+def due(bank: Bank) -> str:
+    """Return why the stream should be reflected on now, or an empty text."""
+    with bank.reading() as reader:
+        return _reason(bank, reader, marker_of(reader))
+
+
+def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
+    """Write what recurs since the last reflection to stream and archive, and move on; each entry counts once.
+
+    Without a trigger only when it is due. Two processes that try at once do it once.
+    """
+    with bank.reading() as reader:
+        marker = marker_of(reader)
+        entries = _since(reader, marker)
+        # What is skipped writes nothing, so that it may be asked of a bank that cannot be written.
+        if skipped := _skipped(bank, reader, marker, entries, trigger):
+            return Insights(skipped=skipped)
+    chosen = gathered(entries, bank.config.stream.gather_importance)
+    related, lessons = _related(bank, chosen), _lessons(bank, chosen)
+    archivist = bank.acting_as(ARCHIVIST)
+    with archivist.transaction() as writer:
+        marker = marker_of(writer)
+        entries = _since(writer, marker)
+        if skipped := _skipped(bank, writer, marker, entries, trigger):
+            return Insights(skipped=skipped)
+        reason = trigger or _reason(bank, writer, marker)
+        chosen = gathered(entries, bank.config.stream.gather_importance)
+        found = insights(chosen, related=related, lessons=lessons, others=_logged(entries))
+        done = _written(archivist, writer, found, chosen, entries)._replace(reason=reason)
+    return _tell_core(archivist, done, found, _logged(entries))
+
+
+def _skipped(bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str) -> str:
+    """Return why there is nothing to reflect on, or no reason to; else nothing."""
+    if not _logged(entries):
+        return "nothing was logged since the last reflection"
+    return "" if trigger or _reason(bank, reader, marker) else "not due"
+
+
+def _logged(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.type is not EntryType.REFLECTION]
+
+
+def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
+    if marker is None:
+        return ""
+    logged = (at_least("seq", marker.seq + 1), differs("type", EntryType.REFLECTION))
+    since = Unreflected(
+        reader.count("entry", *logged),
+        int(reader.total("entry", "importance", *logged)),
+        max(0, _latest_cycle(reader) - marker.cycle),
+        _sprint(reader),
+    )
+    return reason_to_reflect(since, marker, bank.config.stream)
+
+
+def _since(reader: Reader, marker: Marker | None) -> list[Entry]:
+    return reader.select(Entry, at_least("seq", (marker.seq if marker else 0) + 1), order=("seq",))
+
+
+def _written(
+    bank: Bank, writer: Writer, found: list[Insight], chosen: list[Entry], entries: list[Entry]
+) -> Insights:
+    """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
+    now = bank.now()
+    latest, seq = _latest_cycle(writer), entries[-1].seq
+    cycles = [entry.cycle for entry in entries]
+    source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
+    logged, archived = [], []
+    for place, insight in enumerate(found):
+        entry = Entry(
+            id=derived_id("reflection", source, str(place), insight.content),
+            seq=seq + place + 1,
+            cycle=latest,
+            time=now,
+            role=ROLE,
+            action=insight.action,
+            importance=insight.importance,
+            type=EntryType.REFLECTION,
+            tags=insight.tags,
+            issues=insight.issues,
+            content=insight.content,
+            tokens=tokens_of(insight.action, insight.content),
+            extra={"evidence": list(insight.evidence)},
+        )
+        document = Document(
+            id=derived_id("document", source, insight.content, str(place)),
+            source=source,
+            position=place,
+            heading=insight.action,
+            text=insight.content,
+            type=DocumentType.LESSON,
+            date=now,
+            roles=insight.roles,
+            issues=insight.issues,
+            tags=insight.tags,
+            importance=insight.importance,
+            created=now,
+            extra={"entry": entry.id, "evidence": list(insight.evidence)},
+        )
+        writer.put(entry, "reflect")
+        writer.put(document, "reflect")
+        logged.append(entry)
+        archived.append(document)
+    _set_marker(writer, Marker(seq + len(found), latest, _sprint(writer)))
+    return Insights(
+        gathered=len(chosen),
+        cycles=(min(cycles), max(cycles)),
+        entries=tuple(logged),
+        documents=tuple(archived),
+    )
+
+
+def _tell_core(bank: Bank, done: Insights, found: list[Insight], entries: list[Entry]) -> Insights:
+    """Name what is in the way in the status, take out what is over, and propose rules that were decided on.
+
+    What core refuses is only noted.
+    """
+    told: list[str] = []
+    problems: list[str] = []
+    steps = [partial(_take_out_ended, bank, entries)]
+    steps += [partial(_append_blocker, bank, insight) for insight in found if insight.blocker]
+    steps += [partial(_propose_rule, bank, insight) for insight in found if insight.rule]
+    for step in steps:
+        try:
+            told += step()
+        except ArchivistError as error:
+            problems.append(error.message)
+    return done._replace(told_core=tuple(told), problems=tuple(problems))
+
+
+def _take_out_ended(bank: Bank, entries: list[Entry]) -> list[str]:
+    """Take blockers out of the status that were put there by a reflection and are told to be over."""
+    with bank.reading() as reader:
+        noted = _noted_blockers(reader)
+    roles = {entry.role for entry in entries if entry.role}
+    told = []
+    for text, (issues, words) in noted.items():
+        end = ends_of(entries, issues=issues, subject=Subject(frozenset(words)), roles=roles)
+        if end is None:
+            continue
+        with bank.transaction() as writer:
+            rest = {line: each for line, each in _noted_blockers(writer).items() if line != text}
+            writer.set_setting(_BLOCKERS, canonical(rest))
+            # Somebody may have taken it out, or put it in other words, before us.
+            if text in _lines(writer):
+                bank.core.take_out("blockers", text)
+                told.append(f"no longer in status blockers: {text} (over in cycle {end.entry.cycle})")
+    return told
+
+
+def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
+    with bank.transaction() as writer:
+        if any(_is_said(line, insight) for line in _lines(writer)):
+            return []
+        bank.core.append("blockers", insight.blocker)
+        text = _lines(writer)[-1]
+        about = (insight.issues, tuple(sorted(insight.subject.words)))
+        writer.set_setting(_BLOCKERS, canonical({**_noted_blockers(writer), text: about}))
+    return [f"status blockers: {text}"]
+
+
+def _is_said(line: str, insight: Insight) -> bool:
+    """Say whether a line of the status names a blocker already; an issue only by its whole number."""
+    if insight.issues:
+        return bool(set(references(line).issues) & set(insight.issues))
+    return are_alike(subject_of(line), insight.subject)
+
+
+def _lines(reader: Reader) -> list[str]:
+    known = _content(reader, CoreSection.STATUS.value).get("blockers")
+    return [str(line) for line in known] if isinstance(known, list | tuple) else []
+
+
+def _noted_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Return the blockers of our own making by their lines: their issues, and the words of their subject."""
+    noted = json.loads(reader.setting(_BLOCKERS) or "{}")
+    return {line: (tuple(issues), tuple(words)) for line, (issues, words) in noted.items()}
+
+
+def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
+    """Propose a rule that was decided on as a rule of core memory, once, whatever becomes of it."""
+    rule = f"- {insight.rule}"
+    with bank.reading() as reader:
+        before = str(_content(reader, CoreSection.RULES.value).get("text") or "")
+        is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
+    if is_known:
+        return []
+    reason = insight.action.removeprefix("Reflection: ")
+    made = bank.proposals.propose(
+        CoreSection.RULES.value, with_line(before, rule), reason=reason, evidence=insight.evidence
+    )
+    return [f"proposal {made.short_id}: {insight.rule}"]
+
+
+def _related(bank: Bank, chosen: list[Entry]) -> list[Related]:
+    """Return what the archive holds about what was gathered."""
+    if not chosen:
+        return []
+    weightiest = sorted(chosen, key=lambda entry: (-entry.importance, -entry.seq))
+    asked = " ".join(entry.action for entry in weightiest)[:_ASKED_CHARACTERS]
+    hits = bank.recall(Query(text=asked, kinds=("document",), tier="archive", limit=_RELATED)).hits
+    with bank.reading() as reader:
+        found = reader.records("document", [hit.id for hit in hits])
+    return [Related(hit.name, hit.text, found[hit.id].issues) for hit in hits if hit.id in found]
+
+
+def _lessons(bank: Bank, chosen: list[Entry]) -> list[Related]:
+    """Return the lessons that name an issue which was met."""
+    met = {issue for entry in chosen for issue in entry.issues}
+    if not met:
+        return []
+    fields = ("number", "summary", "rule", "detail", "task")
+    with bank.reading() as reader:
+        rows = reader.select_fields(Lesson, fields, one_of("status", LIVE), order=("number",))
+    found = []
+    for number, summary, *texts in rows:
+        if issues := tuple(issue for issue in references(summary, *texts).issues if issue in met):
+            found.append(Related(f"m-{number:03d}", summary, issues))
+    return found
+
+
+def _set_marker(writer: Writer, marker: Marker) -> None:
+    writer.set_setting(_MARKER, canonical(marker._asdict()))
+
+
+def _latest_cycle(reader: Reader) -> int:
+    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
+    return int(rows[0][0]) if rows else 0
+
+
+def _sprint(reader: Reader) -> str:
+    return str(_content(reader, CoreSection.STATUS.value).get("sprint") or "")
+
+
+def _content(reader: Reader, block: str) -> dict[str, object]:
+    found = reader.get(Block, block)
+    return found.content if found else {}

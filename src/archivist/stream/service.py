@@ -1,0 +1,577 @@
+"""Work on the stream: log, number the cycles, find, archive what is old, take lines in and out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archivist.access.rights import Layer, Verb, decides, reads, writes
+from archivist.capture.secrets import checked_name, cleaned
+from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.files.jsonl import Problem
+from archivist.recall.query import Query
+from archivist.records import ActorKind, Entry, EntryType
+from archivist.records.plain import canonical, from_plain
+from archivist.records.tiers import checked_entry
+from archivist.service import Desk
+from archivist.store.filters import Condition, at_least, at_most, equals, one_of
+from archivist.stream.entries import (
+    ACTION_CHARACTERS,
+    CONTENT_CHARACTERS,
+    MAX_CYCLE,
+    asks_of,
+    begun_after_removal,
+    checked_cycles,
+    checked_importance,
+    checked_step,
+    named_in,
+    references,
+    to_the_point,
+    tokens_of,
+)
+
+if TYPE_CHECKING:
+    from archivist.recall.service import Hit
+    from archivist.store.protocol import Reader, Writer
+    from archivist.stream.insights_service import Insights
+
+LATEST = ("-seq",)
+BY_CYCLE = ("cycle", "seq")
+# Where the bank notes which cycle each role has begun.
+_BEGUN = "stream_cycles"
+_EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
+_MOST_HITS = 200
+# Of so many the most relevant ones are told first.
+_LOOKED_AT = 40
+
+
+class Found(NamedTuple):
+    """An entry that answers a question, and why."""
+
+    hit: Hit
+    entry: Entry
+
+
+class StreamTaken(NamedTuple):
+    """What taking lines in did."""
+
+    added: int
+    changed: int
+    unchanged: int
+    problems: tuple[Problem, ...] = ()
+
+
+class Stream(Desk):
+    """What agents logged on purpose, cycle by cycle; the last cycles are hot, older ones archived."""
+
+    @writes(Layer.STREAM)
+    def log(
+        self,
+        action: str,
+        *,
+        cycle: int | None = None,
+        role: str = "",
+        importance: int = 5,
+        type: EntryType | str = EntryType.ACTION,  # noqa: A002
+        content: str = "",
+        tags: Sequence[str] = (),
+        issues: Sequence[int] = (),
+        prs: Sequence[int] = (),
+        run: str = "",
+        time: datetime | None = None,
+        id: str = "",  # noqa: A002
+        reflect: bool = False,
+    ) -> Entry:
+        """Log an entry. Without a cycle it is the one that the role has begun, else the stream's latest.
+
+        A cycle below the role's last one is refused, and one far above all others. The same id again is the
+        same entry. With `reflect` the stream is reflected on afterwards when that is due.
+        """
+        bank = self._bank
+        moment = time or bank.now()
+        draft = _draft(
+            id=id or bank.new_id(moment),
+            cycle=0 if cycle is None else cycle,
+            time=moment if moment.tzinfo else moment.replace(tzinfo=UTC),
+            role=self._own_role(role),
+            action=action,
+            importance=importance,
+            type=str(type),
+            content=content,
+            tags=tags,
+            issues=issues,
+            prs=prs,
+            run=run,
+        )
+        with bank.transaction() as writer:
+            known = writer.get(Entry, id) if id else None
+            if known is not None:
+                return _logged_before(known, draft)
+            entry = _placed(writer, draft, is_told=cycle is not None)
+            writer.put(entry, "log")
+            _note_beginning(writer, entry.cycle)
+            _archive_cold(writer, bank.config.stream.hot_cycles)
+        if reflect:
+            self.reflect(if_due=True)
+        return entry
+
+    @writes(Layer.STREAM)
+    def begin_cycle(self, role: str = "") -> int:
+        """Begin the next cycle and return its number: one above every cycle that was begun or logged.
+
+        What the role logs from now on belongs to it unless it names another.
+        """
+        role = self._own_role(role)
+        with self._bank.transaction() as writer:
+            begun = _begun(writer)
+            number = max(_latest_cycle(writer) or 0, *begun.values(), 0) + 1
+            if number > MAX_CYCLE:
+                hint = "archivist stream remove takes an entry out whose number is wrong"
+                raise RecordError(f"cycle: {MAX_CYCLE} is the last that can be counted", hint=hint)
+            writer.set_setting(_BEGUN, canonical({**begun, role: number}))
+        return number
+
+    @reads(Layer.STREAM)
+    def get(self, name: str) -> Entry:
+        """Return an entry by its id."""
+        with self._bank.reading() as reader:
+            return _found(reader, name)
+
+    @reads(Layer.STREAM)
+    def recent(
+        self, limit: int = 20, *, role: str = "", after: Sequence[object] | None = None
+    ) -> list[Entry]:
+        """Return the latest entries, the latest first; behind a place in that order."""
+        conditions = [equals("role", role)] if role else []
+        with self._bank.reading() as reader:
+            return reader.select(Entry, *conditions, order=LATEST, after=after, limit=limit)
+
+    @reads(Layer.STREAM)
+    def by_cycle(
+        self,
+        start: int,
+        end: int,
+        *,
+        role: str = "",
+        min_importance: int = 1,
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
+    ) -> list[Entry]:
+        """Return the entries of some cycles in order, hot or archived; behind a place in that order."""
+        checked_cycles(start, end)
+        conditions: list[Condition] = [at_least("cycle", start), at_most("cycle", end)]
+        conditions.append(at_least("importance", checked_importance(min_importance)))
+        if role:
+            conditions.append(equals("role", role))
+        with self._bank.reading() as reader:
+            return reader.select(Entry, *conditions, order=BY_CYCLE, after=after, limit=limit)
+
+    @reads(Layer.STREAM)
+    def search(
+        self,
+        query: str,
+        *,
+        role: str = "",
+        issue: int | None = None,
+        min_importance: int | None = None,
+        limit: int = 5,
+        cycles: tuple[int | None, int | None] | None = None,
+        tier: str = "stream",
+    ) -> list[Found]:
+        """Return the entries that answer a question, by recency, importance and relevance, the best first.
+
+        Only hot entries unless cycles are given or named (`what happened in cycle 150?`) or the tier is
+        `archive` or empty. A question that names one issue is answered by what refers to it, if anything;
+        one that names cycles only by what happened in them. Reflections stand behind the entries, unless the
+        question asks for them.
+        """
+        if not query.strip():
+            raise InputError("query: missing or empty", hint="archivist stream list shows the latest entries")
+        if not 1 <= limit <= _MOST_HITS:
+            raise InputError(f"limit: {limit} is not between 1 and {_MOST_HITS}")
+        if tier not in ("stream", "archive", ""):
+            raise InputError(f"tier {tier!r} is not one of stream, archive", hint="none asks for both")
+        least = 0.0 if min_importance is None else checked_importance(min_importance) / 10
+        asked = Query(
+            text=query, kinds=("entry",), role=role, issue=issue, min_importance=least, limit=limit,
+            preset="generative", tier=tier,
+        )  # fmt: skip
+        named = named_in(query)
+        if cycles is not None:
+            within = _within_cycles(asked, checked_cycles(*cycles))
+            return self._searched(within, with_reflections=named.is_of_reflections)
+        # What a question names is a field; who names an issue asks for all that refers to it, hot or not.
+        narrowed = asked
+        if issue is None and named.issue is not None:
+            narrowed = asked._replace(issue=named.issue, tier="" if tier == "stream" else tier)
+        tries = dict.fromkeys((narrowed._replace(type=named.type), narrowed, asked))
+        if named.cycles is not None:
+            for each in tries:
+                if found := self._of_named_cycles(each, named.cycles):
+                    return found
+            if named.is_certain:
+                return []
+        answers = (self._searched(each, with_reflections=named.is_of_reflections) for each in tries)
+        return next((found for found in answers if found), [])
+
+    def _searched(self, asked: Query, *, with_reflections: bool = False) -> list[Found]:
+        if asked.until_cycle is None:
+            # Recency counts from the latest cycle, not from the clock.
+            with self._bank.reading() as reader:
+                asked = asked._replace(until_cycle=_latest_cycle(reader))
+        limit = asked.limit or _MOST_HITS
+        hits, weights = self._bank.recall(asked._replace(limit=max(limit, _LOOKED_AT)))[:2]
+        # Who weighs recency or importance above relevance wants just that.
+        if weights.relevance >= max(weights.recency, weights.importance):
+            hits = tuple(hits[place] for place in to_the_point([hit.why.why.total for hit in hits]))
+        with self._bank.reading() as reader:
+            if not with_reflections:
+                made = {
+                    name
+                    for (name,) in reader.select_fields(
+                        Entry,
+                        ("id",),
+                        one_of("id", [hit.id for hit in hits]),
+                        equals("type", EntryType.REFLECTION),
+                    )
+                }
+                # Their words are those of the entries that they count, and would else win over each of them.
+                hits = tuple(sorted(hits, key=lambda hit: hit.id in made))
+            hits = hits[:limit]
+            entries = reader.records("entry", [hit.id for hit in hits])
+        return [Found(hit, entries[hit.id]) for hit in hits if hit.id in entries]
+
+    def _of_named_cycles(self, asked: Query, cycles: tuple[int | None, int | None]) -> list[Found]:
+        """Return what happened in cycles that a question names; with a role that it names, that role's."""
+        found = self._searched(_within_cycles(asked, cycles))
+        seen = {each.entry.id for each in found}
+        first, last = cycles
+        least = max(1, round(asked.min_importance * 10))
+        inside = self.by_cycle(
+            0 if first is None else first,
+            MAX_CYCLE if last is None else last,
+            role=asked.role,
+            min_importance=least,
+        )
+        if asked.issue is not None:
+            inside = [entry for entry in inside if asked.issue in entry.issues]
+        words = asked.text.lower().split()
+        roles = {entry.role for entry in inside if entry.role and entry.role.lower() in words}
+        if not roles and not asked.role and self._asks_of_a_role(asked.text):
+            return []
+        # Who asks for a cycle by its number asks for all of it; an open range is narrowed by its words alone.
+        if first is not None and last is not None:
+            rest = sorted((each for each in inside if each.id not in seen), key=lambda each: -each.importance)
+            found += [_by_number(self._bank.config.recall, entry) for entry in rest]
+        if roles and not asked.role:
+            found.sort(key=lambda each: each.entry.role not in roles)
+            found = [each for each in found if each.entry.role in roles]
+        return found[: asked.limit]
+
+    def _asks_of_a_role(self, question: str) -> bool:
+        """Say whether a question asks what some role did that is known to the bank."""
+        from archivist.recall.lexical import possible_names
+
+        with self._bank.reading() as reader:
+            known = reader.speakers(possible_names(question))
+        return any(asks_of(question, role) for role in known)
+
+    @decides(Layer.STREAM)
+    def edit(self, /, name: str, **changes: Any) -> Entry:
+        """Change an entry's words, weight or references; its history keeps what it was."""
+        unknown = [field for field in changes if field not in _EDITABLE]
+        if unknown:
+            raise RecordError(f"{unknown[0]}: cannot be edited", hint=f"one of {', '.join(_EDITABLE)}")
+        with self._bank.transaction() as writer:
+            entry = _found(writer, name)
+            values = {field: getattr(entry, field) for field in _EDITABLE} | changes
+            fixed = {"id": entry.id, "cycle": entry.cycle, "time": entry.time, "role": entry.role}
+            draft = _draft(**fixed, **values, run=entry.run)
+            edited = replace(draft, seq=entry.seq, is_archived=entry.is_archived, extra=entry.extra)
+            writer.put(edited, "edit")
+        return edited
+
+    @decides(Layer.STREAM)
+    def remove(self, name: str) -> Entry:
+        """Take an entry out of the stream; the ledger keeps that it was there.
+
+        The next cycle follows what is left, and what is among the last cycles again is hot again.
+        """
+        with self._bank.transaction() as writer:
+            entry = _found(writer, name)
+            writer.remove(Entry, entry.id, "remove")
+            latest = _latest_cycle(writer)
+            begun = _begun(writer)
+            if (after := begun_after_removal(begun, entry.cycle, latest)) != begun:
+                writer.set_setting(_BEGUN, canonical(after))
+            _note_latest(writer, latest or 0)
+            _rewarm(writer, self._bank.config.stream.hot_cycles)
+        return entry
+
+    @reads(Layer.STREAM)
+    def due(self) -> str:
+        """Return why the stream should be reflected on now, or an empty text."""
+        from archivist.stream import insights_service as insights
+
+        return insights.due(self._bank)
+
+    @writes(Layer.STREAM)
+    def reflect(self, trigger: str = "by hand", *, if_due: bool = False) -> Insights:
+        """Reflect now on what was logged since the last time; `if_due` only when there is a reason to.
+
+        The trigger is the reason that is told. An empty one asks for a reason too.
+        """
+        from archivist.stream import insights_service as insights
+
+        return insights.reflect_stream(self._bank, trigger="" if if_due else trigger.strip())
+
+    @reads(Layer.STREAM)
+    def lines(self) -> list[dict[str, object]]:
+        """Return the whole stream as lines of `stream.jsonl`, in order."""
+        from archivist.records.stream_lines import to_stream_line
+
+        with self._bank.reading() as reader:
+            return [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
+
+    @reads(Layer.STREAM)
+    def export(self, path: Path) -> int:
+        """Write the stream as JSON lines, whole or not at all, and return how many there are."""
+        from archivist.exchange.service import remember_written
+        from archivist.files.jsonl import write_lines
+
+        lines = self.lines()
+        try:
+            count = write_lines(path, lines)
+        except OSError as error:
+            raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+        remember_written(self._bank, [path])
+        return count
+
+    @writes(Layer.STREAM)
+    def take_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamTaken:
+        """Take files of lines in; what is known by its id is brought up to date, twice is as good as once.
+
+        An agent that has a role takes in only what that role said.
+        """
+        entries, problems = _read(paths)
+        if is_strict and problems:
+            raise InputError(
+                f"{len(problems)} bad lines, nothing was taken; the first: {problems[0]}",
+                hint="without --strict the good lines are taken",
+            )
+        for role in {entry.role for entry in entries}:
+            self._own_role(role)
+        return self.take(entries)._replace(problems=tuple(problems))
+
+    @writes(Layer.STREAM)
+    def take(self, entries: Iterable[Entry]) -> StreamTaken:
+        """Take entries in as they are, whatever their cycles; their places follow the last one."""
+        wanted = [_cleaned(_countable(entry)) for entry in entries]
+        added = changed = unchanged = 0
+        with self._bank.transaction() as writer:
+            cycles = [entry.cycle for entry in wanted]
+            latest = max([_latest_cycle(writer) or 0, *cycles])
+            cold = latest - self._bank.config.stream.hot_cycles
+            seq = _last_seq(writer)
+            for entry in wanted:
+                known = writer.get(Entry, entry.id)
+                place = known.seq if known else seq + 1
+                is_cold = known.is_archived if known else entry.cycle <= cold
+                is_new = writer.put(replace(entry, seq=place, is_archived=is_cold), "import")
+                seq = max(seq, place)
+                added += is_new and known is None
+                changed += is_new and known is not None
+                unchanged += not is_new
+            if cycles:
+                _note_beginning(writer, min(cycles))
+            _archive_cold(writer, self._bank.config.stream.hot_cycles)
+        return StreamTaken(added, changed, unchanged)
+
+    def _own_role(self, role: str) -> str:
+        """Return the role to log as: the actor's own unless another is named, which an agent may not be."""
+        actor = self._bank.actor
+        role = checked_name("role", role) or actor.role
+        if actor.kind is ActorKind.AGENT and actor.role and role != actor.role:
+            hint = f"this agent logs as {actor.role!r}"
+            self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
+        return role
+
+
+def _countable(entry: Entry) -> Entry:
+    if entry.cycle > MAX_CYCLE:
+        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
+    return entry
+
+
+def _draft(**values: Any) -> Entry:
+    """Return an entry without its place: checked, without secrets, with the references that it names."""
+    tags = values["tags"]
+    if isinstance(tags, list | tuple):
+        values["tags"] = list(dict.fromkeys(t.strip() if isinstance(t, str) else t for t in tags if t != ""))
+    entry = _countable(checked_entry(from_plain(Entry, {**values, "seq": 0})))
+    for name, most in (("action", ACTION_CHARACTERS), ("content", CONTENT_CHARACTERS)):
+        if len(getattr(entry, name)) > most:
+            hint = "archivist archive add keeps long texts; an entry says what came of them"
+            raise RecordError(f"{name}: {len(getattr(entry, name))} characters, at most {most}", hint=hint)
+    for name in ("issues", "prs"):
+        if any(number < 1 for number in getattr(entry, name)):
+            raise RecordError(f"{name}: numbers from 1 on")
+    return _cleaned(replace(entry, action=entry.action.strip(), tokens=0))
+
+
+def _cleaned(entry: Entry) -> Entry:
+    """Return an entry without secrets, with its references and its size."""
+    action, content = cleaned(entry.action), cleaned(entry.content)
+    if not action.strip():
+        raise RecordError("action: missing or empty")
+    told = references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
+    return replace(
+        entry,
+        action=action,
+        content=content,
+        role=checked_name("role", entry.role),
+        run=cleaned(entry.run),
+        tags=tuple(cleaned(tag) for tag in entry.tags),
+        issues=told.issues,
+        prs=told.prs,
+        tokens=entry.tokens or tokens_of(action, content),
+    )
+
+
+def _logged_before(known: Entry, draft: Entry) -> Entry:
+    same = (draft.action, draft.content, draft.role) == (known.action, known.content, known.role)
+    if not same:
+        raise RecordError(f"id: {known.id!r} is another entry's", hint="leave the id out to get a new one")
+    return known
+
+
+def _placed(writer: Writer, draft: Entry, *, is_told: bool) -> Entry:
+    """Return the entry at its cycle and place; a role's cycles never go backwards."""
+    last = next(
+        iter(writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)),
+        (0,),
+    )[0]
+    cycle, latest, begun = draft.cycle, _latest_cycle(writer), _begun(writer)
+    if not is_told:
+        own = begun.get(draft.role)
+        cycle = max(own, last) if own is not None else (1 if latest is None else latest)
+    if cycle < last:
+        whose = f"{draft.role!r} is" if draft.role else "the stream is"
+        raise RecordError(
+            f"cycle: {cycle} goes backwards, {whose} at {last}",
+            hint="archivist stream cycle begins the next; archivist stream import takes old entries in",
+        )
+    known = [number for number in (latest, *begun.values()) if number is not None]
+    checked_step(cycle, max(known, default=None))
+    return replace(draft, cycle=cycle, seq=_last_seq(writer) + 1)
+
+
+def _note_beginning(writer: Writer, cycle: int) -> None:
+    from archivist.stream.insights_service import note_beginning
+
+    note_beginning(writer, cycle)
+
+
+def _note_latest(writer: Writer, cycle: int) -> None:
+    from archivist.stream.insights_service import note_latest
+
+    note_latest(writer, cycle)
+
+
+def _rewarm(writer: Writer, hot_cycles: int) -> None:
+    """Bring back from the archive what is hot, since a later cycle is gone that was none."""
+    latest = _latest_cycle(writer)
+    if latest is None:
+        return
+    for entry in writer.select(
+        Entry, equals("is_archived", 1), at_least("cycle", latest - hot_cycles + 1), order=("seq",)
+    ):
+        writer.put(replace(entry, is_archived=False), "warm")
+
+
+def _archive_cold(writer: Writer, hot_cycles: int) -> None:
+    """Move what is no longer hot to the archive; it stays findable by cycle and by search."""
+    latest = _latest_cycle(writer)
+    if latest is None:
+        return
+    for entry in writer.select(
+        Entry, equals("is_archived", 0), at_most("cycle", latest - hot_cycles), order=("seq",)
+    ):
+        writer.put(replace(entry, is_archived=True), "archive")
+
+
+def _latest_cycle(reader: Reader) -> int | None:
+    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
+    return int(rows[0][0]) if rows else None
+
+
+def _last_seq(reader: Reader) -> int:
+    from archivist.stream.insights_service import marker_of
+
+    rows = reader.select_fields(Entry, ("seq",), order=("-seq",), limit=1)
+    marker = marker_of(reader)
+    # Where the last entries were erased, their places are not given to others: those were reflected on.
+    return max(int(rows[0][0]) if rows else 0, marker.seq if marker else 0)
+
+
+def _begun(reader: Reader) -> dict[str, int]:
+    noted: dict[str, int] = json.loads(reader.setting(_BEGUN) or "{}")
+    return noted
+
+
+def _found(reader: Reader, name: str) -> Entry:
+    entry = reader.get(Entry, name)
+    if entry is None:
+        raise NotFoundError("entry", name, hint="archivist stream list shows the latest with their ids")
+    return entry
+
+
+def _within_cycles(asked: Query, cycles: tuple[int | None, int | None]) -> Query:
+    first, last = cycles
+    return asked._replace(
+        since_cycle=first, until_cycle=last, tier="" if asked.tier == "stream" else asked.tier
+    )
+
+
+def _by_number(rules: Any, entry: Entry) -> Found:
+    """Return an entry that is found by its cycle alone, weighed by its importance."""
+    from archivist.recall.fusion import Relevance
+    from archivist.recall.hit_text import name_of, text_of
+    from archivist.recall.scoring import Score
+    from archivist.recall.service import Hit
+
+    weight = entry.importance / 10
+    score = Score(rules.generative_importance * weight, weight, 0.0, 0.0, Relevance(0.0))
+    hit = Hit(
+        kind="entry",
+        id=entry.id,
+        name=name_of("entry", entry),
+        text=text_of("entry", entry),
+        score=score.total,
+        time=entry.time,
+        why=score,
+        notes=("of the cycle that was asked for",),
+    )
+    return Found(hit, entry)
+
+
+def _read(paths: Sequence[Path]) -> tuple[list[Entry], list[Problem]]:
+    from archivist.files.jsonl import read_lines
+    from archivist.records.stream_lines import from_stream_line
+
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for path in paths:
+        for line in read_lines(path):
+            if isinstance(line, Problem):
+                problems.append(line)
+                continue
+            try:
+                entries.append(_cleaned(_countable(from_stream_line(line.value))))
+            except RecordError as error:
+                problems.append(Problem(line.file, line.number, error.message))
+    return entries, problems

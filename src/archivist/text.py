@@ -1,0 +1,42 @@
+"""Text that is safe to show, and how many tokens it takes."""
+
+from __future__ import annotations
+
+from archivist.cold_start import late
+
+# Sequences that steer a terminal go as a whole: without its beginning the rest would stand there as text.
+_STEERING = late(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+# By these a line can be made to read as something else than what it says.
+_TURNING = late("[\u202a-\u202e\u2066-\u2069]")
+
+
+def without_controls(text: str) -> str:
+    """Return a text without control characters but tabs and line ends, which are one `\\n` each."""
+    if text.isprintable():
+        return text
+    return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def legible(text: str) -> str:
+    """Return a text as it may be shown: without control characters, and without marks that turn its order."""
+    return text if text.isprintable() else _TURNING.sub("", without_controls(text))
+
+
+# About what English prose and code come to in the tokenizers that are in use.
+CHARACTERS_PER_TOKEN = 4
+# Chinese, Japanese and Korean script, full-width forms and emoji take about a token each.
+_WIDE = late(
+    "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    "\U0001f000-\U0001faff\U00020000-\U0003ffff]"
+)
+
+
+def estimated(text: str) -> int:
+    """Return about how many tokens a text takes, at least one for any text at all."""
+    if text.isascii():
+        return -(-len(text) // CHARACTERS_PER_TOKEN)
+    narrow = len(_WIDE.sub("", text))
+    return len(text) - narrow - (-narrow // CHARACTERS_PER_TOKEN)

@@ -1,0 +1,1 @@
+"""The functions that agents call, their schemas and their answers."""

@@ -1,0 +1,93 @@
+"""Show parts of the bank by address, whole, for hosts that read instead of calling functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from archivist.access.rights import Layer, Verb
+from archivist.errors import NotFoundError
+from archivist.recall.query import LIVE
+from archivist.records import Lesson
+from archivist.records.plain import to_plain
+from archivist.store.filters import one_of
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+SCHEME = "archivist://"
+MEMORY = f"{SCHEME}memory/"
+_MARKDOWN, _YAML, _JSON = "text/markdown", "application/yaml", "application/json"
+_RECENT = 20
+
+
+class Shown(NamedTuple):
+    """A text and what kind of text it is."""
+
+    text: str
+    media_type: str
+
+
+class Address(NamedTuple):
+    """Something that can be read by its address."""
+
+    uri: str
+    title: str
+    description: str
+    media_type: str
+
+
+ADDRESSES = (
+    Address(f"{SCHEME}core", "Core memory", "What is always in context, as text for a prompt.", _MARKDOWN),
+    Address(f"{SCHEME}lessons/recent", "Recent lessons", "The lessons that changed last.", _MARKDOWN),
+    Address(f"{SCHEME}plans", "Plans", "The front matter of every plan of the workspace.", _YAML),
+)
+TEMPLATE = Address(
+    f"{MEMORY}{{id}}",
+    "A memory",
+    "Any record in full by its id, as lessons and hits name it; a workspace's document by its path.",
+    _JSON,
+)
+
+
+def show(bank: Bank, uri: str) -> Shown:
+    """Return what lies at an address."""
+    if uri.startswith(MEMORY) and len(uri) > len(MEMORY):
+        return _memory(bank, unquote(uri.removeprefix(MEMORY)))
+    readers: dict[str, Callable[[Bank], Shown]] = {
+        f"{SCHEME}core": lambda asked: Shown(asked.core.render(), _MARKDOWN),
+        f"{SCHEME}lessons/recent": _recent_lessons,
+        f"{SCHEME}plans": _plans,
+    }
+    if uri not in readers:
+        places = ", ".join([*readers, TEMPLATE.uri])
+        raise NotFoundError("resource", uri, hint=f"one of {places}")
+    return readers[uri](bank)
+
+
+def _memory(bank: Bank, name: str) -> Shown:
+    text = bank.workspace.text_at(name) if name.endswith(".md") else None
+    if text is not None:
+        return Shown(text, _MARKDOWN)
+    _, record = bank.find(name)
+    return Shown(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
+
+
+def _recent_lessons(bank: Bank) -> Shown:
+    bank.require(Layer.LESSONS, Verb.READ)
+    with bank.reading() as reader:
+        live = one_of("status", LIVE)
+        lessons = reader.select(Lesson, live, order=("-updated", "-number"), limit=_RECENT)
+    lines = [
+        f"- {each.short_id} ({each.status.value}): {each.summary}" + (f" {each.rule}" if each.rule else "")
+        for each in lessons
+    ]
+    return Shown("\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n", _MARKDOWN)
+
+
+def _plans(bank: Bank) -> Shown:
+    from archivist.workspace.answers import plans_view, to_yaml
+
+    return Shown(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
