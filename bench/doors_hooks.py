@@ -24,7 +24,7 @@ from statistics import median
 from typing import NamedTuple
 
 from archivist import Bank
-from archivist.reading.failures import detect, family
+from archivist.reading.failures import detect_failure, failure_key
 from archivist.records import Actor, ActorKind, Episode, Lesson, Status
 
 MATCH_BAR_MS = 80.0
@@ -150,7 +150,7 @@ def _write(bank: Bank, count: int) -> None:
     draw = random.Random(8)
     start = datetime(2026, 1, 1, tzinfo=UTC)
     words = [f"word{number}" for number in range(3_000)]
-    met = detect("Bash", "make test", None, True, MISSING.format("word1"))
+    met = detect_failure("Bash", "make test", None, True, MISSING.format("word1"))
     assert met is not None
     with bank.transaction() as writer:
         for number in range(RUNS):
@@ -171,7 +171,7 @@ def _write(bank: Bank, count: int) -> None:
                     summary=summary if is_failure else " ".join(draw.choices(words, k=9)),
                     rule="" if is_failure else "IF it happens THEN do that",
                     repo="shop",
-                    signature=f"shop|{family(met)}" if is_failure else "",
+                    signature=f"shop|{failure_key(met)}" if is_failure else "",
                     remedies=(f"pip install {name}",) if is_failure else (),
                     importance=draw.random(),
                     runs=tuple(f"run-{draw.randrange(RUNS)}" for _ in range(draw.randrange(1, 6))),

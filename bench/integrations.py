@@ -68,10 +68,10 @@ class Desk:
 
 def tracing_figures() -> None:
     """Show what a span costs: without OpenTelemetry, with its API alone, and with its SDK."""
-    from archivist.tracing import traced
+    from archivist.tracing import trace_method
 
     Desk.verb.__qualname__ = "Bank.recall"
-    told = traced(Desk.verb)
+    told = trace_method(Desk.verb)
     desk = Desk()
     assert "opentelemetry.trace" not in sys.modules
     show("a call without the wrapper", partial(Desk.bare, desk), 100_000)

@@ -34,10 +34,10 @@ from rapidfuzz import fuzz
 from archivist import Bank
 from archivist.capture.formats.registry import read_log
 from archivist.errors import ArchivistError
-from archivist.reading.calls import Act
-from archivist.reading.installs import distribution, installs, package_name
-from archivist.reading.remedies import Remedy, Way
-from archivist.reading.run import Reading, read
+from archivist.reading.calls import ToolCall
+from archivist.reading.installs import distribution_name, installs, package_name
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.run import RunReading, read_run
 from archivist.reading.steps import parse
 from archivist.records import Episode, Event, Lesson, Status
 
@@ -128,7 +128,7 @@ def _learn(folder: Path, train: Path) -> Learnt:
     return Learnt(bank)
 
 
-def _brief(learnt: Learnt, run: Reading) -> list[Told]:
+def _brief(learnt: Learnt, run: RunReading) -> list[Told]:
     told = learnt.bank.brief(
         task=run.episode.task,
         repo=run.episode.project,
@@ -144,7 +144,7 @@ def _brief(learnt: Learnt, run: Reading) -> list[Told]:
 class Baseline:
     """The most frequent signatures of each project, with the command that next succeeded."""
 
-    def __init__(self, train: Sequence[Reading]) -> None:
+    def __init__(self, train: Sequence[RunReading]) -> None:
         self._seen: dict[tuple[str, str], Counter[str]] = {}
         self._text: dict[str, tuple[str, str]] = {}
         for run in train:
@@ -162,7 +162,7 @@ class Baseline:
                 self._seen.setdefault((project, name), Counter())[f"{project}|{key}"] += 1
                 self._text[f"{project}|{name}"] = (key, text[:300])
 
-    def brief(self, run: Reading) -> list[Told]:
+    def brief(self, run: RunReading) -> list[Told]:
         """Return the most frequent signatures of the run's project that fit."""
         project = run.episode.project
         ranked = sorted(
@@ -197,7 +197,7 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in found if "outcomes" not in path.name]
 
 
-def _runs(folder: Path) -> Iterator[Reading]:
+def _runs(folder: Path) -> Iterator[RunReading]:
     for path in _files(folder):
         episodes: list[Episode] = []
         events: list[Event] = []
@@ -211,11 +211,11 @@ def _runs(folder: Path) -> Iterator[Reading]:
             print(f"skipped {path.name}: {error.message}", file=sys.stderr)
             continue
         for episode in episodes:
-            yield read(episode, [event for event in events if event.run == episode.id])
+            yield read_run(episode, [event for event in events if event.run == episode.id])
 
 
 def _measure(
-    train: Sequence[Reading], test: Sequence[Reading], brief: Callable[[Reading], list[Told]]
+    train: Sequence[RunReading], test: Sequence[RunReading], brief: Callable[[RunReading], list[Told]]
 ) -> list[Score]:
     known = {key for run in train for key in _keys(run)}
     scores: list[Score] = []
@@ -244,7 +244,7 @@ def _measure(
     return scores
 
 
-def _keys(run: Reading) -> set[str]:
+def _keys(run: RunReading) -> set[str]:
     """Return the failures that a call by itself does not show to be of the code being written."""
     return {
         f"{run.episode.project}|{act.key}"
@@ -253,17 +253,17 @@ def _keys(run: Reading) -> set[str]:
     }
 
 
-def _cures(run: Reading) -> set[tuple[str, Remedy, str]]:
+def _cures(run: RunReading) -> set[tuple[str, Remedy, str]]:
     return {(met.key, met.cure.remedy, met.failure.subject) for met in run.met if met.cure}
 
 
 def _names(told: Told, remedy: Remedy, subject: str) -> bool:
     """Say whether a lesson names what then worked; of an install, what was missing, not what came along."""
-    if remedy.way is Way.INSTALL:
+    if remedy.way is RemedyKind.INSTALL:
         installed = _packages((remedy.text,))
-        needed = installed & {distribution(subject)} or installed
+        needed = installed & {distribution_name(subject)} or installed
         return needed <= _packages(_commands(told))
-    if remedy.way is Way.EDIT:
+    if remedy.way is RemedyKind.EDIT:
         changed = remedy.text.split("`")[1::2]
         return any(file in told.text for file in remedy.files) or (
             bool(changed) and all(each in told.text for each in changed)
@@ -275,7 +275,7 @@ def _names(told: Told, remedy: Remedy, subject: str) -> bool:
     return any(fuzz.token_set_ratio(text, named.replace("`", "")) >= ALIKE for named in told.remedies)
 
 
-def _is_used(told: Told, run: Reading) -> bool:
+def _is_used(told: Told, run: RunReading) -> bool:
     """Say whether the run does what the lesson says, without having failed first."""
     commands = _commands(told)
     packages = _packages(commands)
@@ -290,7 +290,7 @@ def _is_used(told: Told, run: Reading) -> bool:
     return False
 
 
-def _is_in(command: str, act: Act) -> bool:
+def _is_in(command: str, act: ToolCall) -> bool:
     marks = [word for word in command.split() if word.startswith("-") and len(word) > 1]
     steps = parse(command)
     return (
@@ -315,7 +315,7 @@ def _packages(commands: Sequence[str]) -> set[str]:
     }
 
 
-def _packages_of(act: Act) -> set[str]:
+def _packages_of(act: ToolCall) -> set[str]:
     return {package_name(package) for install in act.installs for package in install.packages or (".",)}
 
 

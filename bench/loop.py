@@ -18,10 +18,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from archivist import Bank
-from archivist.audit.report import Line
+from archivist.audit.report import ReportRow
 from archivist.config import BriefRules, Config, RecallRules
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Status
-from archivist.reflect.trigger import Trigger
+from archivist.reflect.trigger import ReflectionTrigger
 
 PROJECT = "cartwheel"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -129,7 +129,7 @@ def _run(bank: Bank, run: str, luck: Sequence[float]) -> int:
     bank.capture(
         Episode(id=run, project=PROJECT, task="Build it", finished=now, status=EpisodeStatus.SUCCESS), events
     )
-    bank.maybe_reflect(Trigger(run))
+    bank.maybe_reflect(ReflectionTrigger(run))
     bank.decay(run)
     bank.audit(run)
     return met
@@ -137,7 +137,7 @@ def _run(bank: Bank, run: str, luck: Sequence[float]) -> int:
 
 def _table(bank: Bank, retired: dict[str, int], runs: int, holdout: float) -> Iterator[str]:
     by_id = {lesson.short_id: lesson for lesson in _lessons(bank, *Status)}
-    lines: dict[str, Line] = {_about(by_id[line.lesson]): line for line in bank.audit_report().lessons}
+    lines: dict[str, ReportRow] = {_about(by_id[line.lesson]): line for line in bank.audit_report().lessons}
     yield f"{runs} runs, a hold-out of {holdout:g}, lessons learnt from the runs themselves"
     head = f"{'failure of':<12}{'truth':>8}{'found':>8}   {'95 % interval':<18}"
     yield f"{head}{'told':>6}{'without':>9}  says"
@@ -155,7 +155,7 @@ def _table(bank: Bank, retired: dict[str, int], runs: int, holdout: float) -> It
         yield (
             f"{trouble.program:<12}{trouble.prevented:>8.2f}{line.lift.difference:>8.2f}"
             f"   {f'{low:.2f} to {high:.2f}':<18}{arms.told:>6g}{arms.withheld:>9g}"
-            f"  {line.lift.word}{gone}"
+            f"  {line.lift.conclusion}{gone}"
         )
     total = bank.audit_report().total.lift
     if total.interval and total.difference is not None:

@@ -107,7 +107,7 @@ def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, flo
     found["disk MB"] = sum(file.stat().st_size for file in (place / ".archivist").iterdir()) / 1e6
     begin = time.process_time()
     bank = Bank.open(place, create=False)
-    bank.waiting()
+    bank.waiting_runs()
     found["open ms"] = (time.process_time() - begin) * 1e3
     asked = _questions(_text(size), queries)
     words = Bank.open(place, create=False, config=Config(recall=RecallRules(embedder="none")))
@@ -148,7 +148,7 @@ def _build(place: Path, size: int) -> dict[str, float]:
             bar.update(min(RUN, size))
     stored = time.process_time()
     done = 0
-    with click.progressbar(length=bank.unembedded(), label="vectors", file=sys.stderr) as bar:
+    with click.progressbar(length=bank.count_unembedded(), label="vectors", file=sys.stderr) as bar:
         for step in bank.embed_waiting():
             bar.update(step.done - done)
             done = step.done
@@ -231,14 +231,14 @@ def _timed(name: str, ask: Callable[[str], object], asked: Sequence[str]) -> dic
 
 
 def _vector(bank: Bank, asked: Sequence[str]) -> dict[str, float]:
-    from archivist.store.results import Within
+    from archivist.store.results import SearchFilter
 
     embedder = StaticEmbedder()
 
     def ask(text: str) -> object:
         with bank.reading() as reader:
             query = embedder.embed_query(text)
-            return reader.nearest(query, embedder.name, within=Within(), limit=10)
+            return reader.nearest(query, embedder.name, search_filter=SearchFilter(), limit=10)
 
     return _timed("vector", ask, asked)
 
@@ -247,7 +247,7 @@ def _exactness(bank: Bank, asked: Sequence[str]) -> float:
     """Return the share of the truly nearest ten that the scan finds."""
     import numpy as np
 
-    from archivist.store.results import Within
+    from archivist.store.results import SearchFilter
 
     embedder = StaticEmbedder()
     rows = _halves(bank.path)
@@ -257,7 +257,7 @@ def _exactness(bank: Bank, asked: Sequence[str]) -> float:
         exact = rows @ np.asarray(query, np.float32)
         tenth = np.sort(exact)[-10]
         with bank.reading() as reader:
-            near = reader.nearest(query, embedder.name, within=Within(), limit=10)
+            near = reader.nearest(query, embedder.name, search_filter=SearchFilter(), limit=10)
         hits += sum(hit.score >= tenth - 1e-3 for hit in near)
     return hits / (10 * len(asked))
 

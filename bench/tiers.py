@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist import Bank
 from archivist.recall.keywords import keywords
 from archivist.records import Actor, ActorKind
-from archivist.text import estimated
+from archivist.text import estimate_tokens
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.self_modification import run as attack
@@ -108,7 +108,7 @@ def _round(seed: int, questions: int) -> dict[str, float]:
         theirs = _judged(asked, lambda text: [story.entries[at].id for at in _by_words(flat, text)])
     return {
         "core tokens": max(story.core_tokens),
-        "flat tokens": estimated("\n".join(flat)),
+        "flat tokens": estimate_tokens("\n".join(flat)),
         "right": ours[0],
         "flat right": theirs[0],
         "relevant": ours[1],

@@ -22,12 +22,12 @@ from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
 from archivist.workspace.memory import Workspace
-from archivist.workspace.reading import Shelf
-from archivist.workspace.topology import LEARNINGS, Kind, Topology
+from archivist.workspace.reading import FileCache
+from archivist.workspace.topology import LEARNINGS, FileKind, Topology
 
 WARM_BAR_MS = 50.0
 COLD_BAR_MS = 300.0
-KINDS = (Kind.PLAN, Kind.OVERVIEW, *LEARNINGS)
+KINDS = (FileKind.PLAN, FileKind.OVERVIEW, *LEARNINGS)
 WORDS = [
     "workflow",
     "engine",
@@ -68,7 +68,7 @@ Spread = tuple[float, float]
 def measure(root: Path, rounds: int, command: str) -> list[tuple[str, Spread, float]]:
     """Return what was measured: its name, best and worst, and the bar that it must hold."""
     workspace = Workspace(root)
-    shelf = Shelf(Topology(root))
+    shelf = FileCache(Topology(root))
     shelf.read(kinds=KINDS)
     plans = [command, "workspace", "plans", "--status", "done", "--tag", "cache"]
     return [
@@ -78,7 +78,7 @@ def measure(root: Path, rounds: int, command: str) -> list[tuple[str, Spread, fl
         ("archivist --version, cold process", _cold([command, "--version"], root, rounds), 0),
         (
             "every file parsed by our reader",
-            _warm(lambda: Shelf(Topology(root)).read(kinds=KINDS), rounds),
+            _warm(lambda: FileCache(Topology(root)).read(kinds=KINDS), rounds),
             0,
         ),
         ("every file parsed by ruamel.yaml and markdown-it-py", _warm(lambda: _parse_all(root), 2), 0),

@@ -16,7 +16,7 @@ from typing import Any
 
 from archivist import Bank
 from archivist.brief.forms import BriefFormat
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError
 from archivist.records import Actor, ActorKind, EpisodeStatus
 from archivist.tools.functions import Toolset, call, for_openai, tools
@@ -109,7 +109,7 @@ def hand_in(bank: Bank, log: Path, run: str, lines: list[dict[str, Any]], *, is_
     numbered = ({"run": run, "seq": seq, **line} for seq, line in enumerate(lines, 1))
     log.write_text("".join(json.dumps(line) + "\n" for line in numbered), "utf-8")
     status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
-    for done in bank.finish_log(log, known=Known(run=run, project=REPO, status=status)):
+    for done in bank.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
         helped = sum(each.effect.value == "helpful" for each in done.verdicts)
         print(f"{run} learnt {done.outcome.created}, of {len(done.verdicts)} briefed {helped} helped")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from archivist import Bank, Episode, Event, Finding
 from archivist.brief.forms import BriefFormat
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.records import Actor, ActorKind, EpisodeStatus, EventKind, Severity
 
 REPO = "toolshed"
@@ -48,7 +48,7 @@ def orchestrate(bank: Bank, project: Path, run: str) -> None:
     is_done = agent(f"{told.text}\n{TASK}", project, log)
 
     status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
-    for done in bank.finish_log(log, known=Known(run=run, project=REPO, status=status)):
+    for done in bank.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
         helped = sum(each.effect.value == "helpful" for each in done.verdicts)
         print(f"{run} ended: {done.outcome.summary}")
         print(f"  learnt {done.outcome.created}, of {len(done.verdicts)} briefed {helped} helped")

@@ -115,7 +115,7 @@ def inputs(project: Path, task: Task) -> list[str]:
 
 def execute(bank: Bank, project: Path, task: Task) -> tuple[Worker, list[str]]:
     """Choose the approach by what was tried before, say who does what, and return the worker's command."""
-    tried = {each.approach: each for each in bank.attempts.tried(task.name)}
+    tried = {each.approach: each for each in bank.attempts.list_approaches(task.name)}
     known = bank.knowledge.get("convention", task.name.partition(" ")[0])
     open_ways = [each for each in task.approaches if each not in tried or tried[each].completed]
     approach = known.value if known and known.value in open_ways else open_ways[0]
@@ -149,7 +149,7 @@ def observe(bank: Bank, worker: Worker, ended: Ended) -> bool:
     bank.core.take_out("inProgress", f"{agent}: {task.name} by {approach}")
     if is_done:
         bank.core.append("recentlyShipped", f"{task.makes} by {agent}")
-        if any(each.failed for each in bank.attempts.tried(task.name) if each.approach != approach):
+        if any(each.failed for each in bank.attempts.list_approaches(task.name) if each.approach != approach):
             bank.knowledge.put("convention", task.name.partition(" ")[0], approach, confidence=0.9)
     print(f"{agent}: {task.name} {'done' if is_done else 'failed'}: {said[-1]}")
     return is_done

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from archivist.lessons.standing import standing
+from archivist.lessons.standing import with_status
 from archivist.records import (
     Actor,
     ActorKind,
@@ -259,4 +259,4 @@ def lessons(draw: st.DrawFn, lesson_id: str | None = None, number: int = 0) -> L
         prior_last_used=draw(st.none() | moments),
         extra=draw(st.dictionaries(names.map(lambda name: f"x_{name}"), json_values, max_size=2)),
     )
-    return standing(made, promote_at_runs=2)
+    return with_status(made, promote_at_runs=2)

@@ -240,7 +240,7 @@ def test_no_command_prints_past_the_one_place_that_makes_texts_safe() -> None:
 
 def test_every_setting_is_in_the_reference() -> None:
     from archivist.config import Config
-    from archivist.config.layers import flat
+    from archivist.config.layers import flatten_config
 
     text = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
-    assert [key for key in flat(Config()) if f"`{key}`" not in text] == []
+    assert [key for key in flatten_config(Config()) if f"`{key}`" not in text] == []

@@ -19,7 +19,7 @@ from archivist.ids import IdSource, new_id
 from archivist.paths import bank_file
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind, LessonType
-from archivist.vault import Vault
+from archivist.vault import BankContext
 
 if TYPE_CHECKING:
     from threading import Event as Signal
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
     from archivist.audit.report import Report
     from archivist.audit.verdicts import Regression
     from archivist.brief.presets import BriefPreset
-    from archivist.brief.select import Told
-    from archivist.capture.runs_service import Aged, Finished
-    from archivist.capture.service import Captured, Known
+    from archivist.brief.select import RenderedBrief
+    from archivist.capture.runs_service import AgeingResult, FinishedRun
+    from archivist.capture.service import CaptureOverrides, CaptureResult
     from archivist.core.proposals_service import Proposals
     from archivist.core.service import Core
     from archivist.doctor import Check
-    from archivist.exchange.files import Shape, Taken
-    from archivist.exchange.share import Shared
+    from archivist.exchange.files import FileImportResult, LessonFormat
+    from archivist.exchange.share import ShareResult
     from archivist.forget.receipt import Receipt
     from archivist.forget.retention import Sizes
-    from archivist.forget.service import Pruned, Target
+    from archivist.forget.service import ErasureTarget, PruneResult
     from archivist.layers.artifacts.service import Artifacts
     from archivist.layers.attempts.service import Attempts
     from archivist.layers.knowledge.service import Knowledge
     from archivist.layers.working.service import WorkingMemory
-    from archivist.lessons.suggest_service import Suggested
+    from archivist.lessons.suggest_service import SuggestionResult
     from archivist.recall.embedding_service import Progress
     from archivist.recall.query import Query
-    from archivist.recall.service import Recalled
+    from archivist.recall.service import RecallResult
     from archivist.records import Brief, Episode, EpisodeStatus, Event, Lesson, Verdict
     from archivist.reflect.findings import Extraction
     from archivist.reflect.service import FinishedLog, Reflection
-    from archivist.reflect.trigger import Outcome, Scenario, Trigger
-    from archivist.store.ledger import Change, Verification
-    from archivist.store.results import Waiting
+    from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, Scenario
+    from archivist.store.ledger import LedgerChange, Verification
+    from archivist.store.results import QueuedRun
     from archivist.stream.service import Stream
-    from archivist.workspace.service import WorkspaceDesk
+    from archivist.workspace.service import WorkspaceService
 
 
-class Bank(Vault):
+class Bank(BankContext):
     """The memory of one project."""
 
     @classmethod
@@ -109,11 +109,11 @@ class Bank(Vault):
     @writes(Layer.LESSONS)
     def suggest(
         self, /, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
-    ) -> Suggested:
+    ) -> SuggestionResult:
         """Keep a lesson in the name of whoever tells it, and say whether it is new or was met again."""
         from archivist.lessons import suggest_service as suggesting
 
-        return suggesting.told(self, summary, run=run, evidence=evidence, **fields)
+        return suggesting.suggest_or_add(self, summary, run=run, evidence=evidence, **fields)
 
     @reads(Layer.LESSONS)
     def get(self, name: str) -> Lesson:
@@ -123,11 +123,11 @@ class Bank(Vault):
         return lessons.get(self, name)
 
     @reads(Layer.LESSONS)
-    def get_each(self, names: Iterable[str]) -> list[Lesson]:
+    def get_many(self, names: Iterable[str]) -> list[Lesson]:
         """Return lessons by their ids; for an agent without those that wait for a person."""
         from archivist.lessons import service as lessons
 
-        return lessons.readable(self, names)
+        return lessons.get_readable(self, names)
 
     @reads(Layer.LESSONS)
     def query(self, query: Query, *, after: Sequence[object] | None = None) -> list[Lesson]:
@@ -140,7 +140,7 @@ class Bank(Vault):
         return lessons.query(self, query, after)
 
     @reads(Layer.LESSONS)
-    def recall(self, query: Query) -> Recalled:
+    def recall(self, query: Query) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
         from archivist.recall import service as recalling
 
@@ -154,11 +154,11 @@ class Bank(Vault):
         return lessons.views(self, chosen)
 
     @reads(Layer.LESSONS)
-    def stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
+    def find_stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
         """Return, by lesson id, what each that is stale names and is gone from the working tree."""
-        from archivist.brief.liveness_service import stale
+        from archivist.brief.liveness_service import find_stale
 
-        return stale(self.path.parent, lessons)
+        return find_stale(self.path.parent, lessons)
 
     @writes(Layer.LESSONS)
     def edit(self, /, name: str, **changes: Any) -> Lesson:
@@ -254,11 +254,11 @@ class Bank(Vault):
         return Documents(self)
 
     @property
-    def workspace(self) -> WorkspaceDesk:
+    def workspace(self) -> WorkspaceService:
         """Return the desk of the workspace's markdown."""
-        from archivist.workspace.service import WorkspaceDesk
+        from archivist.workspace.service import WorkspaceService
 
-        return WorkspaceDesk(self)
+        return WorkspaceService(self)
 
     @property
     def tokens(self) -> Tokens:
@@ -281,13 +281,13 @@ class Bank(Vault):
     # Ledger
 
     @reads(Layer.BANK)
-    def denials(self, *, limit: int | None = None) -> list[Change]:
+    def denials(self, *, limit: int | None = None) -> list[LedgerChange]:
         """Return what was refused to whom, oldest first."""
         with self.reading() as reader:
             return reader.changes(kind=DENIAL, limit=limit)
 
     @reads(Layer.BANK)
-    def history(self, name: str) -> list[Change]:
+    def history(self, name: str) -> list[LedgerChange]:
         """Return every change of a record, oldest first."""
         from archivist.lessons import service as lessons
 
@@ -322,12 +322,12 @@ class Bank(Vault):
 
     @writes(Layer.RUNS)
     def capture_file(
-        self, path: str | Path, *, format_name: str = "auto", known: Known | None = None
-    ) -> Captured:
+        self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
+    ) -> CaptureResult:
         """Take a log of a known format in, cleaned; its runs wait for reflection."""
         from archivist.capture import service as capturing
 
-        return capturing.capture_file(self, Path(path), format_name=format_name, known=known)
+        return capturing.capture_file(self, Path(path), format_name=format_name, overrides=overrides)
 
     @reads(Layer.RUNS)
     def episode(self, run: str) -> Episode:
@@ -349,7 +349,7 @@ class Bank(Vault):
         """Return the runs, the latest first, of one project or task; behind a place in that order."""
         from archivist.capture import runs_service as runs
 
-        return runs.listed(self, project, task, limit, after)
+        return runs.list_runs(self, project, task, limit, after)
 
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
@@ -366,7 +366,7 @@ class Bank(Vault):
         return runs.extract(self, run, domain)
 
     @writes(Layer.RUNS)
-    def decay(self, run: str) -> Aged:
+    def decay(self, run: str) -> AgeingResult:
         """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once."""
         from archivist.capture import runs_service as runs
 
@@ -384,8 +384,8 @@ class Bank(Vault):
         provider: str = "",
         form: BriefFormat = BriefFormat.KNOWN_ISSUES,
         is_fenced: bool = False,
-        beside: Bank | None = None,
-    ) -> Told:
+        global_bank: Bank | None = None,
+    ) -> RenderedBrief:
         """Open a run and brief it: what an orchestrator calls before it spawns agents."""
         from archivist.capture import runs_service as runs
 
@@ -400,7 +400,7 @@ class Bank(Vault):
                 run=run,
                 form=form,
                 is_fenced=is_fenced,
-                beside=beside,
+                global_bank=global_bank,
             )
 
     @writes(Layer.RUNS)
@@ -411,21 +411,21 @@ class Bank(Vault):
         *,
         status: EpisodeStatus | None = None,
         domain: str = "",
-        beside: Bank | None = None,
-    ) -> Finished:
+        global_bank: Bank | None = None,
+    ) -> FinishedRun:
         """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
         from archivist.capture import runs_service as runs
 
-        return runs.finish(self, episode, events, status=status, domain=domain, beside=beside)
+        return runs.finish(self, episode, events, status=status, domain=domain, global_bank=global_bank)
 
     @writes(Layer.RUNS)
     def finish_log(
-        self, path: str | Path, *, known: Known | None = None, beside: Bank | None = None
+        self, path: str | Path, *, overrides: CaptureOverrides | None = None, global_bank: Bank | None = None
     ) -> list[FinishedLog]:
         """Close the runs of an agent's own log: capture, reflect, age the bank, judge what each was told."""
         from archivist.reflect import service as reflection
 
-        return reflection.finish_log(self, Path(path), known, beside)
+        return reflection.finish_log(self, Path(path), overrides, global_bank)
 
     # Reflection
 
@@ -437,14 +437,16 @@ class Bank(Vault):
         return reflection.reflect(self, run, scenario)
 
     @writes(Layer.RUNS)
-    def maybe_reflect(self, trigger: Trigger) -> Outcome:
+    def maybe_reflect(self, trigger: ReflectionTrigger) -> ReflectionOutcome:
         """Reflect when the configuration asks for it; never raises into a run."""
         from archivist.reflect import service as reflection
 
         return reflection.maybe_reflect(self, trigger)
 
     @writes(Layer.RUNS)
-    def reflect_waiting(self, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
+    def reflect_waiting(
+        self, *, scenario: Scenario | None = None
+    ) -> Iterator[Reflection | ReflectionOutcome]:
         """Reflect on every run that waits, oldest first, as the iterator is drawn."""
         from archivist.reflect import service as reflection
 
@@ -455,13 +457,13 @@ class Bank(Vault):
         """Return the runs that ended within the last days, oldest first."""
         from archivist.reflect import service as reflection
 
-        return reflection.recent(self, days)
+        return reflection.recent_runs(self, days)
 
     @reads(Layer.RUNS)
-    def waiting(self) -> list[Waiting]:
+    def waiting_runs(self) -> list[QueuedRun]:
         """Return the runs that wait for reflection."""
         with self.reading() as reader:
-            return reader.waiting()
+            return reader.queued_runs()
 
     # Brief and audit
 
@@ -484,8 +486,8 @@ class Bank(Vault):
         tokens: Callable[[str], int] | None = None,
         form: BriefFormat = BriefFormat.KNOWN_ISSUES,
         is_fenced: bool = False,
-        beside: Bank | None = None,
-    ) -> Told:
+        global_bank: Bank | None = None,
+    ) -> RenderedBrief:
         """Say what a new run should know; with a run, record it. `beside` is the global bank.
 
         With a task, a repository or for a subagent: what that project met, how often, how lately and what
@@ -494,12 +496,14 @@ class Bank(Vault):
         what the bank does.
         """
         from archivist.brief import service as briefing
-        from archivist.brief.presets import BriefPreset, suited
+        from archivist.brief.presets import BriefPreset, rules_for_preset
 
-        rules = suited(self.config.brief, preset, max_lessons=max_lessons, budget_tokens=budget_tokens)
+        rules = rules_for_preset(
+            self.config.brief, preset, max_lessons=max_lessons, budget_tokens=budget_tokens
+        )
         audience = briefing.Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
         if task or repo or project or preset is BriefPreset.SUBAGENT:
-            told = briefing.tell_for_task(
+            told = briefing.brief_task(
                 self,
                 audience,
                 task=task,
@@ -509,29 +513,29 @@ class Bank(Vault):
                 rules=rules,
                 form=form,
                 is_fenced=is_fenced,
-                beside=beside,
+                global_bank=global_bank,
                 tokens=tokens,
             )
         else:
-            told = briefing.tell(
+            told = briefing.brief_known_issues(
                 self,
                 audience,
                 run=run,
                 rules=rules,
                 form=form,
                 is_fenced=is_fenced,
-                beside=beside,
+                global_bank=global_bank,
                 budget_tokens=budget_tokens,
                 tokens=tokens,
             )
-        return _fenced(told) if is_fenced else told
+        return _fence_brief(told) if is_fenced else told
 
     @reads(Layer.LESSONS)
-    def reasons(self, told: Told) -> list[str]:
+    def reasons(self, brief: RenderedBrief) -> list[str]:
         """Return why each lesson of a brief is told, and what is withheld or stale."""
         from archivist.brief import service as briefing
 
-        return briefing.reasons(self, told)
+        return briefing.reasons(self, brief)
 
     @reads(Layer.LESSONS)
     def heal(
@@ -544,7 +548,7 @@ class Bank(Vault):
         project: str = "",
         run: str = "",
         is_fenced: bool = False,
-    ) -> Told:
+    ) -> RenderedBrief:
         """Say what runs before this one did about an error's output: what worked, in how many of them.
 
         `repo` is what somebody calls the repository, `project` exactly what the bank does.
@@ -552,14 +556,14 @@ class Bank(Vault):
         from archivist.brief import healing_service as healing
 
         told = healing.heal(self, error, tool=tool, command=command, repo=repo, project=project, run=run)
-        return _fenced(told) if is_fenced else told
+        return _fence_brief(told) if is_fenced else told
 
     @writes(Layer.RUNS)
-    def audit(self, run: str, *, beside: Bank | None = None) -> list[Verdict]:
+    def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told by what its reviewers found."""
         from archivist.capture import runs_service as runs
 
-        return runs.audit(self, run, beside)
+        return runs.audit(self, run, global_bank)
 
     @reads(Layer.RUNS)
     def audit_report(self) -> Report:
@@ -583,12 +587,12 @@ class Bank(Vault):
 
         return embedding.embed_waiting(self, limit=limit)
 
-    def unembedded(self) -> int:
+    def count_unembedded(self) -> int:
         """Return how many texts wait for their vector."""
         if self.embedder is None:
             return 0
         with self.reading() as reader:
-            return reader.unembedded_count(self.embedder.name)
+            return reader.pending_embedding_count(self.embedder.name)
 
     def embed_in_background(self) -> tuple[Thread, Signal]:
         """Make the missing vectors in a thread; setting the signal ends it after the batch at hand."""
@@ -599,35 +603,35 @@ class Bank(Vault):
     # Files
 
     @reads(Layer.BANK)
-    def export(self, folder: Path, *, shape: Shape | None = None) -> dict[str, int]:
+    def export(self, folder: Path, *, shape: LessonFormat | None = None) -> dict[str, int]:
         """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
         from archivist.exchange import service as files
-        from archivist.exchange.files import Shape
+        from archivist.exchange.files import LessonFormat
 
-        return files.export(self, folder, shape or Shape.CROSS_RUN)
+        return files.export(self, folder, shape or LessonFormat.CROSS_RUN)
 
     @writes(Layer.BANK)
-    def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> Taken:
+    def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> FileImportResult:
         """Take exported files in: new records are added, known ones merged, bad lines left out."""
         from archivist.exchange import service as files
 
-        return files.take(self, paths, is_strict=is_strict)
+        return files.import_files(self, paths, is_strict=is_strict)
 
     @writes(Layer.BANK)
-    def share(self, folder: Path) -> Shared:
+    def share(self, folder: Path) -> ShareResult:
         """Bring the bank and a folder kept in git together: take what others wrote, write what is ours."""
         from archivist.exchange import service as files
 
-        return files.share_with(self, folder)
+        return files.sync_share(self, folder)
 
     # Forgetting
 
     @writes(Layer.BANK)
-    def erasable(self, names: Sequence[str] = (), *, matching: str = "") -> list[Target]:
+    def find_erasure_targets(self, names: Sequence[str] = (), *, matching: str = "") -> list[ErasureTarget]:
         """Return what erasing would touch: records by their ids, or all that hold a text."""
         from archivist.forget import service as forgetting
 
-        return forgetting.erasable(self, self._store, names, matching)
+        return forgetting.find_erasure_targets(self, self._store, names, matching)
 
     @writes(Layer.BANK)
     def erase(self, names: Sequence[str] = (), *, matching: str = "") -> Receipt:
@@ -637,7 +641,7 @@ class Bank(Vault):
         return forgetting.erase(self, self._store, names, matching)
 
     @writes(Layer.BANK)
-    def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> Pruned:
+    def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> PruneResult:
         """Let runs go that are older than so many days, except what lessons cite and what waits."""
         from archivist.forget import service as forgetting
 
@@ -655,21 +659,21 @@ class Bank(Vault):
         """Return how much of everything there is."""
         from archivist import doctor as health
 
-        return health.held(self)
+        return health.count_records(self)
 
     @reads(Layer.BANK)
     def health(self) -> list[Check]:
         """Return what is well with the bank and what is not."""
         from archivist import doctor as health
 
-        return health.checks(self)
+        return health.run_checks(self)
 
     @reads(Layer.LESSONS)
     def lesson_names(self) -> dict[str, tuple[str, str]]:
         """Return the short id and the words of every lesson by its global id."""
         from archivist.lessons import service as lessons
 
-        return lessons.names(self)
+        return lessons.lesson_names(self)
 
     @writes(Layer.BANK)
     def reindex(self) -> None:
@@ -677,7 +681,7 @@ class Bank(Vault):
         self._store.reindex()
 
 
-def _fenced(told: Told) -> Told:
-    from archivist.brief.fence import fenced
+def _fence_brief(brief: RenderedBrief) -> RenderedBrief:
+    from archivist.brief.fence import fence_brief
 
-    return fenced(told)
+    return fence_brief(brief)

@@ -28,7 +28,7 @@ class Message:
     data: dict[str, object] = field(default_factory=dict)
 
 
-class Kept(NamedTuple):
+class StoredMessage(NamedTuple):
     """A message that a bank keeps for others: its number, and the ledger's last entry when it was told."""
 
     number: int
@@ -52,12 +52,12 @@ class Bus:
         with self._lock:
             self._listeners.append(listener)
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             with self._lock:
                 if listener in self._listeners:
                     self._listeners.remove(listener)
 
-        return leave
+        return unsubscribe
 
     def publish(self, message: Message) -> None:
         """Tell every listener."""

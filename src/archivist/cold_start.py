@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 
-class _Late:
+class _LazyPattern:
     """Stands for a compiled pattern, and becomes one at the first use."""
 
     def __init__(self, text: str, flags: int) -> None:
@@ -24,9 +24,9 @@ class _Late:
         return getattr(compiled, name)
 
 
-def late(text: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """Return what can be used as the compiled pattern of a text."""
-    return cast("re.Pattern[str]", _Late(text, int(flags)))
+    return cast("re.Pattern[str]", _LazyPattern(text, int(flags)))
 
 
 if TYPE_CHECKING:
@@ -38,4 +38,4 @@ else:
     except ImportError:
         from hashlib import blake2b, blake2s, sha256
 
-__all__ = ["blake2b", "blake2s", "late", "sha256"]
+__all__ = ["blake2b", "blake2s", "lazy_pattern", "sha256"]

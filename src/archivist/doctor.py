@@ -43,51 +43,55 @@ class Check:
     text: str
 
 
-def checks(bank: Bank) -> list[Check]:
+def run_checks(bank: Bank) -> list[Check]:
     """Return every check of a bank; one that cannot be made says why, and the others are made still."""
     found = []
     for name, look in _LOOKS.items():
         try:
             found.append(look(bank))
         except ArchivistError as error:
-            found.append(refused(name, error))
-    found.append(failures(bank.path.absolute().parent, bank.now()))
-    return [replace(each, text=_without_places(each.text, bank)) for each in found]
+            found.append(failed_check(name, error))
+    found.append(check_hook_failures(bank.path.absolute().parent, bank.now()))
+    return [replace(each, text=_shorten_paths(each.text, bank)) for each in found]
 
 
-def _without_places(text: str, bank: Bank) -> str:
+def _shorten_paths(text: str, bank: Bank) -> str:
     """Return a text that names files from the project or the home on: the rest is this machine's business."""
-    places = ((bank.root.absolute(), ""), (Path("~").expanduser(), "~/"), (_own_folder(), "$ARCHIVIST_HOME/"))
+    places = (
+        (bank.root.absolute(), ""),
+        (Path("~").expanduser(), "~/"),
+        (_home_or_none(), "$ARCHIVIST_HOME/"),
+    )
     for folder, name in places:
         text = text.replace(f"{folder}{os.sep}", name)
     return text
 
 
-def refused(name: str, error: ArchivistError) -> Check:
+def failed_check(name: str, error: ArchivistError) -> Check:
     """Return the check that an error kept from being made."""
     return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
 
 
-def _ledger(bank: Bank) -> Check:
+def _check_ledger(bank: Bank) -> Check:
     found = bank.verify()
     if found.problems:
         return Check("ledger", False, f"{found.problems[0]}: archivist verify names all")
     return Check("ledger", True, f"{found.entries} entries, every seal and record fits")
 
 
-def _writing(bank: Bank) -> Check:
+def _check_writing(bank: Bank) -> Check:
     from shutil import disk_usage
 
     try:
-        with bank.transaction(patience_s=_PATIENCE_S):
+        with bank.transaction(timeout_s=_PATIENCE_S):
             pass
     except BankError as error:
-        return refused("writing", error)
+        return failed_check("writing", error)
     # A transaction that changes nothing finds room on the fullest disk.
-    return room(disk_usage(bank.path.parent).free)
+    return check_disk_space(disk_usage(bank.path.parent).free)
 
 
-def room(left_bytes: int) -> Check:
+def check_disk_space(left_bytes: int) -> Check:
     """Say whether a bank that can be written has the room for it."""
     left_mb = left_bytes / 1024 / 1024
     if left_mb < _LITTLE_MB:
@@ -95,7 +99,7 @@ def room(left_bytes: int) -> Check:
     return Check("writing", True, "the bank can be written")
 
 
-def _vectors(bank: Bank) -> Check:
+def _check_vectors(bank: Bank) -> Check:
     try:
         embedder = bank.embedder
     except ArchivistError as error:
@@ -103,7 +107,7 @@ def _vectors(bank: Bank) -> Check:
     if embedder is None:
         return Check("vectors", True, "none are wanted: recall.embedder is none")
     with bank.reading() as reader:
-        in_use, waiting = reader.embedder_in_use(), reader.unembedded_count(embedder.name)
+        in_use, waiting = reader.embedder_in_use(), reader.pending_embedding_count(embedder.name)
     if 0 < waiting <= FRESH and in_use in ("", embedder.name):
         return Check("vectors", True, f"{waiting} of {embedder.name} are made with the next reflection")
     if waiting:
@@ -113,14 +117,14 @@ def _vectors(bank: Bank) -> Check:
     return Check("vectors", True, f"all made by {in_use or embedder.name}")
 
 
-def _capture(bank: Bank) -> Check:
+def _check_capture(bank: Bank) -> Check:
     """Say which run came in last, and from which clients no log does."""
     from archivist.records import Episode
     from archivist.store.filters import equals
 
     with bank.reading() as reader:
         latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
-        silent = _silent(reader)
+        silent = _silent_clients(reader)
     told = "no run has come in yet"
     if latest and latest[0].finished is not None:
         told = f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"
@@ -139,7 +143,7 @@ def _capture(bank: Bank) -> Check:
     return Check("capture", is_well, "; ".join([told, *missed]) + f": {hand}")
 
 
-def _silent(reader: Reader) -> dict[str, str]:
+def _silent_clients(reader: Reader) -> dict[str, str]:
     """Return the clients of whose latest sessions with a turn none left a log, and why the last did not."""
     import json
 
@@ -160,9 +164,9 @@ def _silent(reader: Reader) -> dict[str, str]:
     }
 
 
-def reflection(bank: Bank) -> Check:
+def check_reflection(bank: Bank) -> Check:
     """Say whether runs wait for reflection that nobody reflects on now, and what to do about it."""
-    waiting, now = bank.waiting(), bank.now()
+    waiting, now = bank.waiting_runs(), bank.now()
     failed = next((each for each in waiting if each.error), None)
     if failed is not None:
         again = f"archivist reflect --run {failed.run}"
@@ -179,7 +183,7 @@ def reflection(bank: Bank) -> Check:
     return Check("reflection", True, "no run waits")
 
 
-def _liveness(bank: Bank) -> Check:
+def _check_liveness(bank: Bank) -> Check:
     """Name the lessons that name what is gone from the working tree."""
     from archivist.records import Lesson, Status
     from archivist.store.filters import one_of
@@ -188,14 +192,14 @@ def _liveness(bank: Bank) -> Check:
         lessons = reader.select(
             Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",)
         )
-    gone = bank.stale(lessons)
+    gone = bank.find_stale(lessons)
     if not gone:
         return Check("liveness", True, "no lesson names anything that is gone")
     named = [f"{lesson.short_id}: {gone[lesson.id]}" for lesson in lessons if lesson.id in gone]
     return Check("liveness", False, "; ".join(named) + ": archivist lessons edit or forget")
 
 
-def _quarantine(bank: Bank) -> Check:
+def _check_quarantine(bank: Bank) -> Check:
     """Say whether lessons wait for a person, and which are told that were kept before such words waited."""
     from archivist.lessons.quarantine import is_quarantined
     from archivist.records import Lesson, Status
@@ -216,37 +220,37 @@ def _quarantine(bank: Bank) -> Check:
     )
 
 
-def _growth(bank: Bank) -> Check:
-    from archivist.forget.service import growth
+def _check_size(bank: Bank) -> Check:
+    from archivist.forget.service import check_growth
 
-    warnings = growth(bank)
+    warnings = check_growth(bank)
     return Check("size", not warnings, "; ".join(warnings) or "small enough")
 
 
-def _advice(bank: Bank) -> Check:
+def _check_audit(bank: Bank) -> Check:
     """Say which lessons the verdicts suggest to reword or retire."""
-    from archivist.audit.report import Step, proposals
+    from archivist.audit.report import RecommendedStep, recommend_steps
 
-    asked = [each for each in proposals(bank.audit_report()) if each.step is not Step.KEEP]
+    asked = [each for each in recommend_steps(bank.audit_report()) if each.step is not RecommendedStep.KEEP]
     live = {lesson.short_id for lesson in bank.query(Query(limit=None))}
     told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
     return Check("audit", not told, "; ".join(told) or "no lesson needs other words")
 
 
 _LOOKS: dict[str, Callable[[Bank], Check]] = {
-    "ledger": _ledger,
-    "writing": _writing,
-    "vectors": _vectors,
-    "capture": _capture,
-    "reflection": reflection,
-    "liveness": _liveness,
-    "quarantine": _quarantine,
-    "size": _growth,
-    "audit": _advice,
+    "ledger": _check_ledger,
+    "writing": _check_writing,
+    "vectors": _check_vectors,
+    "capture": _check_capture,
+    "reflection": check_reflection,
+    "liveness": _check_liveness,
+    "quarantine": _check_quarantine,
+    "size": _check_size,
+    "audit": _check_audit,
 }
 
 
-def failures(folder: Path | None, now: datetime) -> Check:
+def check_hook_failures(folder: Path | None, now: datetime) -> Check:
     """Say what last went wrong in a hook, beside a bank or, where there was none, in the user's own folder.
 
     What is older than a week has been lived with.
@@ -255,8 +259,8 @@ def failures(folder: Path | None, now: datetime) -> Check:
 
     noted = [
         (when, what, each)
-        for each in (folder, _own_folder())
-        if each is not None and (when := (last := hook_log.last(each))[0]) and (what := last[1])
+        for each in (folder, _home_or_none())
+        if each is not None and (when := (last := hook_log.last_failure(each))[0]) and (what := last[1])
     ]
     if not noted:
         return Check("failures", True, "no hook has failed")
@@ -268,7 +272,7 @@ def failures(folder: Path | None, now: datetime) -> Check:
     return Check("failures", False, f"{told}: {file} has all; remove it when that is mended")
 
 
-def _own_folder() -> Path | None:
+def _home_or_none() -> Path | None:
     """Return the user's own folder; None for a user without a home."""
     from archivist.paths import home_folder
 
@@ -278,7 +282,7 @@ def _own_folder() -> Path | None:
         return None
 
 
-def held(bank: Bank) -> dict[str, int]:
+def count_records(bank: Bank) -> dict[str, int]:
     """Return how much of everything a bank holds."""
     from archivist.records import (
         Artifact,
@@ -305,7 +309,7 @@ def held(bank: Bank) -> dict[str, int]:
             **lessons,
             "runs": reader.count(Episode) - attempts,
             "runs_counted": reader.run_count(),
-            "runs_waiting": len(reader.waiting()),
+            "runs_waiting": len(reader.queued_runs()),
             "events": reader.count(Event),
             "briefs": reader.count(Brief),
             "verdicts": reader.count(Verdict),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from archivist.files.worktrees import ways_up
+from archivist.files.worktrees import walk_up
 
 FOLDER = ".archivist"
 FILE_NAME = "memory.db"
@@ -62,7 +62,7 @@ def projects_above(start: Path) -> Iterator[Path]:
 
     What may not be looked into is passed over: it may be somebody else's, far above.
     """
-    for folder in ways_up(start):
+    for folder in walk_up(start):
         if is_file(folder / FOLDER / FILE_NAME) and folder / FOLDER != home_folder():
             yield folder
 
@@ -80,7 +80,7 @@ def checkout_of(start: Path) -> Path:
 
 def unreadable_above(start: Path) -> Path | None:
     """Return the nearest `.archivist` upwards that this user may not look into; None when there is none."""
-    for folder in ways_up(start):
+    for folder in walk_up(start):
         try:
             (folder / FOLDER / FILE_NAME).stat()
         except PermissionError:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 
-class Desk:
+class BankService:
     """The place where the work on one layer is done, in the name of the bank's actor."""
 
     def __init__(self, bank: Bank) -> None:

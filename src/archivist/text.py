@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 
 # Sequences that steer a terminal go as a whole: without its beginning the rest would stand there as text.
-_STEERING = late(
+_STEERING = lazy_pattern(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 # By these a line can be made to read as something else than what it says.
-_TURNING = late("[\u202a-\u202e\u2066-\u2069]")
+_TURNING = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
 
 
 def without_controls(text: str) -> str:
@@ -20,7 +20,7 @@ def without_controls(text: str) -> str:
     return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def legible(text: str) -> str:
+def make_legible(text: str) -> str:
     """Return a text as it may be shown: without control characters, and without marks that turn its order."""
     return text if text.isprintable() else _TURNING.sub("", without_controls(text))
 
@@ -28,13 +28,13 @@ def legible(text: str) -> str:
 # About what English prose and code come to in the tokenizers that are in use.
 CHARACTERS_PER_TOKEN = 4
 # Chinese, Japanese and Korean script, full-width forms and emoji take about a token each.
-_WIDE = late(
+_WIDE = lazy_pattern(
     "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
     "\U0001f000-\U0001faff\U00020000-\U0003ffff]"
 )
 
 
-def estimated(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return about how many tokens a text takes, at least one for any text at all."""
     if text.isascii():
         return -(-len(text) // CHARACTERS_PER_TOKEN)

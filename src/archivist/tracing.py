@@ -62,7 +62,7 @@ OPERATIONS = {
     "Attempts.log": "create_memory",
     "Attempts.query": SEARCH,
     "Attempts.similar": SEARCH,
-    "Attempts.tried": SEARCH,
+    "Attempts.list_approaches": SEARCH,
     "Artifacts.register": "create_memory",
     "Artifacts.query": SEARCH,
     "Artifacts.get": SEARCH,
@@ -88,18 +88,18 @@ OPERATIONS = {
     "WorkingMemory.note": "update_memory",
     "WorkingMemory.get": SEARCH,
     "WorkingMemory.clear": "delete_memory",
-    "WorkspaceDesk.retrieve_plans": SEARCH,
-    "WorkspaceDesk.retrieve_plan": SEARCH,
-    "WorkspaceDesk.retrieve_overview": SEARCH,
-    "WorkspaceDesk.retrieve_learnings": SEARCH,
-    "WorkspaceDesk.text_at": SEARCH,
-    "WorkspaceDesk.save_memory": "upsert_memory",
+    "WorkspaceService.retrieve_plans": SEARCH,
+    "WorkspaceService.retrieve_plan": SEARCH,
+    "WorkspaceService.retrieve_overview": SEARCH,
+    "WorkspaceService.retrieve_learnings": SEARCH,
+    "WorkspaceService.text_at": SEARCH,
+    "WorkspaceService.save_memory": "upsert_memory",
     "WorkspaceSearch.search": SEARCH,
     "Proposals.propose": "create_memory",
     "Items.put": "upsert_memory",
     "Items.drop": "delete_memory",
     "Items.get": SEARCH,
-    "Items.within": SEARCH,
+    "Items.list_below": SEARCH,
     "Items.search": SEARCH,
     "MemoryFiles.create": "create_memory",
     "MemoryFiles.change": "update_memory",
@@ -123,7 +123,7 @@ _SAID = ("text", "summary", "value", "content", "action", "task")
 _ASKED = ("query", "text", "task", "error")
 
 
-def traced(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+def trace_method(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
     """Put a method into a span of its own whenever it is called in a program that traces."""
     operation = OPERATIONS.get(method.__qualname__)
     if operation is None:
@@ -131,15 +131,15 @@ def traced(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P]
     modules = sys.modules
 
     @wraps(method)
-    def told(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call_traced(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         if _API not in modules:
             return method(self, *args, **kwargs)
-        return _in_span(operation, method, self, *args, **kwargs)
+        return _call_in_span(operation, method, self, *args, **kwargs)
 
-    return told
+    return call_traced
 
 
-def _in_span(
+def _call_in_span(
     operation: str, method: Callable[Concatenate[S, P], T], owner: S, *args: P.args, **kwargs: P.kwargs
 ) -> T:
     api: Any = sys.modules[_API]
@@ -151,8 +151,8 @@ def _in_span(
         if not span.is_recording():
             return method(owner, *args, **kwargs)
         has_content = os.environ.get(CONTENT, "").strip().lower() in _CONTENT_ON
-        span.set_attributes(_about(operation, method.__name__, owner))
-        if has_content and operation == SEARCH and (asked := _asked(args, kwargs)):
+        span.set_attributes(_span_attributes(operation, method.__name__, owner))
+        if has_content and operation == SEARCH and (asked := _query_text(args, kwargs)):
             span.set_attribute("gen_ai.memory.query.text", asked)
         try:
             result = method(owner, *args, **kwargs)
@@ -164,7 +164,7 @@ def _in_span(
             span.set_attribute("gen_ai.memory.record.id", str(args[0] if args else kwargs["run"]))
             return result
         holders = _FOUND if operation == SEARCH else _MADE
-        span.set_attributes(_answer(_records(result, holders), has_content=has_content))
+        span.set_attributes(_result_attributes(_result_records(result, holders), has_content=has_content))
         return result
 
 
@@ -175,7 +175,7 @@ def _tracer() -> Any:
     return sys.modules[_API].get_tracer("archivist", __version__)
 
 
-def _about(operation: str, verb: str, owner: object) -> dict[str, str]:
+def _span_attributes(operation: str, verb: str, owner: object) -> dict[str, str]:
     bank: Any = getattr(owner, "_bank", owner)
     about = {
         "gen_ai.operation.name": operation,
@@ -185,7 +185,7 @@ def _about(operation: str, verb: str, owner: object) -> dict[str, str]:
     return {**about, "gen_ai.agent.name": bank.actor.name} if bank.actor.name else about
 
 
-def _asked(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+def _query_text(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """Return the words of a question, wherever the verb takes them."""
     for each in (*args[:2], *(kwargs.get(name) for name in _ASKED)):
         words = each if isinstance(each, str) else getattr(each, "text", None)
@@ -194,50 +194,52 @@ def _asked(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     return ""
 
 
-def _answer(found: list[object] | None, *, has_content: bool) -> dict[str, str | int]:
+def _result_attributes(found: list[object] | None, *, has_content: bool) -> dict[str, str | int]:
     """Return what there is to tell of an answer: how many records, or which one."""
     if found is None:
         return {}
     told: dict[str, str | int] = {"gen_ai.memory.record.count": len(found)}
-    if len(found) == 1 and (name := _name(found[0])):
+    if len(found) == 1 and (name := _record_id(found[0])):
         told["gen_ai.memory.record.id"] = name
     if has_content:
         import json
 
-        told["gen_ai.memory.records"] = json.dumps([_told(each) for each in found], ensure_ascii=False)
+        told["gen_ai.memory.records"] = json.dumps(
+            [_record_content(each) for each in found], ensure_ascii=False
+        )
     return told
 
 
-def _records(result: object, holders: Sequence[str]) -> list[object] | None:
+def _result_records(result: object, holders: Sequence[str]) -> list[object] | None:
     for holder in holders:
         held = getattr(result, holder, None)
         if isinstance(held, tuple | list):
-            return list(_inner(held))
+            return list(_unwrap_records(held))
     if isinstance(result, list):
-        return [each for each in _inner(result) if each is not None]
+        return [each for each in _unwrap_records(result) if each is not None]
     if type(result) is tuple:
         # A record that comes with its kind.
-        return [each for each in result if _name(each)]
-    inner = next(iter(_inner([result])))
-    return [inner] if _name(inner) else None
+        return [each for each in result if _record_id(each)]
+    inner = next(iter(_unwrap_records([result])))
+    return [inner] if _record_id(inner) else None
 
 
-def _inner(items: Sequence[object]) -> Iterator[object]:
+def _unwrap_records(items: Sequence[object]) -> Iterator[object]:
     """Yield the records themselves out of what they come in."""
     for each in items:
         wrapped = (getattr(each, name, None) for name in _INNER)
-        yield next((record for record in wrapped if _name(record)), each)
+        yield next((record for record in wrapped if _record_id(record)), each)
 
 
-def _name(record: object) -> str:
+def _record_id(record: object) -> str:
     name = getattr(record, "id", None)
     return name if isinstance(name, str) else ""
 
 
-def _told(record: object) -> dict[str, object]:
+def _record_content(record: object) -> dict[str, object]:
     said = next((text for name in _SAID if isinstance(text := getattr(record, name, None), str) and text), "")
     told: dict[str, object] = {"content": said}
-    if name := _name(record):
+    if name := _record_id(record):
         told["id"] = name
     score = getattr(record, "score", None)
     return {**told, "score": score} if isinstance(score, float) else told

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from archivist.access.rights import Layer, Verb, may, remedy
+from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock
 from archivist.config import Config
 from archivist.errors import AccessError, BankError
@@ -30,7 +30,7 @@ _DENIAL_S = 0.2
 _MESSAGES = 1_000
 
 
-class Vault:
+class BankContext:
     """A store in the hands of one actor."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Vault:
         ids: IdSource,
         bus: Bus | None = None,
         embedders: list[Embedder | None] | None = None,
-        patience_s: float | None = None,
+        timeout_s: float | None = None,
         folder: Path | None = None,
     ) -> None:
         self._store = store
@@ -55,11 +55,11 @@ class Vault:
         self._ids = ids
         self._bus = bus
         self._embedders = embedders if embedders is not None else []
-        self._patience_s = patience_s
+        self._patience_s = timeout_s
         # Where its caller works, which says what project is meant; None for who works in no folder of ours.
         self.folder = folder
 
-    def acting_as(self, actor: Actor, *, patience_s: float | None = None) -> Self:
+    def acting_as(self, actor: Actor, *, timeout_s: float | None = None) -> Self:
         """Return the same bank in another actor's name; who has waited already may wait so much longer."""
         return type(self)(
             self._store,
@@ -71,7 +71,7 @@ class Vault:
             bus=self.bus,
             # To open an embedder takes longer than to ask it.
             embedders=self._embedders,
-            patience_s=patience_s,
+            timeout_s=timeout_s,
             folder=self.folder,
         )
 
@@ -83,7 +83,7 @@ class Vault:
     @property
     def is_there(self) -> bool:
         """Say whether the bank that was opened is still the one at its path."""
-        return self._store.is_there
+        return self._store.is_same_bank
 
     def close(self) -> None:
         """Let go of the bank."""
@@ -110,7 +110,7 @@ class Vault:
 
         message = Message(kind, self.now(), data)
         with suppress(BankError), self.transaction() as writer:
-            writer.keep_message(message, most=_MESSAGES)
+            writer.store_message(message, max_messages=_MESSAGES)
         # Listeners look it up in the bank, so it is stored before it is published.
         self.bus.publish(message)
 
@@ -119,15 +119,15 @@ class Vault:
         return self._ids(moment)
 
     @contextmanager
-    def transaction(self, *, patience_s: float | None = None) -> Iterator[Writer]:
+    def transaction(self, *, timeout_s: float | None = None) -> Iterator[Writer]:
         """Make everything inside the block one change: all of it is kept, or none.
 
         A bank that somebody else writes is waited for as configured, or so long.
         """
         is_outermost = not self._store.is_writing
-        patience_s = self._patience_s if patience_s is None else patience_s
+        timeout_s = self._patience_s if timeout_s is None else timeout_s
         try:
-            with self._store.writing(self.actor, self.now(), patience_s=patience_s) as writer:
+            with self._store.writing(self.actor, self.now(), lock_timeout_s=timeout_s) as writer:
                 yield writer
         except AccessError as error:
             # What was refused inside is taken back with the rest; that it was refused is not.
@@ -139,7 +139,7 @@ class Vault:
         """Refuse, and note in the ledger, what the actor may not do."""
         if may(self.actor, layer, verb, owner=owner):
             return
-        self.refuse(layer, verb, hint=remedy(layer, verb), what=owner or "")
+        self.refuse(layer, verb, hint=access_hint(layer, verb), what=owner or "")
 
     def refuse(self, layer: Layer, verb: Verb, *, hint: str, what: str = "") -> NoReturn:
         """Raise AccessError, and note in the ledger that the actor was refused."""
@@ -151,8 +151,8 @@ class Vault:
 
     def _note_denial(self, error: AccessError) -> None:
         try:
-            with self._store.writing(self.actor, self.now(), patience_s=_DENIAL_S) as writer:
-                writer.enter_denial(error.verb, error.layer)
+            with self._store.writing(self.actor, self.now(), lock_timeout_s=_DENIAL_S) as writer:
+                writer.record_denial(error.verb, error.layer)
         except BankError:
             # A bank that cannot be written cannot keep it either; the refusal stands.
             return
@@ -178,7 +178,7 @@ class Vault:
             self._embedders.append(open_embedder(self.config.recall, self.path.parent))
         return self._embedders[0]
 
-    def embedder_named(self, name: str) -> Embedder | None:
+    def find_embedder(self, name: str) -> Embedder | None:
         """Return the embedder that made vectors of this name: the configured one, else the bundled one."""
         from archivist.recall.embedders.static import StaticEmbedder
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from archivist.capture.formats.registry import (
     ADAPTERS,
     Adapter,
-    Origin,
-    Skipped,
+    LogOrigin,
+    SkippedRecord,
     adapter_named,
     read_log,
     recognise,
@@ -58,15 +58,15 @@ def content(log: str) -> bytes:
     return (FIXTURES / log).read_bytes()
 
 
-def read(log: str, data: bytes, origin: Origin | None = None) -> list[Event | Episode | Skipped]:
-    return list(adapter_named(LOGS[log]).read(io.BytesIO(data), origin or Origin(log)))
+def read(log: str, data: bytes, origin: LogOrigin | None = None) -> list[Event | Episode | SkippedRecord]:
+    return list(adapter_named(LOGS[log]).read(io.BytesIO(data), origin or LogOrigin(log)))
 
 
-def events_of(found: list[Event | Episode | Skipped]) -> list[Event]:
+def events_of(found: list[Event | Episode | SkippedRecord]) -> list[Event]:
     return [each for each in found if isinstance(each, Event)]
 
 
-def episodes_of(found: list[Event | Episode | Skipped]) -> list[Episode]:
+def episodes_of(found: list[Event | Episode | SkippedRecord]) -> list[Episode]:
     return [each for each in found if isinstance(each, Episode)]
 
 
@@ -90,7 +90,7 @@ def test_an_unknown_log_is_refused_with_the_formats_that_are_known() -> None:
 @each_log
 def test_is_read_whole_and_the_main_run_comes_last(log: str) -> None:
     found = read(log, content(log))
-    assert not [each for each in found if isinstance(each, Skipped)]
+    assert not [each for each in found if isinstance(each, SkippedRecord)]
     assert isinstance(found[-1], Episode)
     assert found[-1].kind is EpisodeKind.ORCHESTRATOR_RUN
     runs = {episode.id for episode in episodes_of(found)}
@@ -107,7 +107,7 @@ def test_every_event_has_a_number_of_its_own(log: str) -> None:
 @each_log
 def test_events_and_episodes_survive_the_way_through_plain_json(log: str) -> None:
     for each in read(log, content(log)):
-        if not isinstance(each, Skipped):
+        if not isinstance(each, SkippedRecord):
             assert from_plain(type(each), json.loads(json.dumps(to_plain(each)))) == each
 
 
@@ -116,7 +116,7 @@ def test_the_caller_names_run_and_project(log: str) -> None:
     if log == "archeflow.jsonl":
         pytest.skip("its events name their run themselves")
     data = content(log).replace(b'{"id": "run-9",', b'{"id": "mine",')
-    found = read(log, data, Origin(log, run="mine", project="farm/yard"))
+    found = read(log, data, LogOrigin(log, run="mine", project="farm/yard"))
     main = episodes_of(found)[-1]
     assert (main.id, main.project, main.trajectories) == ("mine", "farm/yard", (log,))
 
@@ -149,7 +149,7 @@ def test_packed_and_marked_and_recoded_logs_read_the_same(log: str, tmp_path: Pa
     for name, data in versions.items():
         path = tmp_path / f"log.{name}"
         path.write_bytes(data)
-        assert list(read_log(path, Origin(log))) == plain, name
+        assert list(read_log(path, LogOrigin(log))) == plain, name
 
 
 @each_log
@@ -286,8 +286,8 @@ fuzzed = settings(max_examples=60, deadline=None, suppress_health_check=list(Hea
 
 def drain(adapter: Adapter, data: bytes) -> None:
     adapter.recognises(data[:65536], "x")
-    for each in adapter.read(io.BytesIO(data), Origin("x")):
-        assert isinstance(each, Event | Episode | Skipped)
+    for each in adapter.read(io.BytesIO(data), LogOrigin("x")):
+        assert isinstance(each, Event | Episode | SkippedRecord)
 
 
 @each_adapter

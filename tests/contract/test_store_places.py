@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from archivist.errors import CursorError
 from archivist.records import Episode
-from archivist.store.rows import place_of
+from archivist.store.rows import cursor_of
 from tests.contract.test_stores import ACTOR, ENGINES
 from tests.samples import WHEN
 
@@ -53,7 +53,7 @@ def test_pages_by_place_are_the_whole_order(
     with store.reading() as reader:
         whole = reader.select(Episode, order=order)
         while True:
-            after = place_of(seen[-1], order) if seen else None
+            after = cursor_of(seen[-1], order) if seen else None
             page = reader.select(Episode, order=order, after=after, limit=most)
             if not page:
                 break

@@ -27,22 +27,22 @@ from archivist.records import (
     Verdict,
 )
 from archivist.store.filters import (
-    among,
     any_of,
     at_least,
     at_most,
-    begins,
-    differs,
+    contains_item,
+    contains_text,
     equals,
-    has,
-    holds,
+    not_equals,
     one_of,
+    one_of_unindexed,
+    starts_with,
 )
 from archivist.store.protocol import Store
-from archivist.store.results import Within, Words
+from archivist.store.results import SearchFilter, TextQuery
 from archivist.store.scope_tokens import scope_token
 from archivist.store.sqlite.store import SqliteStore
-from archivist.store.vectors import packed
+from archivist.store.vectors import pack_vector
 from tests.samples import WHEN, finding, lesson, lessons
 
 ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")
@@ -128,7 +128,7 @@ def test_lessons_are_found_by_their_very_words(store: Store) -> None:
         _put(store, lesson(f"l{number}", number=number, summary=text))
     _put(store, lesson("again", number=9, summary="Pin"))
     with store.reading() as reader:
-        found = [[each.id for each in reader.saying(text)] for text in (*texts, begins, "pin")]
+        found = [[each.id for each in reader.lessons_with_summary(text)] for text in (*texts, begins, "pin")]
     assert found == [["l1"], ["l2"], ["l3", "again"], ["l4"], ["l5"], [], []]
 
 
@@ -169,20 +169,23 @@ def test_conditions_choose_and_order_sorts(store: Store) -> None:
         ),
     )
     assert _ids(store, equals("domain", "code"), order=("number",)) == ["a", "b"]
-    assert _ids(store, differs("domain", "code")) == ["c"]
+    assert _ids(store, not_equals("domain", "code")) == ["c"]
     assert _ids(store, equals("status", Status.ACTIVE)) == ["c"]
     assert _ids(store, at_least("frequency", 2), order=("-frequency",)) == ["c", "b"]
     assert _ids(store, at_most("importance", 0.5), order=("-importance",)) == ["c", "a"]
-    assert _ids(store, has("tags", "y")) == ["b"]
-    assert _ids(store, *begins("domain", "cod")) == ["a", "b"]
-    assert _ids(store, *begins("domain", "codd")) == []
-    assert _ids(store, has("runs", "r2"), order=("number",)) == ["b", "c"]
+    assert _ids(store, contains_item("tags", "y")) == ["b"]
+    assert _ids(store, *starts_with("domain", "cod")) == ["a", "b"]
+    assert _ids(store, *starts_with("domain", "codd")) == []
+    assert _ids(store, contains_item("runs", "r2"), order=("number",)) == ["b", "c"]
     assert _ids(store, one_of("id", ("a", "c")), order=("-number",)) == ["c", "a"]
     assert _ids(store, one_of("id", ())) == []
-    assert _ids(store, among("id", ("a", "c")), order=("-frequency", "-importance", "number")) == ["c", "a"]
-    assert _ids(store, holds("domain", "RIT")) == ["c"]
-    assert _ids(store, holds("domain", "")) == _ids(store)
-    either = any_of((equals("domain", "writing"),), (has("tags", "x"), at_least("frequency", 2)))
+    assert _ids(store, one_of_unindexed("id", ("a", "c")), order=("-frequency", "-importance", "number")) == [
+        "c",
+        "a",
+    ]
+    assert _ids(store, contains_text("domain", "RIT")) == ["c"]
+    assert _ids(store, contains_text("domain", "")) == _ids(store)
+    either = any_of((equals("domain", "writing"),), (contains_item("tags", "x"), at_least("frequency", 2)))
     assert _ids(store, either, order=("number",)) == ["b", "c"]
     assert _ids(store, order=("number",), limit=2) == ["a", "b"]
 
@@ -312,10 +315,10 @@ def test_the_text_index_finds_words_within_a_scope(store: Store) -> None:
     def find(*words: str, kinds: tuple[str, ...] = ("lesson",), scope: tuple[str, ...] = ()) -> list[str]:
         groups = [tuple(scope_token("kind", kind) for kind in kinds), *((token,) for token in scope)]
         with store.reading() as reader:
-            within = Within(groups=tuple(group for group in groups if group))
-            hits = reader.search(Words(words), within=within, limit=9)
+            within = SearchFilter(groups=tuple(group for group in groups if group))
+            hits = reader.search(TextQuery(words), search_filter=within, limit=9)
             assert all(hit.score > 0 for hit in hits)
-            placed = reader.placed([hit.place for hit in hits])
+            placed = reader.indexed_documents([hit.place for hit in hits])
             return [placed[hit.place].record for hit in hits]
 
     assert sorted(find("null")) == ["a", "b"]
@@ -339,9 +342,9 @@ def test_no_word_breaks_the_text_index(tmp_path_factory: pytest.TempPathFactory,
     for opener in ENGINES.values():
         store = opener(tmp_path_factory.mktemp("store"))
         with store.reading() as reader:
-            words = Words((word,), ((word, word),), (word,))
-            assert reader.search(words, within=Within(), limit=3) == []
-            assert reader.holding(word, at_most=3) == 0
+            words = TextQuery((word,), ((word, word),), (word,))
+            assert reader.search(words, search_filter=SearchFilter(), limit=3) == []
+            assert reader.count_documents_with(word, at_most=3) == 0
         store.close()
 
 
@@ -368,11 +371,11 @@ def test_runs_wait_in_order_and_are_leased_to_one_holder(store: Store) -> None:
         assert writer.lease("me", later + timedelta(minutes=5), limit=2) == ["r2", "r1"]
         assert writer.lease("you", later + timedelta(minutes=5), limit=9) == ["r3"]
         assert writer.lease("them", later + timedelta(minutes=5), limit=9) == []
-        assert writer.settle("r2", "you") is False
-        assert writer.settle("r2", "me") is True
-        assert writer.settle("r1", "me", "it broke") is True
+        assert writer.end_lease("r2", "you") is False
+        assert writer.end_lease("r2", "me") is True
+        assert writer.end_lease("r1", "me", "it broke") is True
     with store.reading() as reader:
-        waiting = {each.run: each for each in reader.waiting()}
+        waiting = {each.run: each for each in reader.queued_runs()}
     assert set(waiting) == {"r1", "r3"}
     assert (waiting["r1"].error, waiting["r1"].holder, waiting["r1"].attempts) == ("it broke", "", 1)
     assert waiting["r3"].leased_until == later + timedelta(minutes=5)
@@ -385,7 +388,7 @@ def test_a_lease_that_has_run_out_can_be_taken_and_one_run_can_be_asked_for(stor
         assert writer.lease("dead", WHEN + timedelta(seconds=5), runs=("r2",)) == ["r2"]
     with store.writing(ACTOR, WHEN + timedelta(seconds=9)) as writer:
         assert writer.lease("heir", WHEN + timedelta(hours=1), runs=("r2",)) == ["r2"]
-        assert writer.settle("r2", "dead") is False
+        assert writer.end_lease("r2", "dead") is False
 
 
 def test_a_run_that_failed_three_times_is_left_alone(store: Store) -> None:
@@ -394,7 +397,7 @@ def test_a_run_that_failed_three_times_is_left_alone(store: Store) -> None:
     for _ in range(3):
         with store.writing(ACTOR, WHEN) as writer:
             assert writer.lease("me", WHEN + timedelta(hours=1)) == ["r1"]
-            writer.settle("r1", "me", "again")
+            writer.end_lease("r1", "me", "again")
     with store.writing(ACTOR, WHEN) as writer:
         assert writer.lease("me", WHEN + timedelta(hours=1)) == []
         writer.queue("r1")
@@ -409,9 +412,9 @@ def test_a_run_that_was_reflected_on_leaves_the_queue_unless_it_came_again(store
     with store.writing(ACTOR, looked + timedelta(seconds=2)) as writer:
         writer.lease("dead", WHEN + timedelta(hours=1), runs=("held",))
         for run in ("held", "free", "again"):
-            writer.forget_waiting(run, looked)
+            writer.dequeue_run(run, looked)
     with store.reading() as reader:
-        assert [each.run for each in reader.waiting()] == ["again"]
+        assert [each.run for each in reader.queued_runs()] == ["again"]
 
 
 def test_a_lease_that_is_given_back_was_no_attempt(store: Store) -> None:
@@ -419,11 +422,11 @@ def test_a_lease_that_is_given_back_was_no_attempt(store: Store) -> None:
         writer.queue("r1")
         for _ in range(5):
             assert writer.lease("me", WHEN + timedelta(hours=1)) == ["r1"]
-            writer.give_back("r1", "you")
+            writer.release_lease("r1", "you")
             assert writer.lease("you", WHEN + timedelta(hours=1)) == []
-            writer.give_back("r1", "me")
+            writer.release_lease("r1", "me")
     with store.reading() as reader:
-        assert [(each.attempts, each.holder, each.leased_until) for each in reader.waiting()] == [
+        assert [(each.attempts, each.holder, each.leased_until) for each in reader.queued_runs()] == [
             (0, "", None)
         ]
 
@@ -437,13 +440,13 @@ def test_a_run_whose_holders_died_three_times_says_so(store: Store) -> None:
     with store.writing(ACTOR, WHEN + timedelta(hours=3)) as writer:
         assert writer.lease("heir", WHEN + timedelta(hours=4)) == []
     with store.reading() as reader:
-        (left,) = reader.waiting()
+        (left,) = reader.queued_runs()
     assert (left.error, left.holder) == ("every reflection on it broke off midway", "")
 
 
 def test_a_captured_file_is_known_by_its_content(store: Store) -> None:
     with store.writing(ACTOR, WHEN) as writer:
-        writer.remember_file("d1", ["r1", "r2"])
+        writer.mark_file_captured("d1", ["r1", "r2"])
     with store.reading() as reader:
         assert (reader.file_runs("d1"), reader.file_runs("d2")) == (["r1", "r2"], None)
 
@@ -467,15 +470,15 @@ def _place(store: Store, kind: str, record: str) -> int:
     with store.reading() as reader:
         place = reader.place_of(kind, record)
         assert place is not None
-        assert reader.placed([place])[place].record == record
+        assert reader.indexed_documents([place])[place].record == record
         return place
 
 
-def _found(store: Store, words: Words, within: Within | None = None) -> list[str]:
+def _found(store: Store, words: TextQuery, within: SearchFilter | None = None) -> list[str]:
     with store.reading() as reader:
-        hits = reader.search(words, within=within or Within(), limit=99)
+        hits = reader.search(words, search_filter=within or SearchFilter(), limit=99)
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-        placed = reader.placed([hit.place for hit in hits])
+        placed = reader.indexed_documents([hit.place for hit in hits])
         return [placed[hit.place].record for hit in hits]
 
 
@@ -486,20 +489,20 @@ def test_words_phrases_and_beginnings_are_found(store: Store) -> None:
         lesson("b", number=2, summary="A cache for the build"),
         lesson("c", number=3, summary="Buildings are tall"),
     )
-    assert set(_found(store, Words(("cold",)))) == {"a"}
-    assert _found(store, Words(phrases=(("build", "cache"),))) == ["a"]
-    assert set(_found(store, Words(prefixes=("cach",)))) == {"a", "b"}
-    assert _found(store, Words(("tall",), (("build", "cache"),)))[:2] in (["a", "c"], ["c", "a"])
+    assert set(_found(store, TextQuery(("cold",)))) == {"a"}
+    assert _found(store, TextQuery(phrases=(("build", "cache"),))) == ["a"]
+    assert set(_found(store, TextQuery(prefixes=("cach",)))) == {"a", "b"}
+    assert _found(store, TextQuery(("tall",), (("build", "cache"),)))[:2] in (["a", "c"], ["c", "a"])
     with store.reading() as reader:
-        assert len(reader.search(Words(("cache",)), within=Within(), limit=1)) == 1
-        assert reader.search(Words(("cache",)), within=Within(), limit=0) == []
+        assert len(reader.search(TextQuery(("cache",)), search_filter=SearchFilter(), limit=1)) == 1
+        assert reader.search(TextQuery(("cache",)), search_filter=SearchFilter(), limit=0) == []
 
 
 def test_words_are_counted_no_further_than_asked(store: Store) -> None:
     _put(store, *(lesson(f"l{number}", number=number, summary="Null checks") for number in range(1, 6)))
     with store.reading() as reader:
-        assert [reader.holding("null", at_most=most) for most in (1, 3, 9)] == [1, 3, 5]
-        assert reader.holding("nobody", at_most=9) == 0
+        assert [reader.count_documents_with("null", at_most=most) for most in (1, 3, 9)] == [1, 3, 5]
+        assert reader.count_documents_with("nobody", at_most=9) == 0
         assert reader.document_count() == 5
 
 
@@ -513,21 +516,21 @@ def test_ranges_and_scopes_hold_for_words_and_vectors(store: Store) -> None:
     maker = (scope_token("role", "maker"),)
     run = (scope_token("run", "r1"), scope_token("run", "r2"))
     cases = [
-        (Within(), {"r1#0", "r1#1", "r1#2", "r1#3", "r2#0", "r2#1", "r2#2", "r2#3", "a"}),
-        (Within(since=WHEN + 2 * day), {"r1#2", "r1#3", "r2#2", "r2#3"}),
-        (Within(until=WHEN), {"r1#0", "r2#0", "a"}),
-        (Within(since_cycle=1, until_cycle=2), {"r2#1", "r2#2"}),
-        (Within(min_importance=0.8), {"a"}),
-        (Within((maker,)), {"r1#0", "r1#1", "r1#2", "r1#3"}),
-        (Within((maker, run), since=WHEN + 3 * day), {"r1#3"}),
-        (Within(((scope_token("role", "nobody"),),)), set()),
+        (SearchFilter(), {"r1#0", "r1#1", "r1#2", "r1#3", "r2#0", "r2#1", "r2#2", "r2#3", "a"}),
+        (SearchFilter(since=WHEN + 2 * day), {"r1#2", "r1#3", "r2#2", "r2#3"}),
+        (SearchFilter(until=WHEN), {"r1#0", "r2#0", "a"}),
+        (SearchFilter(since_cycle=1, until_cycle=2), {"r2#1", "r2#2"}),
+        (SearchFilter(min_importance=0.8), {"a"}),
+        (SearchFilter((maker,)), {"r1#0", "r1#1", "r1#2", "r1#3"}),
+        (SearchFilter((maker, run), since=WHEN + 3 * day), {"r1#3"}),
+        (SearchFilter(((scope_token("role", "nobody"),),)), set()),
     ]
     _embed_all(store, "e", 3)
     for within, expected in cases:
-        assert set(_found(store, Words(("null",)), within)) == expected
+        assert set(_found(store, TextQuery(("null",)), within)) == expected
         with store.reading() as reader:
-            near = reader.nearest([1.0, 0.0, 0.0], "e", within=within, limit=99)
-            placed = reader.placed([hit.place for hit in near])
+            near = reader.nearest([1.0, 0.0, 0.0], "e", search_filter=within, limit=99)
+            placed = reader.indexed_documents([hit.place for hit in near])
             assert {placed[hit.place].record for hit in near} == expected
 
 
@@ -538,10 +541,10 @@ def test_what_is_hidden_is_found_by_words_only_when_asked_for(store: Store) -> N
         lesson("b", number=2, summary="null", status=Status.QUARANTINED),
         lesson("c", number=3, summary="null", status=Status.SUPERSEDED, superseded_by="d"),
     )
-    assert _found(store, Words(("null",))) == ["c"]
-    assert set(_found(store, Words(("null",)), Within(with_hidden=True))) == {"a", "b", "c"}
+    assert _found(store, TextQuery(("null",))) == ["c"]
+    assert set(_found(store, TextQuery(("null",)), SearchFilter(with_hidden=True))) == {"a", "b", "c"}
     with store.reading() as reader:
-        placed = [reader.placed([_place(store, "lesson", name)]) for name in "ac"]
+        placed = [reader.indexed_documents([_place(store, "lesson", name)]) for name in "ac"]
         hidden, replaced = (next(iter(each.values())) for each in placed)
         assert (bool(hidden.is_hidden), bool(replaced.is_hidden)) == (True, False)
         assert replaced.superseded_by == "d"
@@ -551,8 +554,8 @@ def test_who_speaks_is_known_by_name(store: Store) -> None:
     _put_events(store, "r1", _said("r1", "hello", role="Anna Lee"))
     _put_events(store, "r2", _said("r2", "hello", role="user"))
     with store.reading() as reader:
-        assert reader.speakers(["anna lee", "anna", "user", "ben"]) == {"anna lee"}
-        assert reader.speakers([]) == set()
+        assert reader.known_speakers(["anna lee", "anna", "user", "ben"]) == {"anna lee"}
+        assert reader.known_speakers([]) == set()
 
 
 def test_a_stream_is_read_by_its_positions(store: Store) -> None:
@@ -563,9 +566,9 @@ def test_a_stream_is_read_by_its_positions(store: Store) -> None:
         assert [each.record for each in reader.neighbours("r1", 1, 3)] == ["r1#1", "r1#2", "r1#3"]
         assert [each.record for each in reader.neighbours("r1", -2, 0)] == ["r1#0"]
         assert reader.neighbours("", 0, 9) == reader.neighbours("nobody", 0, 9) == []
-        at = reader.at_positions([("r1", 4), ("r2", 0), ("r1", 4), ("r2", 9), ("", 0)])
+        at = reader.documents_at([("r1", 4), ("r2", 0), ("r1", 4), ("r2", 9), ("", 0)])
         assert sorted(each.record for each in at) == ["r1#4", "r2#0"]
-        assert reader.at_positions([]) == []
+        assert reader.documents_at([]) == []
 
 
 def test_records_are_fetched_by_kind_and_id_and_unknown_ones_left_out(store: Store) -> None:
@@ -574,7 +577,7 @@ def test_records_are_fetched_by_kind_and_id_and_unknown_ones_left_out(store: Sto
         assert reader.records("lesson", ["l-1", "nobody"]) == {"l-1": RECORDS[0]}
         assert reader.records("episode", ["r1"]) == {"r1": RECORDS[1]}
         assert reader.place_of("lesson", "nobody") is None
-        assert reader.placed([10**6]) == {}
+        assert reader.indexed_documents([10**6]) == {}
 
 
 # Vectors
@@ -583,18 +586,20 @@ def test_records_are_fetched_by_kind_and_id_and_unknown_ones_left_out(store: Sto
 def _embed_all(store: Store, embedder: str, dimensions: int, **of: Sequence[float]) -> int:
     """Store a vector of every text that waits: the given one of its record, else the first direction."""
     with store.reading() as reader:
-        waiting = reader.unembedded(embedder, limit=999)
-        placed = reader.placed([each.place for each in waiting])
+        waiting = reader.pending_embeddings(embedder, limit=999)
+        placed = reader.indexed_documents([each.place for each in waiting])
     first = [1.0] + [0.0] * (dimensions - 1)
-    rows = [(each.place, each.revision, packed(of.get(placed[each.place].record, first))) for each in waiting]
+    rows = [
+        (each.place, each.revision, pack_vector(of.get(placed[each.place].record, first))) for each in waiting
+    ]
     with store.writing(ACTOR, WHEN) as writer:
         return writer.put_vectors(embedder, dimensions, rows)
 
 
 def _nearest(store: Store, query: Sequence[float], embedder: str = "e", limit: int = 9) -> list[str]:
     with store.reading() as reader:
-        hits = reader.nearest(query, embedder, within=Within(), limit=limit)
-        placed = reader.placed([hit.place for hit in hits])
+        hits = reader.nearest(query, embedder, search_filter=SearchFilter(), limit=limit)
+        placed = reader.indexed_documents([hit.place for hit in hits])
         places = [hit.place for hit in hits]
         cosines = reader.cosines(query, embedder, places)
         assert all(abs(cosines[hit.place] - hit.score) < 0.02 for hit in hits)
@@ -612,25 +617,25 @@ def test_the_nearest_vectors_are_found_with_their_cosines(store: Store) -> None:
     _abc(store)
     with store.reading() as reader:
         assert reader.embedder_in_use() == ""
-        assert reader.nearest([1.0, 0.0, 0.0], "e", within=Within(), limit=9) == []
-        assert reader.unembedded_count("e") == 3
-        assert {each.text for each in reader.unembedded("e", limit=9)} == {"a", "b", "c"}
-        assert len(reader.unembedded("e", limit=2)) == 2
-        assert reader.unembedded("e", limit=2, or_none=True) == []
-        assert len(reader.unembedded("e", limit=3, or_none=True)) == 3
+        assert reader.nearest([1.0, 0.0, 0.0], "e", search_filter=SearchFilter(), limit=9) == []
+        assert reader.pending_embedding_count("e") == 3
+        assert {each.text for each in reader.pending_embeddings("e", limit=9)} == {"a", "b", "c"}
+        assert len(reader.pending_embeddings("e", limit=2)) == 2
+        assert reader.pending_embeddings("e", limit=2, all_or_nothing=True) == []
+        assert len(reader.pending_embeddings("e", limit=3, all_or_nothing=True)) == 3
     assert _embed_all(store, "e", 3, **AXES) == 3
     assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
     assert _nearest(store, [0.0, 0.1, 0.99], limit=1) == ["c"]
     assert _nearest(store, [0.0, 0.0, 0.0]) == []
     assert _nearest(store, [1.0, 0.0, 0.0], "nobody") == []
     with store.reading() as reader:
-        assert (reader.embedder_in_use(), reader.unembedded_count("e")) == ("e", 0)
-        assert sorted(round(each, 1) for each in reader.ordinary_cosines([1.0, 0.0, 0.0], "e")) == [
+        assert (reader.embedder_in_use(), reader.pending_embedding_count("e")) == ("e", 0)
+        assert sorted(round(each, 1) for each in reader.sample_cosines([1.0, 0.0, 0.0], "e")) == [
             0.0,
             0.8,
             1.0,
         ]
-        assert reader.ordinary_cosines([1.0, 0.0, 0.0], "nobody") == []
+        assert reader.sample_cosines([1.0, 0.0, 0.0], "nobody") == []
         assert reader.cosines([1.0, 0.0, 0.0], "e", [10**6]) == {}
 
 
@@ -643,7 +648,7 @@ def test_edits_and_removals_reach_the_vectors(store: Store) -> None:
         writer.remove(Lesson, "b", "erase")
     assert _nearest(store, [1.0, 0.0, 0.0]) == ["c"]
     with store.reading() as reader:
-        assert [each.text for each in reader.unembedded("e", limit=9)] == ["other"]
+        assert [each.text for each in reader.pending_embeddings("e", limit=9)] == ["other"]
     _embed_all(store, "e", 3, a=(0.0, 1.0, 0.0))
     assert _nearest(store, [0.0, 1.0, 0.0]) == ["a", "c"]
 
@@ -651,23 +656,24 @@ def test_edits_and_removals_reach_the_vectors(store: Store) -> None:
 def test_a_vector_of_an_earlier_text_is_refused(store: Store) -> None:
     _abc(store)
     with store.reading() as reader:
-        waiting = reader.unembedded("e", limit=9)
+        waiting = reader.pending_embeddings("e", limit=9)
     _put(store, lesson("a", number=1, summary="other"), verb="edit")
     with store.writing(ACTOR, WHEN) as writer:
         assert (
-            writer.put_vectors("e", 3, [(w.place, w.revision, packed((1.0, 0.0, 0.0))) for w in waiting]) == 2
+            writer.put_vectors("e", 3, [(w.place, w.revision, pack_vector((1.0, 0.0, 0.0))) for w in waiting])
+            == 2
         )
-        assert writer.put_vectors("e", 3, [(10**6, 0, packed((1.0, 0.0, 0.0)))]) == 0
+        assert writer.put_vectors("e", 3, [(10**6, 0, pack_vector((1.0, 0.0, 0.0)))]) == 0
     with store.reading() as reader:
-        assert [each.text for each in reader.unembedded("e", limit=9)] == ["other"]
+        assert [each.text for each in reader.pending_embeddings("e", limit=9)] == ["other"]
 
 
 def test_vectors_of_a_block_that_raises_are_not_there(store: Store) -> None:
     _abc(store)
     with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN) as writer:
-        waiting = writer.unembedded("e", limit=1)
-        writer.put_vectors("e", 3, [(w.place, w.revision, packed((1.0, 0.0, 0.0))) for w in waiting])
-        assert len(writer.nearest([1.0, 0.0, 0.0], "e", within=Within(), limit=9)) == 1
+        waiting = writer.pending_embeddings("e", limit=1)
+        writer.put_vectors("e", 3, [(w.place, w.revision, pack_vector((1.0, 0.0, 0.0))) for w in waiting])
+        assert len(writer.nearest([1.0, 0.0, 0.0], "e", search_filter=SearchFilter(), limit=9)) == 1
         raise ZeroDivisionError
     assert _nearest(store, [1.0, 0.0, 0.0]) == []
     assert _embed_all(store, "e", 3, **AXES) == 3
@@ -679,7 +685,7 @@ def test_an_edit_that_was_undone_by_an_error_leaves_the_vectors_searchable(store
     _embed_all(store, "e", 3, **AXES)
     with pytest.raises(ZeroDivisionError), store.writing(ACTOR, WHEN) as writer:
         writer.put(lesson("a", number=1, summary="other"), "edit")
-        assert len(writer.nearest([1.0, 0.0, 0.0], "e", within=Within(), limit=9)) == 2
+        assert len(writer.nearest([1.0, 0.0, 0.0], "e", search_filter=SearchFilter(), limit=9)) == 2
         raise ZeroDivisionError
     assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
     _put(store, lesson("c", number=3, summary="other"), verb="edit")
@@ -690,10 +696,10 @@ def test_a_second_embedder_is_searched_when_it_is_told_to_be(store: Store) -> No
     _abc(store)
     _embed_all(store, "old", 3, **AXES)
     with store.reading() as reader:
-        assert reader.unembedded_count("new") == 3
+        assert reader.pending_embedding_count("new") == 3
     _embed_all(store, "new", 2, a=(0.0, 1.0), b=(1.0, 0.0), c=(1.0, 0.0))
     with store.reading() as reader:
-        assert (reader.embedder_in_use(), reader.unembedded_count("new")) == ("old", 0)
+        assert (reader.embedder_in_use(), reader.pending_embedding_count("new")) == ("old", 0)
     assert _nearest(store, [0.0, 0.0, 1.0], "old")[0] == "c"
     with store.writing(ACTOR, WHEN) as writer:
         writer.use_embedder("nobody")

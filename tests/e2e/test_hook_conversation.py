@@ -138,7 +138,7 @@ def _lessons(shop: Path) -> list[str]:
 def _has_ended(shop: Path, run: str) -> bool:
     with Bank.open(shop, create=False) as bank:
         known = [episode for episode in bank.episodes() if episode.id == run]
-        return bool(known) and known[0].number is not None and not bank.waiting()
+        return bool(known) and known[0].number is not None and not bank.waiting_runs()
 
 
 @pytest.mark.req("A12", "F12", "N9")
@@ -197,7 +197,7 @@ def test_what_the_first_session_learnt_arrives_in_the_second(
     assert fire("tool-failure", "PostToolUseFailure", "s-2", second, **beside) == ""
     helper = fire("subagent-start", "SubagentStart", "s-2", second, agent_id="a1", agent_type="Explore")
     assert remedy in helper
-    assert hook_log.lines(shop / ".archivist") == []
+    assert hook_log.read_log(shop / ".archivist") == []
 
 
 def test_what_was_told_is_not_learnt_from(shop: Path, fire: Fire, tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ def test_a_log_that_comes_late_is_still_taken_in(shop: Path, fire: Fire, tmp_pat
 def test_a_log_that_cannot_be_named_is_noted(shop: Path, fire: Fire, path: str) -> None:
     fire("session-start", "SessionStart", "s-1", shop, source="startup")
     fire("session-end", "SessionEnd", "s-1", shop, transcript_path=path)
-    _until(lambda: bool(hook_log.lines(shop / ".archivist")), "it was noted")
-    assert "claude-code after end: " in hook_log.lines(shop / ".archivist")[-1]
+    _until(lambda: bool(hook_log.read_log(shop / ".archivist")), "it was noted")
+    assert "claude-code after end: " in hook_log.read_log(shop / ".archivist")[-1]
     _until(lambda: _status(shop, "s-1") == "partial", "the session was closed")
 
 
@@ -287,9 +287,9 @@ def _hurry(name: str, *words: str) -> None:
 def test_a_turn_without_a_log_is_noted(shop: Path, tmp_path: Path) -> None:
     missing = str(tmp_path / "never.jsonl")
     _hurry("_LONGEST_WAIT_S", "end", "claude-code", "s-1", missing, str(shop), str(shop))
-    assert hook_log.lines(shop / ".archivist") == []
+    assert hook_log.read_log(shop / ".archivist") == []
     _hurry("_LONGEST_WAIT_S", "stop", "claude-code", "s-1", missing, str(shop), str(shop))
-    assert "claude-code after stop: no log at " in hook_log.lines(shop / ".archivist")[-1]
+    assert "claude-code after stop: no log at " in hook_log.read_log(shop / ".archivist")[-1]
 
 
 def test_a_broken_global_bank_does_not_stop_the_learning(
@@ -303,7 +303,7 @@ def test_a_broken_global_bank_does_not_stop_the_learning(
         log.call(*call)
     fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
     _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the session was learnt from")
-    assert "claude-code after end, the global bank: " in hook_log.lines(shop / ".archivist")[-1]
+    assert "claude-code after end, the global bank: " in hook_log.read_log(shop / ".archivist")[-1]
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe not a log"])
@@ -331,7 +331,7 @@ def test_work_that_waits_too_long_is_noted(shop: Path) -> None:
     with (shop / ".archivist" / hook_log.LOCK_NAME).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _hurry("_LOCK_WAIT_S", "end", "codex", "n-1", "", str(shop), str(shop))
-    assert "codex after end: other work held hooks.lock" in hook_log.lines(shop / ".archivist")[-1]
+    assert "codex after end: other work held hooks.lock" in hook_log.read_log(shop / ".archivist")[-1]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}\n" * 3, b"\xff\xfe not a log"])
@@ -346,8 +346,8 @@ def test_a_log_that_is_missing_or_no_log_harms_nothing(
     _until(lock.exists, "the work began")
     fire("session-start", "SessionStart", "s-2", path, source="startup")
     if content:
-        _until(lambda: bool(hook_log.lines(shop / ".archivist")), "the log was refused")
-        assert "claude-code after end" in hook_log.lines(shop / ".archivist")[-1]
+        _until(lambda: bool(hook_log.read_log(shop / ".archivist")), "the log was refused")
+        assert "claude-code after end" in hook_log.read_log(shop / ".archivist")[-1]
 
 
 def test_what_a_subagent_did_is_taken_in_as_a_run_of_its_own(shop: Path, fire: Fire, tmp_path: Path) -> None:

@@ -325,7 +325,7 @@ def _waiting(place: Path, folder: Path, runs: int, calls: int) -> set[str]:
     with Bank.open(place, create=False) as bank:
         for path in sorted(folder.glob("run-*.jsonl")):
             bank.capture_file(path)
-        return {waiting.run for waiting in bank.waiting()}
+        return {waiting.run for waiting in bank.waiting_runs()}
 
 
 def _reflecting(place: Path) -> subprocess.Popen[bytes]:
@@ -341,7 +341,7 @@ def test_two_processes_reflecting_at_once_share_the_runs_between_them(place: Pat
     done = [run["run"] for out, _ in answers for run in json.loads(out)["runs"]]
     assert sorted(done) == sorted(waiting)
     with Bank.open(place, create=False) as bank:
-        assert bank.waiting() == []
+        assert bank.waiting_runs() == []
         assert all("reflection" in episode.extra for episode in bank.episodes())
         assert bank.verify().is_whole
 
@@ -354,19 +354,19 @@ def test_a_reflection_killed_midway_is_taken_up_again_when_its_lease_has_passed(
     waiting = _waiting(place, tmp_path, runs=2, calls=4_000)
     process = _reflecting(place)
     with Bank.open(place, create=False) as bank:
-        while not any(each.holder for each in bank.waiting()):
+        while not any(each.holder for each in bank.waiting_runs()):
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        left = {each.run for each in bank.waiting()}
+        left = {each.run for each in bank.waiting_runs()}
         assert left == waiting
         deadline = time.monotonic() + 30
-        while bank.waiting() and time.monotonic() < deadline:
+        while bank.waiting_runs() and time.monotonic() < deadline:
             time.sleep(0.2)
             following = _reflecting(place)
             following.communicate(timeout=30)
             assert following.returncode == 0
-        assert bank.waiting() == []
+        assert bank.waiting_runs() == []
         assert all("reflection" in episode.extra for episode in bank.episodes())
         assert bank.verify().is_whole

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
-from archivist.edges.cli.output import fitted
+from archivist.edges.cli.output import fit_widths
 from archivist.records.lesson import LONGEST_CHARACTERS
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log, run_lines, write_jsonl
@@ -192,12 +192,12 @@ def test_a_folder_whose_name_is_no_text_has_a_bank_like_any_other(bank_cli: Comm
 
 
 def test_columns_are_cut_until_they_fit() -> None:
-    assert fitted([5, 4, 20], 80) == [5, 4, 20]
-    assert fitted([5, 4, 200], 40) == [5, 4, 27]
-    assert fitted([5, 30, 8, 200], 40) == [5, 11, 8, 10]
-    assert fitted([5, 4, 10, 7, 200], 40) == [5, 4, 6, 7, 10]
-    assert fitted([30, 4, 200], 20) == [30, 4, 10]
-    assert fitted([5, 4, 11, 9, 10, 200], 40) == [5, 4, 3, 7, 3, 8]
+    assert fit_widths([5, 4, 20], 80) == [5, 4, 20]
+    assert fit_widths([5, 4, 200], 40) == [5, 4, 27]
+    assert fit_widths([5, 30, 8, 200], 40) == [5, 11, 8, 10]
+    assert fit_widths([5, 4, 10, 7, 200], 40) == [5, 4, 6, 7, 10]
+    assert fit_widths([30, 4, 200], 20) == [30, 4, 10]
+    assert fit_widths([5, 4, 11, 9, 10, 200], 40) == [5, 4, 3, 7, 3, 8]
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from archivist.config import Config
-from archivist.config.layers import flat, from_values, variable_of
+from archivist.config.layers import flatten_config, from_values, variable_of
 from archivist.edges.cli.config import MEANINGS
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
@@ -120,7 +120,7 @@ def test_reflection_on_healers_is_steered_by_file_environment_and_flag(
 def test_each_value_is_shown_with_where_it_came_from(bank_cli: Command, home: Path) -> None:
     ran = bank_cli("config")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == f"{len(flat(Config()))} settings at the default; --all shows every one\n"
+    assert ran.err == f"{len(flatten_config(Config()))} settings at the default; --all shows every one\n"
     assert bank_cli("config", "set", "reflect.lease_s", "60", "--global").code == 0
     assert bank_cli("config", "set", "decay.unseen_runs", "7", "--global").code == 0
     assert bank_cli("config", "set", "decay.unseen_runs", "8").code == 0
@@ -154,9 +154,9 @@ def test_all_of_it_is_a_configuration_file_that_means_the_same(bank_cli: Command
     out = bank_cli(*words).out
     config = from_values(tomllib.loads(out), where="stdout")
     changed = {"brief.max_lessons": 4, "recall.endpoint_model": 'a "b"'}
-    assert flat(config) == {**flat(Config()), **changed}
+    assert flatten_config(config) == {**flatten_config(Config()), **changed}
     assert "# most known issues of a domain · from --set brief.max_lessons=4, default 10" in out
-    assert len(_json(bank_cli("config", "--all", "--json"))["settings"]) == len(flat(Config()))
+    assert len(_json(bank_cli("config", "--all", "--json"))["settings"]) == len(flatten_config(Config()))
 
 
 def test_without_a_bank_the_global_settings_are_shown_and_only_they_can_be_set(archivist: Command) -> None:
@@ -264,7 +264,7 @@ def test_processes_that_change_settings_at_once_lose_none(bank_cli: Command, pro
 
 
 def test_commands_that_set_different_keys_at_once_are_all_heeded(bank_cli: Command) -> None:
-    keys = [key for key, value in flat(Config()).items() if type(value) is int][:6]
+    keys = [key for key, value in flatten_config(Config()).items() if type(value) is int][:6]
     with ThreadPoolExecutor(len(keys)) as pool:
         ran = list(pool.map(lambda key: bank_cli("config", "set", key, "2"), keys))
     assert [each.code for each in ran] == [0] * len(keys), ran
@@ -317,7 +317,7 @@ def _rows() -> Iterator[tuple[str, str, str]]:
 
 def test_the_reference_and_the_command_say_the_same_of_every_setting() -> None:
     rows = list(_rows())
-    assert [key for key, _, _ in rows] == list(flat(Config())) == list(MEANINGS)
+    assert [key for key, _, _ in rows] == list(flatten_config(Config())) == list(MEANINGS)
     for key, default, meaning in rows:
-        assert tomllib.loads(f"x = {default}")["x"] == flat(Config())[key], key
+        assert tomllib.loads(f"x = {default}")["x"] == flatten_config(Config())[key], key
         assert meaning.startswith(MEANINGS[key]), key

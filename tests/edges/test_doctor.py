@@ -35,7 +35,7 @@ def _lines(out: str) -> dict[str, str]:
     [(0, False, "0.0 MB left"), (63 << 20, False, "63.0 MB left: free some"), (64 << 20, True, "can be")],
 )
 def test_a_disk_that_is_almost_full_is_told_before_it_is(left: int, is_well: bool, told: str) -> None:
-    check = health.room(left)
+    check = health.check_disk_space(left)
     assert (check.name, check.is_well) == ("writing", is_well)
     assert told in check.text
 
@@ -44,8 +44,10 @@ def test_checks_name_files_from_the_project_or_the_home_on(
     bank: Bank, home: Path, clock: TickingClock
 ) -> None:
     folder = bank.path.absolute().parent
-    hook_log.note(folder, f"codex stop: cannot use {str(bank.path.absolute())!r}, {home / 'x'}", clock())
-    text = next(each.text for each in health.checks(bank) if each.name == "failures")
+    hook_log.log_failure(
+        folder, f"codex stop: cannot use {str(bank.path.absolute())!r}, {home / 'x'}", clock()
+    )
+    text = next(each.text for each in health.run_checks(bank) if each.name == "failures")
     assert "cannot use '.archivist/memory.db', ~/x" in text
 
 
@@ -53,7 +55,7 @@ def test_without_a_bank_the_chain_is_checked_all_the_same(
     archivist: Command, home: Path, clock: TickingClock
 ) -> None:
     (home / ".archivist").mkdir(parents=True)
-    hook_log.note(home / ".archivist", "codex stop: oops", clock())
+    hook_log.log_failure(home / ".archivist", "codex stop: oops", clock())
     ran = archivist("doctor")
     assert (ran.code, tuple(_lines(ran.out))) == (5, ("bank", *CHAIN))
     assert _lines(ran.out)["bank"].endswith("archivist init makes one")
@@ -69,7 +71,7 @@ def test_a_broken_bank_or_setting_is_one_line_of_many(
 ) -> None:
     Bank.open(project).close()
     (project / ".archivist" / file).write_bytes(content)
-    hook_log.note(project / ".archivist", "codex stop: oops", clock())
+    hook_log.log_failure(project / ".archivist", "codex stop: oops", clock())
     ran = archivist("doctor")
     assert (ran.code, tuple(_lines(ran.out))) == (code, ("bank", *CHAIN))
     assert "codex stop: oops" in _lines(ran.out)["failures"]
@@ -178,7 +180,7 @@ def test_the_doctors_own_call_is_no_clients_failure(archivist: Command, project:
 def _after(project: Path, moment: str, client: str, session: str, log: str = "") -> None:
     """Do what follows a moment of a session that was begun before."""
     with Bank.open(project) as bank:
-        sessions.begin(bank, session, "shop", folder=project)
+        sessions.brief_session(bank, session, "shop", folder=project)
     afterwards.main((moment, client, session, log, str(project), str(project)))
 
 

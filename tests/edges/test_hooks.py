@@ -77,7 +77,7 @@ def _context(ran: Ran) -> str:
 
 
 def _log(project: Path) -> list[str]:
-    return hook_log.lines(project / ".archivist")
+    return hook_log.read_log(project / ".archivist")
 
 
 # What each client says and hears
@@ -305,14 +305,14 @@ def test_an_event_that_is_nothing_to_us_is_no_failure(event: str, hook: Hook, le
 
 def test_the_log_of_failures_stays_small(tmp_path: Path, clock: Any) -> None:
     for number in range(600):
-        hook_log.note(tmp_path, f"number {number}\n" + "x" * 1_000, clock())
+        hook_log.log_failure(tmp_path, f"number {number}\n" + "x" * 1_000, clock())
     size = (tmp_path / hook_log.FILE_NAME).stat().st_size
     assert 0 < size <= hook_log.MOST_BYTES
-    when, text = hook_log.last(tmp_path)
+    when, text = hook_log.last_failure(tmp_path)
     assert when == clock.now
     assert text.startswith("number 599 xxx")
     (tmp_path / hook_log.FILE_NAME).write_text("half a li")
-    assert hook_log.last(tmp_path) == (None, "")
+    assert hook_log.last_failure(tmp_path) == (None, "")
 
 
 def test_a_bank_that_cannot_be_written_still_tells(hook: Hook, learnt: Path) -> None:
@@ -499,7 +499,7 @@ def test_the_bank_of_another_user_is_not_asked_unless_it_is_named(
     os.chown(learnt / ".archivist", 4321, 4321)
     said = {**START["claude-code"], "cwd": str(mine)}
     assert hook("claude-code", "session-start", said).out == ""
-    assert "belongs to another user" in hook_log.lines(home / ".archivist")[-1]
+    assert "belongs to another user" in hook_log.read_log(home / ".archivist")[-1]
     assert "freezegun" in _context(hook("claude-code", "session-start", said, ARCHIVIST_BANK=str(learnt)))
     assert "freezegun" in _context(hook("claude-code", "session-start", said, SUDO_UID="4321"))
 
@@ -508,7 +508,7 @@ def test_a_named_bank_that_is_not_there_is_noted(hook: Hook, home: Path, archivi
     home.mkdir()
     ran = hook("claude-code", "session-start", START["claude-code"], ARCHIVIST_BANK="/nonexistent")
     assert (ran.code, ran.out) == (0, "")
-    assert "no bank at '/nonexistent'" in hook_log.lines(home / ".archivist")[-1]
+    assert "no bank at '/nonexistent'" in hook_log.read_log(home / ".archivist")[-1]
     assert "no bank at '/nonexistent'" in archivist("doctor").out
 
 
@@ -623,7 +623,7 @@ def test_an_error_that_nobody_met_makes_no_class_that_it_does_not_need(learnt: P
 @given(st.text(max_size=400), st.integers(120, 400))
 def test_a_cut_text_is_short_and_still_fenced(text: str, limit: int) -> None:
     whole = fence(text, "b-1", ["m-001"])
-    cut = said.within(whole, limit)
+    cut = said.truncate_fenced(whole, limit)
     assert len(cut.encode("utf-16-le", "surrogatepass")) // 2 <= limit
     assert cut.rstrip("\n").endswith(FENCE_CLOSE)
     assert cut == whole or "…" in cut
@@ -635,4 +635,4 @@ fields = st.sampled_from(["error", "output", "exit_code", "metadata", "content",
 
 @given(st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(fields, inner), max_leaves=8))
 def test_any_answer_of_a_tool_can_be_read(response: object) -> None:
-    assert isinstance(said.failure_in(response), str)
+    assert isinstance(said.response_failure(response), str)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.pages import Paging, _read
+from archivist.edges.http.pages import Paging, _parse_cursor
 from tests.edges.http_server import Served, serving
 
 LOGS = Path(__file__).parent.parent / "fixtures" / "capture"
@@ -350,11 +350,11 @@ def test_whatever_grows_in_front_pages_show_each_thing_once(
     seen: list[str] = []
     paging = Paging(limit, (), "m")
     while True:
-        page = paging.ranked(_first_of(items), str)
+        page = paging.page_by_rank(_first_of(items), str)
         seen += page.items
         if page.next is None:
             break
-        paging = Paging(limit, _read(page.next, "m"), "m")
+        paging = Paging(limit, _parse_cursor(page.next, "m"), "m")
         items = [f"new-{len(items)}-{place}" for place in range(growth)] + items
     assert seen == [str(number) for number in numbers]
 

@@ -18,7 +18,7 @@ import pytest
 from archivist import Bank
 from archivist.bank import Bank as Opened
 from archivist.config import ServerRules
-from archivist.edges.http.events import Happenings, Place
+from archivist.edges.http.events import EventHub, EventPosition
 from tests.edges.http_server import ADA, Served, serving
 from tests.edges.test_http import _run_that_lacked_a_module
 
@@ -120,7 +120,7 @@ def test_live_messages_come_with_the_changes_before_them(served: Served) -> None
     assert (
         names.index("reflection_start") < names.index("memories_added") < names.index("reflection_complete")
     )
-    places = [Place(*map(int, h.id.split("."))) for h in heard]
+    places = [EventPosition(*map(int, h.id.split("."))) for h in heard]
     assert places == sorted(set(places))
     added = heard[names.index("memories_added")]
     lessons = [int(h.id) for h in heard if h.name == "change" and h.data["kind"] == "lesson"]
@@ -139,7 +139,7 @@ def test_live_messages_of_another_process_are_told_too(served: Served, tmp_path:
     told = [h for h in heard if h.name == "reflection_complete"]
     assert [h.data["run"] for h in told] == ["elsewhere-0", "elsewhere-1"]
     assert [h.name for h in heard].count("reflection_start") == 2
-    places = [Place(*map(int, h.id.split("."))) for h in heard]
+    places = [EventPosition(*map(int, h.id.split("."))) for h in heard]
     assert places == sorted(set(places))
 
 
@@ -247,17 +247,17 @@ def test_a_token_that_ends_ends_its_stream(served: Served) -> None:
 
 def test_what_is_kept_is_no_more_than_asked_for(tmp_path: Path) -> None:
     async def play(bank: Opened) -> list[str]:
-        happenings = Happenings(bank, bank, ServerRules(events_kept=5, poll_s=0.01))
+        happenings = EventHub(bank, bank, ServerRules(events_kept=5, poll_s=0.01))
         await happenings.start()
         watching = asyncio.create_task(happenings.watch())
-        begin = happenings.now
+        begin = happenings.latest_position
         with Bank.open(bank.path, actor=ADA) as other, other.transaction():
             for number in range(12):
                 other.announce("memory_highlight", number=number)
         place = begin
         told: list[str] = []
         while len(told) < 5:
-            found, place = await happenings.after(place, 1)
+            found, place = await happenings.events_after(place, 1)
             told += [each.text.decode() for each in found]
         watching.cancel()
         return told

@@ -19,10 +19,10 @@ import pytest
 from archivist import Bank
 from archivist.config import Config, StoreRules
 from archivist.edges.http import banks as lanes
-from archivist.edges.http.banks import Banks, Lane
+from archivist.edges.http.banks import BankPool, PoolLane
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import BankLockedError
-from archivist.files.open import unpacks_beyond
+from archivist.files.open import exceeds_unpacked_size
 from archivist.records import Actor, ActorKind
 from archivist.store.sqlite.schema import MIGRATIONS, Migration
 from archivist.store.sqlite.store import SqliteStore
@@ -143,10 +143,10 @@ def test_what_a_file_unpacks_to_is_known_without_unpacking_more(tmp_path: Path) 
     packed.write_bytes(gzip.compress(b"x" * 1_000_000))
     plain.write_bytes(b"x" * 1_000)
     cut.write_bytes(packed.read_bytes()[:500])
-    assert unpacks_beyond(packed, 999_999)
-    assert not unpacks_beyond(packed, 1_000_000)
-    assert (unpacks_beyond(plain, 999), unpacks_beyond(plain, 1_000)) == (True, False)
-    assert not unpacks_beyond(cut, 2_000_000)
+    assert exceeds_unpacked_size(packed, 999_999)
+    assert not exceeds_unpacked_size(packed, 1_000_000)
+    assert (exceeds_unpacked_size(plain, 999), exceeds_unpacked_size(plain, 1_000)) == (True, False)
+    assert not exceeds_unpacked_size(cut, 2_000_000)
 
 
 def test_a_bank_that_was_taken_away_is_not_written_to(tmp_path: Path) -> None:
@@ -187,11 +187,11 @@ def test_a_bank_that_newer_code_upgraded_is_neither_read_nor_written(tmp_path: P
 
 def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
     actor = Actor(ActorKind.HUMAN, "ada")
-    banks = Banks(lambda: Bank.open(bank.path), 1)
+    banks = BankPool(lambda: Bank.open(bank.path), 1)
     inside, end = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with banks.lent(actor, Lane.LOG):
+        with banks.borrow(actor, PoolLane.LOG):
             inside.set()
             end.wait(30)
 
@@ -200,7 +200,7 @@ def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
     inside.wait(30)
 
     def wait() -> None:
-        with banks.lent(actor, Lane.LOG):
+        with banks.borrow(actor, PoolLane.LOG):
             return
 
     waiting = [threading.Thread(target=wait) for _ in range(100)]
@@ -212,12 +212,12 @@ def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
         if sum(banks._waiting.values()) < 100:
             time.sleep(0.01)
             continue
-        with pytest.raises(Refusal) as refused, banks.lent(actor, Lane.LOG):
+        with pytest.raises(Refusal) as refused, banks.borrow(actor, PoolLane.LOG):
             pass
         refusal = refused.value
     assert refusal is not None
     assert (refusal.status, refusal.code) == (503, "busy")
-    with banks.lent(actor, Lane.READ) as reader, banks.lent(actor, Lane.WRITE) as writer:
+    with banks.borrow(actor, PoolLane.READ) as reader, banks.borrow(actor, PoolLane.WRITE) as writer:
         writer.add("Freeze the clock")
         assert reader.get("m-001").summary == "Freeze the clock"
     end.set()
@@ -228,17 +228,17 @@ def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
 
 def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
     patience_s = 1.0
-    monkeypatch.setitem(lanes._PATIENCE_S, Lane.WRITE, patience_s)
+    monkeypatch.setitem(lanes._PATIENCE_S, PoolLane.WRITE, patience_s)
     config = Config(store=StoreRules(busy_timeout_s=patience_s))
-    banks = Banks(lambda: Bank.open(bank.path, config=config), 1)
-    for lane in (Lane.WRITE, Lane.READ):
-        with banks.lent(ADA, lane):
+    banks = BankPool(lambda: Bank.open(bank.path, config=config), 1)
+    for lane in (PoolLane.WRITE, PoolLane.READ):
+        with banks.borrow(ADA, lane):
             pass
     other = apsw.Connection(str(bank.path))
 
     def write(number: int) -> float:
         began = time.monotonic()
-        with pytest.raises((BankLockedError, Refusal)), banks.lent(ADA, Lane.WRITE) as writer:
+        with pytest.raises((BankLockedError, Refusal)), banks.borrow(ADA, PoolLane.WRITE) as writer:
             writer.add(f"Write {number}")
         return time.monotonic() - began
 
@@ -248,7 +248,7 @@ def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPat
     other.execute("ROLLBACK")
     other.close()
     assert max(took) < 1.8 * patience_s
-    with banks.lent(ADA, Lane.WRITE) as writer:
+    with banks.borrow(ADA, PoolLane.WRITE) as writer:
         assert writer.add("Write at last").summary == "Write at last"
     banks.close()
 

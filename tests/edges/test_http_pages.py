@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.pages import Paging, _read
+from archivist.edges.http.pages import Paging, _parse_cursor
 from archivist.layers.attempts.service import NEWEST
-from archivist.store.rows import place_of
+from archivist.store.rows import cursor_of
 from tests.edges.http_server import ADA, Served, serving
 
 LISTS: list[tuple[str, str, dict[str, object]]] = [
@@ -213,7 +213,7 @@ def test_the_last_of_many_pages_costs_as_little_as_the_first(
         took = []
         page = bank.attempts.query(limit=100)
         while page:
-            after = place_of(page[-1], NEWEST)
+            after = cursor_of(page[-1], NEWEST)
             began = time.process_time()
             page = bank.attempts.query(limit=100, after=after)
             took.append(time.process_time() - began)
@@ -233,10 +233,10 @@ def test_what_goes_and_comes_before_a_place_moves_nothing(
     items, paging = sorted(numbers), Paging(limit, (), "m")
     seen: list[int] = []
     while True:
-        page = paging.among(items, lambda number: number)
+        page = paging.page_by_key(items, lambda number: number)
         seen += page.items
         if page.next is None:
             break
-        paging = Paging(limit, _read(page.next, "m"), "m")
+        paging = Paging(limit, _parse_cursor(page.next, "m"), "m")
         items = [each for each in items if each not in gone or each > seen[-1]]
     assert seen == sorted(numbers)

@@ -20,7 +20,7 @@ import pytest
 from archivist import Bank
 from archivist.access.rights import MAX_DENIALS
 from archivist.config.layers import check_flags
-from archivist.edges.http.processes import is_gone, own_mark
+from archivist.edges.http.processes import has_process_ended, process_signature
 from archivist.edges.http.security import cookie_name
 from archivist.errors import ConfigError
 from tests.edges.http_server import ADA, Served, serving
@@ -404,11 +404,11 @@ def _folders(pid: int) -> list[Path]:
 
 
 def test_a_mark_tells_whether_its_process_is_gone() -> None:
-    assert not is_gone(own_mark())
-    assert is_gone(f"{own_mark().partition('-')[0]}-another")
-    assert is_gone("4194305-abcd")
+    assert not has_process_ended(process_signature())
+    assert has_process_ended(f"{process_signature().partition('-')[0]}-another")
+    assert has_process_ended("4194305-abcd")
     for odd in ("", "x", "x-y", "12", "-", "1-", "²-a"):
-        assert not is_gone(odd)
+        assert not has_process_ended(odd)
 
 
 @pytest.mark.parametrize("key", ["server.poll_s", "server.heartbeat_s", "server.silence_s"])

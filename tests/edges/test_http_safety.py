@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.security import Browsers
-from archivist.edges.wire.security import Rates, host_of, is_own_host, is_own_origin
+from archivist.edges.http.security import BrowserSessions
+from archivist.edges.wire.security import RateLimiter, host_of, is_own_host, is_own_origin
 from tests.conftest import TickingClock
 from tests.edges.http_server import ADA, Served, serving
 
@@ -114,16 +114,16 @@ def test_the_link_lets_one_browser_in_once(tmp_path: Path) -> None:
 
 
 def test_a_link_and_a_browser_end_with_time(clock: TickingClock) -> None:
-    browsers = Browsers(ADA, clock)
-    late, used = browsers.link(), browsers.link()
-    key = browsers.opened(used)
+    browsers = BrowserSessions(ADA, clock)
+    late, used = browsers.create_link(), browsers.create_link()
+    key = browsers.redeem_link(used)
     assert key is not None
-    assert browsers.opened(used) is None
+    assert browsers.redeem_link(used) is None
     clock.now += timedelta(minutes=16)
-    assert browsers.opened(late) is None
-    assert browsers.holder(key) is not None
+    assert browsers.redeem_link(late) is None
+    assert browsers.find_session(key) is not None
     clock.now += timedelta(hours=12)
-    assert browsers.holder(key) is None
+    assert browsers.find_session(key) is None
 
 
 # Hosts and origins
@@ -161,17 +161,17 @@ def test_pages_of_other_sites_are_refused(served: Served, origin: str) -> None:
 
 @given(st.text(max_size=30))
 def test_only_what_this_machine_is_called_is_its_host(text: str) -> None:
-    is_ours = is_own_host(text, known=(), is_beyond=False)
+    is_ours = is_own_host(text, allowed_hosts=(), is_beyond_loopback=False)
     if is_ours:
         assert host_of(text) == "localhost" or host_of(text).startswith(("127.", "::1", "0:", "::ffff:127."))
-    assert not is_own_host(f"{text}.evil.example", known=(), is_beyond=True)
+    assert not is_own_host(f"{text}.evil.example", allowed_hosts=(), is_beyond_loopback=True)
 
 
 def test_beyond_this_machine_addresses_and_known_names_are_hosts() -> None:
-    assert is_own_host("10.0.0.7:7777", known=(), is_beyond=True)
-    assert not is_own_host("10.0.0.7:7777", known=(), is_beyond=False)
-    assert is_own_host("Memory.Example:443", known=("memory.example",), is_beyond=False)
-    assert not is_own_host("memory.example:port", known=("memory.example",), is_beyond=False)
+    assert is_own_host("10.0.0.7:7777", allowed_hosts=(), is_beyond_loopback=True)
+    assert not is_own_host("10.0.0.7:7777", allowed_hosts=(), is_beyond_loopback=False)
+    assert is_own_host("Memory.Example:443", allowed_hosts=("memory.example",), is_beyond_loopback=False)
+    assert not is_own_host("memory.example:port", allowed_hosts=("memory.example",), is_beyond_loopback=False)
     assert is_own_origin("https://memory.example", "memory.example")
     assert not is_own_origin("ftp://memory.example", "memory.example")
 
@@ -312,7 +312,7 @@ def test_who_asks_too_often_waits(tmp_path: Path) -> None:
 @given(st.lists(st.floats(0, 30), max_size=60), st.integers(1, 120))
 def test_no_minute_has_more_than_twice_the_rate(pauses: list[float], per_minute: int) -> None:
     now = [0.0]
-    rates = Rates(per_minute, lambda: now[0])
+    rates = RateLimiter(per_minute, lambda: now[0])
     taken: list[float] = []
     for pause in pauses:
         now[0] += pause

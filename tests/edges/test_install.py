@@ -19,7 +19,7 @@ from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import changes, jsonc, toml_table
-from archivist.edges.install.clients import Place, targets
+from archivist.edges.install.clients import InstallLocation, targets
 from archivist.errors import InputError
 
 FILES = {
@@ -382,7 +382,7 @@ def test_installing_adds_and_uninstalling_restores(
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     text = text.replace("\n", "\r\n") if is_crlf else text
-    for target in targets(client, Place(Path("/nowhere"))):
+    for target in targets(client, InstallLocation(Path("/nowhere"))):
         if target.path.suffix != ".json":
             continue
         added = target.add(text)
@@ -406,7 +406,7 @@ def test_putting_and_cutting_change_one_place(
     text = json.dumps(value, indent=indent)
     put = jsonc.put(text, (name,), new)
     assert json.loads(put) == {**value, name: new}
-    cut = jsonc.cut(put, (name,))
+    cut = jsonc.remove(put, (name,))
     assert json.loads(cut) == {key: each for key, each in value.items() if key != name}
     if name not in value and value:
         assert "".join(cut.split()) == "".join(text.split())
@@ -416,7 +416,7 @@ def test_putting_and_cutting_change_one_place(
 def test_cutting_from_a_list_leaves_the_others(items: list[Any], indent: Any, data: st.DataObject) -> None:
     text = json.dumps({"x": items}, indent=indent)
     place = data.draw(st.integers(0, len(items) - 1))
-    assert json.loads(jsonc.cut(text, ("x", place))) == {"x": items[:place] + items[place + 1 :]}
+    assert json.loads(jsonc.remove(text, ("x", place))) == {"x": items[:place] + items[place + 1 :]}
     assert json.loads(jsonc.append(text, ("x",), items[0])) == {"x": [*items, items[0]]}
 
 
@@ -427,26 +427,26 @@ def test_a_table_goes_in_and_out_of_any_toml(values: dict[str, Any], section: st
     path = ("mcp_servers", "archivist")
     added = toml_table.add(text, path, {"command": "archivist", "args": ["mcp"]}, "x")
     assert toml_table.add(added, path, {"command": "archivist"}, "x") == added
-    assert tomllib.loads(toml_table.take(added, path, "x")) == tomllib.loads(text)
+    assert tomllib.loads(toml_table.remove(added, path, "x")) == tomllib.loads(text)
 
 
 def test_a_backup_is_the_file_without_us(at: Path) -> None:
     path = at / ".mcp.json"
     path.write_text('{"a": 1}')
-    wanted = targets("claude-code", Place(at))
-    changes.write(changes.to_install(wanted), wanted)
+    wanted = targets("claude-code", InstallLocation(at))
+    changes.apply_changes(changes.plan_install(wanted), wanted)
     copy = at / ".mcp.json.archivist-backup"
     assert copy.read_text() == '{"a": 1}'
     path.write_text(path.read_text().replace("1", "2"))
     _run(uninstall, "claude-code")
     assert (json.loads(path.read_text()), copy.read_text()) == ({"a": 2}, '{"a": 1}')
-    changes.write(changes.to_install(wanted), wanted)
+    changes.apply_changes(changes.plan_install(wanted), wanted)
     assert json.loads(copy.read_text()) == {"a": 2}
 
 
 def test_the_example_project_is_what_installing_makes() -> None:
     example = Path(__file__).parents[2] / "examples" / "claude-code-project"
-    wanted = targets("claude-code", Place(example))
+    wanted = targets("claude-code", InstallLocation(example))
     assert all(target.path.is_file() for target in wanted)
-    assert [change.action for change in changes.to_install(wanted)] == ["unchanged", "unchanged"]
-    assert [change.after for change in changes.to_uninstall(wanted)] == [None, None]
+    assert [change.action for change in changes.plan_install(wanted)] == ["unchanged", "unchanged"]
+    assert [change.after for change in changes.plan_uninstall(wanted)] == [None, None]

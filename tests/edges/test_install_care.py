@@ -17,7 +17,7 @@ from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain
-from archivist.edges.install.calls import Call, calls_in
+from archivist.edges.install.calls import ProgramCall, calls_in
 from archivist.errors import InputError
 
 STOP = ".codex/hooks.json"
@@ -108,7 +108,7 @@ def test_anothers_server_of_our_name_is_refused_and_stays(at: Path) -> None:
     assert "'mcp_servers.archivist' is somebody else's" in ran.exception.message
     assert _run(uninstall, "codex").stderr == "codex is not installed here\n"
     assert _files(at) == {".codex/config.toml": THEIRS.encode()}
-    assert chain.look_around(at, None, CLIENTS) == []
+    assert chain.find_installs(at, None, CLIENTS) == []
 
 
 def test_what_a_user_changed_in_codexs_table_is_kept(at: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_server_by_its_whole_path_stays_so(at: Path, client: str, name: str) -
     ],
 )
 def test_a_call_of_ours_is_known_in_every_form(command: str, words: tuple[str, ...], is_alone: bool) -> None:
-    assert list(calls_in({"command": command})) == [Call(words, is_alone)]
+    assert list(calls_in({"command": command})) == [ProgramCall(words, is_alone)]
 
 
 @pytest.mark.parametrize("entry", ["archivist", None, {"url": "x"}, {"command": "archivist-like hook codex"}])
@@ -222,7 +222,7 @@ def test_a_read_only_file_is_refused(at: Path, words: tuple[str, ...]) -> None:
     path.chmod(0o444)
     assert "is read-only and stays as it is" in str(_run(install, "claude-code", *words).exception)
     assert _files(at) == {".mcp.json": b"{}"}
-    assert chain.look_around(at, None, CLIENTS) == []
+    assert chain.find_installs(at, None, CLIENTS) == []
     path.chmod(0o644)
     _run(install, "claude-code")
     path.chmod(0o444)
@@ -260,7 +260,7 @@ def test_hooks_in_both_scopes_are_told(at: Path, home: Path, client: str) -> Non
     assert (f"{hint} archivist uninstall {client} --user, or --project\n" in said) == (
         client != "claude-code"
     )
-    check = chain.checks(at, home, at)[0]
+    check = chain.check_chain(at, home, at)[0]
     assert (check.is_well, "fires twice" in check.text) == (
         (True, False) if client == "claude-code" else (False, True)
     )
@@ -286,18 +286,18 @@ def test_a_home_that_is_a_project_has_one_set_of_hooks(home: Path, monkeypatch: 
 )  # fmt: skip
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "vscode"])
 def test_removal_is_exact_where_it_can_be_known(at: Path, client: str, text: str) -> None:
-    from archivist.edges.install.clients import Place, targets
+    from archivist.edges.install.clients import InstallLocation, targets
 
-    for target in targets(client, Place(at)):
+    for target in targets(client, InstallLocation(at)):
         if target.path.suffix == ".json":
             assert target.take(target.add(text), None) == text
 
 
 @pytest.mark.parametrize("text", ['model = "x"\n', "[a]\nb = 1\n\n\n", "# only a remark\n", "\n", ""])
 def test_removal_of_a_table_is_exact(at: Path, text: str) -> None:
-    from archivist.edges.install.clients import Place, targets
+    from archivist.edges.install.clients import InstallLocation, targets
 
-    table = targets("codex", Place(at))[1]
+    table = targets("codex", InstallLocation(at))[1]
     assert table.take(table.add(text), None) == text
 
 
@@ -384,7 +384,7 @@ def test_two_clients_of_which_one_runs_the_others_hooks_are_told_of(
     line = "VS Code runs claude-code's hooks too, so that a session in it is told twice"
     assert line not in first.stderr
     assert f"hint: {line}: archivist uninstall vscode --project" in second.stderr
-    check = next(each for each in chain.checks(at, None, at) if each.name == "clients")
+    check = next(each for each in chain.check_chain(at, None, at) if each.name == "clients")
     assert (check.is_well, line in check.text) == (False, True)
     _run(uninstall, "vscode")
     assert line not in _run(install, "claude-code").stderr

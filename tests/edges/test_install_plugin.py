@@ -112,7 +112,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
         assert "holds something else" in ran.exception.message
     dry = _run(install, "plugin", str(tmp_path / "new"), "--dry-run")
     assert (dry.exit_code, (tmp_path / "new").exists()) == (0, False)
-    assert dry.stdout.count("--- /dev/null") == len({*plugin.files(), ".archivist-plugin.json"})
+    assert dry.stdout.count("--- /dev/null") == len({*plugin.plugin_files(), ".archivist-plugin.json"})
 
 
 # The doctor
@@ -184,7 +184,7 @@ def test_a_hook_that_fires_fails_or_hangs_is_told(
         places, monkeypatch, "echo '2026-01-01T00:00:00Z codex session-start: oops' >> .archivist/hooks.log"
     )
     assert _checks()["firing"] == (False, "it failed: codex session-start: oops")
-    assert hook_log.lines(clinic / ".archivist") != []
+    assert hook_log.read_log(clinic / ".archivist") != []
 
 
 def test_the_real_hook_answers_the_doctor(clinic: Path) -> None:

@@ -23,12 +23,12 @@ from mcp_types import INVALID_PARAMS, Implementation, TextContent, TextResourceC
 from archivist import Bank
 from archivist.config import Config
 from archivist.edges.mcp import late_bank
-from archivist.edges.mcp.late_bank import LateBank, agent_named
+from archivist.edges.mcp.late_bank import LazyBank, agent_from_client
 from archivist.edges.mcp.server import MemoryServer
 from archivist.errors import InputError, NoBankError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
-from archivist.tools.functions import DEFAULT, Toolset, selected, tools
+from archivist.tools.functions import DEFAULT, Toolset, select_tools, tools
 
 # The handshake of 2025, and whatever is newest: the client asks first what the server speaks.
 ERAS = ["legacy", "auto"]
@@ -52,11 +52,11 @@ def connect(
     client: str = "test-client",
 ) -> Any:
     """Talk to a server as a client does, and return what came of it."""
-    memory = MemoryServer(open_bank, selected(sets), actor=Actor.parse(actor) if actor else None)
+    memory = MemoryServer(open_bank, select_tools(sets), actor=Actor.parse(actor) if actor else None)
 
     async def run() -> Any:
         info = Implementation(name=client, version="1")
-        async with Client(memory.offered(), mode=era, client_info=info) as connected:
+        async with Client(memory.build_server(), mode=era, client_info=info) as connected:
             try:
                 return await talk(connected)
             except MCPError as error:
@@ -129,13 +129,13 @@ def test_the_default_set_is_small_described_and_in_a_stable_order(
 
 
 def test_sets_are_chosen_by_name() -> None:
-    assert {tool.name for tool in selected("all")} == {tool.name for tool in tools()}
-    assert {tool.toolset for tool in selected("cognitive, layers")} == {Toolset.COGNITIVE, Toolset.LAYERS}
-    assert [tool.name for tool in selected("default")] == list(DEFAULT)
-    assert set(DEFAULT) <= {tool.name for tool in selected("workspace,default")}
+    assert {tool.name for tool in select_tools("all")} == {tool.name for tool in tools()}
+    assert {tool.toolset for tool in select_tools("cognitive, layers")} == {Toolset.COGNITIVE, Toolset.LAYERS}
+    assert [tool.name for tool in select_tools("default")] == list(DEFAULT)
+    assert set(DEFAULT) <= {tool.name for tool in select_tools("workspace,default")}
     for words in ("nothing", "", "default,", "Default"):
         with pytest.raises(InputError, match="no set of tools"):
-            selected(words)
+            select_tools(words)
 
 
 @pytest.mark.parametrize("sets", ["default", "all", *Toolset])
@@ -149,7 +149,7 @@ def test_instructions_are_short_and_name_only_what_is_there(
 
     text = connect(opening, told, era=era, sets=sets)
     assert len(text.encode()) <= 2048
-    offered = {tool.name for tool in selected(sets)}
+    offered = {tool.name for tool in select_tools(sets)}
     assert not [tool.name for tool in tools() if f"{tool.name}(" in text and tool.name not in offered]
 
 
@@ -395,14 +395,14 @@ def test_the_client_acts_as_the_agent_that_it_says_it_is(
 
 @given(st.text())
 def test_any_clients_name_makes_an_agent_that_can_be_written_down(name: str) -> None:
-    actor = agent_named(name)
+    actor = agent_from_client(name)
     assert actor.kind is ActorKind.AGENT
     assert 1 <= len(actor.name) <= 64
     assert Actor.parse(str(actor)) == actor
 
 
 def test_a_bank_whose_file_was_replaced_is_opened_again(folder: Path, opening: Callable[[], Bank]) -> None:
-    late = LateBank(opening)
+    late = LazyBank(opening)
     agent = Actor(ActorKind.AGENT, "w1")
     late.acting_as(agent).add("Told to the first bank")
     for file in (folder / ".archivist").glob("memory.db*"):
@@ -500,7 +500,7 @@ def test_prompts_ask_for_what_the_offered_tools_can_do(
         return texts
 
     texts = connect(opening, talk, era=era, sets=sets)
-    offered = {tool.name for tool in selected(sets)}
+    offered = {tool.name for tool in select_tools(sets)}
     assert "'r-7'" in texts["reflect"]
     assert "the migration" in texts["reflect"]
     assert "at most 5" in texts["reflect"]

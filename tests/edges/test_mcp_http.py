@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
 from archivist import Bank
-from archivist.edges.mcp.serving import parse_place
+from archivist.edges.mcp.serving import parse_address
 from archivist.errors import InputError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
@@ -144,7 +144,7 @@ def test_a_bank_that_has_gone_is_said_to_be_so(bank: Bank, url: str) -> None:
     ],
 )
 def test_places_on_this_machine_are_understood(text: str, place: tuple[str, int]) -> None:
-    assert parse_place(text) == place
+    assert parse_address(text) == place
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_places_on_this_machine_are_understood(text: str, place: tuple[str, int]
 )
 def test_other_places_are_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse_place(text)
+        parse_address(text)
     assert caught.value.hint
 
 

@@ -164,15 +164,15 @@ def test_a_token_has_so_many_sessions_and_the_longest_unused_goes_first(bank: Ba
 def test_sessions_that_are_all_in_use_leave_no_room() -> None:
     sessions = Sessions(most=2)
     for name in ("a", "b"):
-        assert sessions.opened("kit", name) is None
-    with sessions.using("kit", "a"):
+        assert sessions.add("kit", name) is None
+    with sessions.track_request("kit", "a"):
         sessions.check_room("kit")
-        with sessions.using("kit", "b"), pytest.raises(Refusal) as refused:
+        with sessions.track_request("kit", "b"), pytest.raises(Refusal) as refused:
             sessions.check_room("kit")
         assert (refused.value.status, refused.value.code) == (429, "too_many_sessions")
-        assert sessions.opened("kit", "c") == "b"
-    sessions.ended("kit", "a")
-    assert sessions.opened("kit", "d") is None
+        assert sessions.add("kit", "c") == "b"
+    sessions.remove("kit", "a")
+    assert sessions.add("kit", "d") is None
 
 
 def test_a_stream_ends_with_the_token_that_opened_it(bank: Bank, url: str) -> None:

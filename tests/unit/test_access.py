@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank, desks
-from archivist.access.rights import OWN, RIGHTS, Layer, Verb, may, remedy
+from archivist.access.rights import OWN, RIGHTS, Layer, Verb, access_hint, may
 from archivist.errors import AccessError
 from archivist.records import Actor, ActorKind
-from archivist.service import Desk
-from archivist.vault import Vault
+from archivist.service import BankService
+from archivist.vault import BankContext
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
 
@@ -45,10 +45,10 @@ UNCHECKED = {
 }
 
 
-def _desks() -> list[type[Desk]]:
+def _desks() -> list[type[BankService]]:
     for module in pkgutil.iter_modules(desks.__path__):
         import_module(f"{desks.__name__}.{module.name}")
-    return sorted(Desk.__subclasses__(), key=lambda desk: desk.__name__)
+    return sorted(BankService.__subclasses__(), key=lambda desk: desk.__name__)
 
 
 def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
@@ -59,7 +59,7 @@ def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.req("M8")
 def test_every_public_method_of_the_bank_and_its_desks_is_checked() -> None:
-    kinds: list[type[Any]] = [Vault, Bank, *_desks()]
+    kinds: list[type[Any]] = [BankContext, Bank, *_desks()]
     assert {"Core", "Proposals", "WorkingMemory"} <= {kind.__name__ for kind in kinds}
     unchecked = {name for kind in kinds for name, method in _methods(kind) if not hasattr(method, "access")}
     assert unchecked == set(UNCHECKED)
@@ -111,7 +111,7 @@ def test_a_refusal_names_actor_verb_and_layer_and_is_in_the_ledger(bank: Bank) -
     with pytest.raises(AccessError) as refused:
         agent.reindex()
     assert refused.value.message == "agent:coder:maker may not write bank"
-    assert refused.value.hint == remedy(Layer.BANK, Verb.WRITE)
+    assert refused.value.hint == access_hint(Layer.BANK, Verb.WRITE)
     (denial,) = bank.denials()
     assert denial.after == {"actor": "agent:coder:maker", "layer": "bank", "verb": "write"}
     assert bank.verify().is_whole
@@ -128,5 +128,5 @@ def test_a_refusal_within_a_transaction_takes_its_changes_back_and_stays_known(b
 
 
 def test_the_hint_says_who_may() -> None:
-    assert remedy(Layer.KNOWLEDGE, Verb.DECIDE) == "human, orchestrator may"
-    assert remedy(Layer.WORKING, Verb.READ) == "working memory belongs to its agent: --actor agent:NAME"
+    assert access_hint(Layer.KNOWLEDGE, Verb.DECIDE) == "human, orchestrator may"
+    assert access_hint(Layer.WORKING, Verb.READ) == "working memory belongs to its agent: --actor agent:NAME"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import AccessError, InputError, NotFoundError, RecordError
-from archivist.layers.artifacts.service import FileState, measured, opened, relative_path
+from archivist.layers.artifacts.service import FileState, measure_file, open_artifact, relative_path
 from archivist.records import Actor, ActorKind, ArtifactType
 
 CODER = Actor(ActorKind.AGENT, "coder")
@@ -170,20 +170,20 @@ def test_an_artifact_needs_a_task(bank: Bank, task: str, reason: str) -> None:
 @pytest.mark.req("M5")
 def test_a_file_deleted_between_open_and_hash_is_told(root: Path) -> None:
     path = root / "out/a.txt"
-    with opened(root, "out/a.txt") as descriptor:
+    with open_artifact(root, "out/a.txt") as descriptor:
         path.unlink()
         with pytest.raises(InputError, match="replaced or deleted"):
-            measured(descriptor, path)
+            measure_file(descriptor, path)
 
 
 @pytest.mark.req("M5")
 def test_a_file_replaced_between_open_and_hash_is_told(root: Path) -> None:
     path = root / "out/a.txt"
-    with opened(root, "out/a.txt") as descriptor:
+    with open_artifact(root, "out/a.txt") as descriptor:
         (root / "new").write_text("other\n")
         (root / "new").replace(path)
         with pytest.raises(InputError, match="replaced or deleted"):
-            measured(descriptor, path)
+            measure_file(descriptor, path)
 
 
 def test_a_file_written_to_meanwhile_is_never_registered_with_a_false_sum(bank: Bank, root: Path) -> None:

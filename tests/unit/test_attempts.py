@@ -123,11 +123,11 @@ def test_what_was_tried_for_a_task(bank: Bank) -> None:
     _log(bank, "T-1", "failed", "rewrite it", outcome="slower", agent="ada")
     _log(bank, "T-1", "completed", "patch", outcome="done")
     _log(bank, "T-2", "completed", "rewrite it")
-    best, worst = bank.attempts.tried("T-1")
+    best, worst = bank.attempts.list_approaches("T-1")
     assert (best.approach, best.verdict, best.last.outcome) == ("patch", "worked", "done")
     assert (worst.attempts, worst.verdict, worst.last.outcome) == (2, "failed every time (2)", "slower")
     assert worst.agents == ("coder", "ada")
-    assert bank.attempts.tried("none") == bank.attempts.tried("") == []
+    assert bank.attempts.list_approaches("none") == bank.attempts.list_approaches("") == []
 
 
 @pytest.mark.req("M4")

@@ -14,9 +14,9 @@ from tests.conftest import CountingIds, TickingClock
 from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, lessons, reviewed, write_jsonl
 
 from archivist import Bank
-from archivist.config import BriefRules, Config, Decay, Lessons
+from archivist.config import BriefRules, Config, DecayRules, LessonRules
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
-from archivist.exchange.files import Shape
+from archivist.exchange.files import LessonFormat
 from archivist.recall.query import Query
 from archivist.records import (
     Actor,
@@ -355,9 +355,9 @@ def test_a_finding_after_the_archive_is_a_new_candidate(bank: Bank) -> None:
 
 def test_every_rule_is_a_setting(tmp_path: Path, clock: TickingClock) -> None:
     rules = Config(
-        lessons=Lessons(promote_at_runs=1, candidate_severity=Severity.INFO),
+        lessons=LessonRules(promote_at_runs=1, candidate_severity=Severity.INFO),
         brief=BriefRules(max_lessons=1),
-        decay=Decay(unseen_runs=2, preferences_fade=False),
+        decay=DecayRules(unseen_runs=2, preferences_fade=False),
     )
     bank = Bank.open(tmp_path / "b", config=rules, clock=clock)
     bank.finish_run(
@@ -422,13 +422,13 @@ def test_no_lessons_make_an_empty_brief(bank: Bank) -> None:
 def test_the_global_bank_joins_a_brief_and_is_marked(bank: Bank, global_bank: Bank) -> None:
     bank.add("Ours")
     global_bank.add("Everybody's")
-    told = bank.brief(run="r1", beside=global_bank)
+    told = bank.brief(run="r1", global_bank=global_bank)
     assert told.text.splitlines()[1:] == [
         "- Ours [seen 1x, user_feedback]",
         "- Everybody's [seen 1x, user_feedback, global]",
     ]
     bank.capture(*reviewed("r1", finding("Something else entirely")))
-    verdicts = bank.audit("r1", beside=global_bank)
+    verdicts = bank.audit("r1", global_bank=global_bank)
     assert [verdict.effect for verdict in verdicts] == [Effect.HELPFUL, Effect.HELPFUL]
     assert global_bank.views([global_bank.get("m-001")])[0]["helpful"] == 1
     assert bank.status()["verdicts"] == 1
@@ -550,9 +550,9 @@ def _lines(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.req("A3")
-@pytest.mark.parametrize("shape", list(Shape))
+@pytest.mark.parametrize("shape", list(LessonFormat))
 def test_an_export_taken_in_elsewhere_exports_the_same_bytes(
-    bank: Bank, global_bank: Bank, tmp_path: Path, shape: Shape
+    bank: Bank, global_bank: Bank, tmp_path: Path, shape: LessonFormat
 ) -> None:
     _with_document_lessons(bank, tmp_path)
     bank.import_files(
@@ -722,10 +722,12 @@ def test_a_count_of_unseen_runs_is_each_banks_own(bank: Bank, global_bank: Bank,
 
 
 @pytest.mark.req("A3")
-@given(made=st.lists(lessons(), max_size=5, unique_by=lambda each: each.id), shape=st.sampled_from(Shape))
+@given(
+    made=st.lists(lessons(), max_size=5, unique_by=lambda each: each.id), shape=st.sampled_from(LessonFormat)
+)
 @settings(max_examples=40)
 def test_any_bank_exports_the_same_bytes_after_a_round_trip(
-    tmp_path_factory: pytest.TempPathFactory, made: list[Lesson], shape: Shape
+    tmp_path_factory: pytest.TempPathFactory, made: list[Lesson], shape: LessonFormat
 ) -> None:
     folder = tmp_path_factory.mktemp("trip")
     first, second = Bank.open(folder / "a"), Bank.open(folder / "b")

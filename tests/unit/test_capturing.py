@@ -9,7 +9,7 @@ import pytest
 from tests.samples import agent_log
 
 from archivist import Bank
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.errors import InputError
 from archivist.records import EpisodeStatus, Event, EventKind
 from archivist.store.filters import equals
@@ -34,7 +34,7 @@ def test_a_log_becomes_an_episode_with_events_that_waits_for_reflection(bank: Ba
     assert episode.usage is not None
     assert episode.usage.cost_usd == 0.5
     assert _calls(bank, "s-1") == ["make step-0", "make step-1", "make step-2"]
-    assert [each.run for each in bank.waiting()] == ["s-1"]
+    assert [each.run for each in bank.waiting_runs()] == ["s-1"]
     assert bank.verify().is_whole
 
 
@@ -62,10 +62,12 @@ def test_a_longer_version_adds_what_is_new(bank: Bank, tmp_path: Path) -> None:
 
 def test_the_caller_may_know_better(bank: Bank, tmp_path: Path) -> None:
     path = _log(tmp_path / "a.jsonl", 1, is_ended=True)
-    taken = bank.capture_file(path, known=Known(run="mine", project="o/r", status=EpisodeStatus.FAILED))
+    taken = bank.capture_file(
+        path, overrides=CaptureOverrides(run="mine", project="o/r", status=EpisodeStatus.FAILED)
+    )
     (episode,) = taken.episodes
     assert (episode.id, episode.project, episode.status) == ("mine", "o/r", EpisodeStatus.FAILED)
-    again = bank.capture_file(path, known=Known(outcomes={"s-1": EpisodeStatus.PARTIAL}))
+    again = bank.capture_file(path, overrides=CaptureOverrides(outcomes={"s-1": EpisodeStatus.PARTIAL}))
     assert again.episodes[0].status is EpisodeStatus.PARTIAL
 
 
@@ -93,6 +95,6 @@ def test_a_captured_run_is_written_as_atif_and_read_back(bank: Bank, tmp_path: P
     assert str(out["schema_version"]).startswith("ATIF-v1.")
     path = tmp_path / "run.atif.json"
     path.write_text(json.dumps(out))
-    taken = bank.capture_file(path, known=Known(run="back"))
+    taken = bank.capture_file(path, overrides=CaptureOverrides(run="back"))
     assert taken.episodes[0].id == "back"
     assert _calls(bank, "back") == _calls(bank, "s-1")

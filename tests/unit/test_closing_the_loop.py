@@ -15,7 +15,7 @@ from archivist import Bank
 from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.config import BriefRules, Config, RecallRules
 from archivist.recall.query import Query
 from archivist.records import (
@@ -30,7 +30,7 @@ from archivist.records import (
     Status,
     Verdict,
 )
-from archivist.reflect.trigger import Trigger
+from archivist.reflect.trigger import ReflectionTrigger
 from archivist.store.filters import equals
 
 MISSING = "waxwing: error: the following arguments are required: --lock"
@@ -55,7 +55,7 @@ def _finish(bank: Bank, run: str, *events: Event) -> list[Verdict]:
     bank.capture(
         Episode(id=run, project="cart", task="Build it", finished=now, status=EpisodeStatus.SUCCESS), events
     )
-    bank.maybe_reflect(Trigger(run))
+    bank.maybe_reflect(ReflectionTrigger(run))
     bank.decay(run)
     return bank.audit(run)
 
@@ -117,7 +117,7 @@ def test_a_withheld_lesson_is_recorded_and_held_against_the_told_ones(bank: Bank
             _finish(bank, run, _call(run, 1, "waxwing build --lock ci"))
     (line,) = bank.audit_report().lessons
     assert (line.lift.arms.withheld, line.lift.arms.told) == (len(withheld), 40 - len(withheld))
-    assert line.lift.word == "helps"
+    assert line.lift.conclusion == "helps"
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.floats(0, 1))
@@ -338,6 +338,6 @@ def test_a_stream_that_names_its_run_otherwise_is_one_run_under_the_given_name(
         '{"run": "theirs", "seq": 1, "kind": "tool_call", "tool": "bash", "text": "ls", "exit_code": 0}\n',
         "utf-8",
     )
-    captured = bank.capture_file(log, known=Known(run="ours"))
+    captured = bank.capture_file(log, overrides=CaptureOverrides(run="ours"))
     assert [(each.id, each.project) for each in captured.episodes] == [("ours", "shed")]
     assert [each.id for each in bank.episodes()] == ["ours"]

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import Config
-from archivist.config.file import change_file, edited, to_toml
-from archivist.config.layers import Origin, flat, from_text, from_values, load, load_effective, variable_of
+from archivist.config.file import change_file, edit_text, to_toml
+from archivist.config.layers import (
+    SettingOrigin,
+    flatten_config,
+    from_text,
+    from_values,
+    load,
+    load_effective,
+    variable_of,
+)
 from archivist.errors import ConfigError
 from archivist.records import Severity
 
@@ -116,7 +124,8 @@ def test_the_last_layer_that_sets_a_key_wins_and_is_named(
     )
     winner = next((layer for layer in reversed(LAYERS) if layer in chosen), None)
     assert effective.config.brief.max_lessons == (chosen[winner] if winner else 10)
-    assert effective.origin(key) == (Origin(winner, names[winner]) if winner else Origin("default", ""))  # type: ignore[arg-type]
+    expected = SettingOrigin(winner, names[winner]) if winner else SettingOrigin("default", "")  # type: ignore[arg-type]
+    assert effective.origin(key) == expected
     assert set(effective.origins) == ({key} if chosen else set())
 
 
@@ -235,7 +244,7 @@ def test_a_bank_opens_with_its_files_and_the_environment(
 
 # Edits
 
-KEYS = list(flat(Config()))
+KEYS = list(flatten_config(Config()))
 FILE = """\
 # Ours, see the wiki.
 
@@ -250,15 +259,17 @@ enabled = true
 
 
 def test_an_edit_keeps_comments_order_and_spacing() -> None:
-    assert edited(FILE, "brief.max_lessons", 5, where="f") == FILE.replace("= 3    #", "= 5    #")
-    assert edited(FILE, "brief.budget_tokens", 9, where="f") == FILE.replace("=400", "=9")
-    added = edited(FILE, "brief.max_candidates", 0, where="f")
+    assert edit_text(FILE, "brief.max_lessons", 5, where="f") == FILE.replace("= 3    #", "= 5    #")
+    assert edit_text(FILE, "brief.budget_tokens", 9, where="f") == FILE.replace("=400", "=9")
+    added = edit_text(FILE, "brief.max_candidates", 0, where="f")
     assert added == FILE.replace("budget_tokens=400\n", "budget_tokens=400\nmax_candidates = 0\n")
-    assert edited(FILE, "store.busy_timeout_s", 5.0, where="f") == FILE + "\n[store]\nbusy_timeout_s = 5.0\n"
-    assert edited(FILE, "brief.budget_tokens", where="f") == FILE.replace("budget_tokens=400\n", "")
-    assert edited(FILE, "decay.unseen_runs", where="f") == FILE
-    assert edited("", "decay.unseen_runs", 3, where="f") == "[decay]\nunseen_runs = 3\n"
-    assert edited("brief.max_lessons = 3", "brief.max_lessons", 4, where="f") == "brief.max_lessons = 4\n"
+    assert (
+        edit_text(FILE, "store.busy_timeout_s", 5.0, where="f") == FILE + "\n[store]\nbusy_timeout_s = 5.0\n"
+    )
+    assert edit_text(FILE, "brief.budget_tokens", where="f") == FILE.replace("budget_tokens=400\n", "")
+    assert edit_text(FILE, "decay.unseen_runs", where="f") == FILE
+    assert edit_text("", "decay.unseen_runs", 3, where="f") == "[decay]\nunseen_runs = 3\n"
+    assert edit_text("brief.max_lessons = 3", "brief.max_lessons", 4, where="f") == "brief.max_lessons = 4\n"
 
 
 @st.composite
@@ -271,7 +282,7 @@ def _files(draw: st.DrawFn) -> str:
         lines.append(f"[{section}]" + draw(st.sampled_from(["", "  # why"])))
         keys = draw(st.lists(st.sampled_from([k for k in KEYS if k.startswith(f"{section}.")]), unique=True))
         for key in keys:
-            value = to_toml(flat(Config())[key])
+            value = to_toml(flatten_config(Config())[key])
             lines.append(f"{key.split('.')[1]} = {value}" + draw(st.sampled_from(["", " # 'so' \"be\" it"])))
             lines += draw(st.lists(st.sampled_from(["", "# [store]", "\t# max_lessons = 9"]), max_size=2))
     return ends.join([*lines, ""]) if draw(st.booleans()) else ends.join(lines)
@@ -279,21 +290,21 @@ def _files(draw: st.DrawFn) -> str:
 
 @given(text=_files(), key=st.sampled_from(KEYS), number=st.integers(1, 9), words=st.text(max_size=20))
 def test_an_edit_changes_one_key_and_no_other_line(text: str, key: str, number: int, words: str) -> None:
-    default = flat(Config())[key]
+    default = flatten_config(Config())[key]
     if isinstance(default, str):
         value: object = words.encode("utf-8", "replace").decode()
     else:
         value = not default if isinstance(default, bool) else type(default)(number)  # type: ignore[call-arg]
     section, _, name = key.partition(".")
     before = tomllib.loads(text)
-    after = edited(text, key, value, where="f")
+    after = edit_text(text, key, value, where="f")
     assert tomllib.loads(after) == {**before, section: {**before.get(section, {}), name: value}}
-    assert edited(after, key, value, where="f") == after
+    assert edit_text(after, key, value, where="f") == after
     kept = [line for line in text.split("\n") if not line.startswith(f"{name} =") and line.strip()]
     left = iter(line.removesuffix("\r") for line in after.split("\n"))
     assert all(any(line.removesuffix("\r") == each for each in left) for line in kept)
     rest = {each: item for each, item in before.get(section, {}).items() if each != name}
-    gone = tomllib.loads(edited(after, key, where="f"))
+    gone = tomllib.loads(edit_text(after, key, where="f"))
     assert {**gone, section: gone.get(section, {})} == {**before, section: rest}
 
 
@@ -354,9 +365,9 @@ def test_every_text_survives_the_file(text: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_default_survives_as_text_and_as_toml(key: str) -> None:
-    default = flat(Config())[key]
+    default = flatten_config(Config())[key]
     shown = to_toml(default)
     section, _, name = key.partition(".")
     config = from_values(tomllib.loads(f"[{section}]\n{name} = {shown}\n"), where="f")
-    assert flat(config)[key] == default
+    assert flatten_config(config)[key] == default
     assert from_text(key, default if isinstance(default, str) else shown, where="f") == default

@@ -190,7 +190,7 @@ def test_pieces_whose_words_stay_keep_their_ids_and_vectors(bank: Bank, root: Pa
     bank.documents.refresh()
     after = bank.documents.read(name)
     assert [one.id == other.id for one, other in zip(before, after, strict=True)] == [True, False]
-    assert bank.unembedded() == 1
+    assert bank.count_unembedded() == 1
     list(bank.embed_waiting())
     file.write_text(f"# Before\n\nall else.\n\n{ADR.replace('copies', 'easy')}")
     bank.documents.refresh()
@@ -198,7 +198,7 @@ def test_pieces_whose_words_stay_keep_their_ids_and_vectors(bank: Bank, root: Pa
     assert [each.id for each in moved[1:]] == [each.id for each in after]
     assert [each.line for each in moved] == [1, 5, 9]
     # Only the piece that is new has no vector; the others moved with theirs.
-    assert bank.unembedded() == 1
+    assert bank.count_unembedded() == 1
 
 
 def test_what_cannot_be_read_is_named_and_costs_nothing_else(bank: Bank, root: Path) -> None:

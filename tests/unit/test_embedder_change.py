@@ -73,10 +73,10 @@ def test_another_embedder_takes_over_batch_by_batch_while_search_goes_on(bank: B
     old = bank.recall(Query(text="the tests hang")).embedder
     new = WordHashes()
     bank._embedders = [new]
-    assert bank.unembedded() == 5
+    assert bank.count_unembedded() == 5
     for left in (3, 1):
         list(bank.embed_waiting(limit=2))
-        assert bank.unembedded() == left
+        assert bank.count_unembedded() == left
         found = bank.recall(Query(text="the tests hang"))
         assert (found.hits[0].name, found.embedder) == ("m-005", old)
         assert found.hits[0].why.why.cosine is not None
@@ -109,7 +109,7 @@ def test_a_text_written_while_an_embedder_takes_over_gets_its_vector(bank: Bank)
     assert _names(bank, "the tests hang")[0] == "m-005"
     bank.edit("m-001", summary="Colours of the chart")
     _embed(bank)
-    assert (bank.unembedded(), bank.recall(Query(text="chart")).embedder) == (0, WordHashes().name)
+    assert (bank.count_unembedded(), bank.recall(Query(text="chart")).embedder) == (0, WordHashes().name)
     assert _names(bank, "colours of", kinds=("lesson",))[0] == "m-001"
 
 
@@ -121,7 +121,7 @@ def test_who_goes_back_to_the_first_embedder_keeps_nothing_of_the_other(bank: Ba
     list(bank.embed_waiting(limit=2))
     bank._embedders = [first]
     _embed(bank)
-    assert bank.unembedded() == 0
+    assert bank.count_unembedded() == 0
     assert _raw(bank, "SELECT count(*) FROM embedders") == [(1,)]
     assert _raw(bank, "SELECT count(*) FROM vector_rows") == [(5,)]
 
@@ -130,7 +130,7 @@ def test_vectors_are_made_in_the_background(bank: Bank) -> None:
     _fill(bank, *OTHERS, HANG)
     thread, _ = bank.embed_in_background()
     thread.join(30)
-    assert (thread.is_alive(), bank.unembedded()) == (False, 0)
+    assert (thread.is_alive(), bank.count_unembedded()) == (False, 0)
     assert _names(bank, "the tests hang", kinds=("lesson",))[0] == "m-005"
 
 
@@ -141,4 +141,4 @@ def test_work_in_the_background_can_be_stopped_and_taken_up_again(bank: Bank) ->
     thread.join(30)
     assert not thread.is_alive()
     _embed(bank)
-    assert bank.unembedded() == 0
+    assert bank.count_unembedded() == 0

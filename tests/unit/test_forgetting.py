@@ -16,21 +16,21 @@ from tests.conftest import TickingClock
 from tests.samples import WHEN, json_values, lesson, lessons, texts
 
 from archivist import Bank
-from archivist.config import Config, Retention
+from archivist.config import Config, RetentionRules
 from archivist.errors import InputError, NotFoundError
 from archivist.forget.receipt import (
     ERASED,
     Receipt,
-    occurrences,
-    redacted,
-    redacted_json,
-    sought,
+    count_occurrences,
+    erasure_query,
+    redact_json,
+    redact_value,
     text_digest,
 )
-from archivist.forget.service import growth
+from archivist.forget.service import check_growth
 from archivist.recall.query import Query
 from archivist.records import Brief, Effect, Episode, Event, EventKind, Evidence, Lesson, Verdict
-from archivist.records.plain import canonical, to_plain
+from archivist.records.plain import canonical_json, to_plain
 
 # Put together here, so that no file of the tests holds it.
 PARTS = ("Kestrel", "99ab", "Velvet")
@@ -69,20 +69,20 @@ def _place(receipt: Receipt, name: str) -> tuple[int, int | None]:
 def test_a_text_leaves_any_json_value_in_every_spelling(
     text: str, before: str, after: str, value: object
 ) -> None:
-    what = sought(text)
+    what = erasure_query(text)
     nested = {"a": [before + text + after, {text.upper(): json.dumps([text])}], "b": value}
-    left = redacted_json(nested, what)
-    for written in (json.dumps(left), json.dumps(left, ensure_ascii=False), canonical(left)):
-        assert occurrences([written.encode()], what.needles) == 0
+    left = redact_json(nested, what)
+    for written in (json.dumps(left), json.dumps(left, ensure_ascii=False), canonical_json(left)):
+        assert count_occurrences([written.encode()], what.needles) == 0
 
 
 @given(made=lessons())
 def test_redacting_twice_is_redacting_once_and_leaves_no_trace(made: Lesson) -> None:
-    what = sought(SECRET)
+    what = erasure_query(SECRET)
     marked = replace(made, rule=f"{made.rule}{SECRET.lower()}", extra={**made.extra, SECRET: [SECRET, 1]})
-    once = redacted(marked, what)
-    assert redacted(once, what) == once
-    assert not what.is_in(canonical(to_plain(once)))
+    once = redact_value(marked, what)
+    assert redact_value(once, what) == once
+    assert not what.is_in(canonical_json(to_plain(once)))
     assert (once.id, once.status, once.created) == (made.id, made.status, made.created)
 
 
@@ -90,11 +90,11 @@ def test_redacting_twice_is_redacting_once_and_leaves_no_trace(made: Lesson) -> 
 def test_counting_does_not_depend_on_where_the_bytes_are_cut(data: list[bytes], needle: bytes) -> None:
     whole = b"".join(data)
     needles = (needle.lower(),)
-    assert bool(occurrences(data, needles)) == bool(occurrences([whole], needles))
+    assert bool(count_occurrences(data, needles)) == bool(count_occurrences([whole], needles))
 
 
 def test_a_number_that_spells_the_text_goes_too() -> None:
-    assert redacted_json({"pin": 491827, "n": 7}, sought("491827")) == {"pin": ERASED, "n": 7}
+    assert redact_json({"pin": 491827, "n": 7}, erasure_query("491827")) == {"pin": ERASED, "n": 7}
 
 
 def test_a_text_of_three_characters_is_refused(bank: Bank) -> None:
@@ -128,7 +128,7 @@ def test_a_text_goes_from_every_place_and_its_records_stay(bank: Bank) -> None:
         writer.put(Brief(id="b1", time=WHEN, run="r1", extra={"task": SECRET}), "brief")
         writer.queue("r1")
         writer.lease("me", WHEN + timedelta(days=400))
-        writer.settle("r1", "me", f"failed at {SECRET}")
+        writer.end_lease("r1", "me", f"failed at {SECRET}")
     _embed(bank)
     receipt = bank.erase(matching=SECRET)
     assert receipt.is_clean
@@ -144,7 +144,7 @@ def test_a_text_goes_from_every_place_and_its_records_stay(bank: Bank) -> None:
     assert bank.get("m-001").summary == f"Never print {ERASED} in a log"
     assert "kestrel" not in bank.get("m-001").tags
     assert bank.episode("r1").task == f"rotate {ERASED}"
-    assert bank.waiting()[0].error == f"failed at {ERASED}"
+    assert bank.waiting_runs()[0].error == f"failed at {ERASED}"
     found = bank.verify()
     assert found.is_whole
     assert found.erased == 4
@@ -160,7 +160,7 @@ def test_no_word_of_the_text_can_be_found_any_more(bank: Bank) -> None:
     assert [any(each) for (each,) in bits] == [False]
     _embed(bank)
     with bank.reading() as reader:
-        assert reader.holding("gryphonwort", at_most=9) == 0
+        assert reader.count_documents_with("gryphonwort", at_most=9) == 0
     assert b"gryphon" not in _raw(bank).lower()
 
 
@@ -168,7 +168,7 @@ def test_no_word_of_the_text_can_be_found_any_more(bank: Bank) -> None:
 def test_erasing_twice_finds_nothing_the_second_time(bank: Bank) -> None:
     bank.add(f"About {SECRET}")
     first, second = bank.erase(matching=SECRET), bank.erase(matching=SECRET)
-    assert (first.removed > 0, second.removed) == (True, 0)
+    assert (first.removed_count > 0, second.removed_count) == (True, 0)
     assert second.is_clean
 
 
@@ -178,7 +178,7 @@ def test_the_ledger_keeps_a_digest_and_neither_text_nor_salt(bank: Bank) -> None
     with bank.reading() as reader:
         entries = reader.changes(record_id=receipt.id)
     assert {change.entry.verb for change in entries} == {"erase"}
-    kept = canonical(entries[-1].after)
+    kept = canonical_json(entries[-1].after)
     assert receipt.digest == text_digest(receipt.salt, SECRET)
     assert receipt.digest in kept
     assert receipt.salt not in kept
@@ -229,7 +229,7 @@ def test_an_erased_lesson_takes_its_verdicts_and_counts_along(bank: Bank, tmp_pa
     assert [json.loads(line)["uid"] for line in lines] == [kept.id]
     assert bank.verify().is_whole
     again = bank.erase([told.short_id])
-    assert (again.removed, again.is_clean) == (0, True)
+    assert (again.removed_count, again.is_clean) == (0, True)
     assert b"everything that was said" not in _raw(bank)
 
 
@@ -252,7 +252,7 @@ def test_an_erased_run_takes_its_events_and_its_files_do_not_bring_it_back(
     bank.capture_file(log)
     bank.erase(["r1"])
     assert bank.episodes() == []
-    assert bank.waiting() == []
+    assert bank.waiting_runs() == []
     assert bank.capture_file(log).is_unchanged
     assert bank.status()["events"] == 0
     assert bank.verify().is_whole
@@ -263,7 +263,7 @@ def test_an_erased_run_takes_its_parts_and_its_subagents_along(bank: Bank, tmp_p
     for run, parent in names.items():
         _capture(bank, run, _event(run, 1), parent=parent, task=f"The work of {run}")
     bank.export(tmp_path / "out")
-    assert {each.id for each in bank.erasable(["r1"])} == names.keys() - {"r2"}
+    assert {each.id for each in bank.find_erasure_targets(["r1"])} == names.keys() - {"r2"}
     receipt = bank.erase(["r1"])
     assert (_place(receipt, "runs"), _place(receipt, "events")) == ((4, 0), (4, 0))
     assert [each.id for each in bank.episodes()] == ["r2"]
@@ -386,13 +386,13 @@ def test_the_run_that_holds_the_count_stays(bank: Bank, clock: TickingClock) -> 
 
 
 def test_growth_is_told_once_the_bank_is_large(tmp_path: Path, clock: TickingClock) -> None:
-    rules = Config(retention=Retention(warn_at_mb=1))
+    rules = Config(retention=RetentionRules(warn_at_mb=1))
     with Bank.open(tmp_path / "large", clock=clock, config=rules) as bank:
-        assert growth(bank) == []
+        assert check_growth(bank) == []
         _capture(bank, "r1", *(_event("r1", seq, output="x" * 4000) for seq in range(400)), finished=OLD)
-        (said,) = growth(bank)
+        (said,) = check_growth(bank)
         assert said.startswith("events are 100 % of")
         assert "archivist prune --days 30 --yes frees about" in said
         bank.prune(is_dry_run=False)
-        assert growth(bank) == []
+        assert check_growth(bank) == []
         assert bank.sizes().total < 1_000_000

@@ -22,24 +22,24 @@ def _fill(bank: Bank, cycles: range, **fields: object) -> None:
 @pytest.mark.req("C7")
 def test_importance_cycles_and_sprints_make_it_due(bank: Bank) -> None:
     stream = bank.stream
-    assert stream.due() == ""
+    assert stream.due_reason() == ""
     for number in range(10):
         stream.log(f"Work {number}", cycle=1, importance=10)
-        assert stream.due() == ""
+        assert stream.due_reason() == ""
     stream.log("One more", cycle=1, importance=1)
-    assert stream.due() == "importance of unreflected entries is 101, over 100"
+    assert stream.due_reason() == "importance of unreflected entries is 101, over 100"
     assert stream.reflect(if_due=True).reason
-    assert stream.due() == ""
+    assert stream.due_reason() == ""
     stream.log("Later", cycle=11, importance=1)
-    assert stream.due() == "10 cycles since the last reflection"
+    assert stream.due_reason() == "10 cycles since the last reflection"
     stream.reflect()
     bank.core.update("status", {"sprint": "Sprint 2"})
-    assert stream.due() == ""
+    assert stream.due_reason() == ""
     stream.log("In the new sprint", cycle=12, importance=1)
-    assert stream.due() == "sprint boundary: none → Sprint 2"
+    assert stream.due_reason() == "sprint boundary: none → Sprint 2"
     stream.reflect()
     stream.log("Goes on", cycle=12, importance=1)
-    assert stream.due() == ""
+    assert stream.due_reason() == ""
 
 
 @pytest.mark.req("C7")
@@ -120,9 +120,9 @@ def test_it_is_skipped_when_not_due_or_when_there_is_nothing(bank: Bank) -> None
 
 def test_logging_reflects_when_asked(bank: Bank) -> None:
     _fill(bank, range(1, 10), importance=7)
-    assert bank.stream.due() == ""
+    assert bank.stream.due_reason() == ""
     _fill(bank, range(10, 11), importance=7, reflect=True)
-    assert bank.stream.due() == ""
+    assert bank.stream.due_reason() == ""
     assert bank.stream.recent(1)[0].type is EntryType.REFLECTION
 
 
@@ -152,7 +152,7 @@ def test_thresholds_are_settings(tmp_path: Path) -> None:
     rules = StreamRules(reflect_at_importance=5, reflect_at_cycles=1000, gather_importance=8)
     with Bank.open(tmp_path, config=Config(stream=rules)) as bank:
         _fill(bank, range(1, 4), importance=7)
-        assert bank.stream.due().endswith("over 5")
+        assert bank.stream.due_reason().endswith("over 5")
         assert bank.stream.reflect(if_due=True).gathered == 0
 
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
-from archivist.files.jsonl import Line, Problem, read_lines, write_lines
+from archivist.files.jsonl import JsonLine, LineProblem, read_lines, write_lines
 
 
-def _read(path: Path, content: bytes) -> list[Line | Problem]:
+def _read(path: Path, content: bytes) -> list[JsonLine | LineProblem]:
     path.write_bytes(content)
     return list(read_lines(path))
 
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_bom_and_crlf_and_blank_lines_are_passed_over(file: Path) -> None:
     lines = _read(file, b'\xef\xbb\xbf{"a": 1}\r\n\r\n{"a": 2}\r\n')
-    assert [(line.number, line.value) for line in lines if isinstance(line, Line)] == [
+    assert [(line.number, line.value) for line in lines if isinstance(line, JsonLine)] == [
         (1, {"a": 1}),
         (3, {"a": 2}),
     ]
@@ -50,9 +50,9 @@ def test_a_last_line_without_a_newline_is_read(file: Path) -> None:
 )
 def test_a_bad_line_is_named_with_file_line_and_reason(file: Path, line: bytes, reason: str) -> None:
     good, bad, other = _read(file, b'{"a": 1}\n' + line + b'\n{"a": 3}\n')
-    assert isinstance(bad, Problem)
-    assert isinstance(good, Line)
-    assert isinstance(other, Line)
+    assert isinstance(bad, LineProblem)
+    assert isinstance(good, JsonLine)
+    assert isinstance(other, JsonLine)
     assert (bad.file, bad.number) == (str(file), 2)
     assert bad.reason.startswith(reason)
     assert str(bad) == f"{file}:2: {bad.reason}"
@@ -66,7 +66,7 @@ def test_a_line_of_fifty_megabytes_is_left_out_without_being_held(file: Path) ->
         stream.write(b'"}\n{"a": 3}\n')
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     lines = list(read_lines(file))
-    assert [type(line) for line in lines] == [Line, Problem, Line]
+    assert [type(line) for line in lines] == [JsonLine, LineProblem, JsonLine]
     assert str(lines[1]).endswith(":2: longer than 32 MiB")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 120_000
 
@@ -77,7 +77,7 @@ def test_gzip_is_unpacked_and_a_cut_file_says_so(file: Path) -> None:
     assert len(_read(file, packed)) == 20_000
     *good, last = _read(file, packed[: len(packed) // 2])
     assert good
-    assert isinstance(last, Problem)
+    assert isinstance(last, LineProblem)
     assert "cut or damaged" in last.reason
 
 
@@ -112,6 +112,6 @@ def test_any_bytes_can_be_read(tmp_path_factory: pytest.TempPathFactory, content
     path = tmp_path_factory.mktemp("bytes") / "x"
     path.write_bytes(content or b"\n")
     try:
-        assert all(isinstance(line, Line | Problem) for line in read_lines(path))
+        assert all(isinstance(line, JsonLine | LineProblem) for line in read_lines(path))
     except InputError as error:
         assert "cut or damaged" in error.message  # noqa: PT017 only what claims to be compressed can be refused

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from archivist.capture.formats.registry import read_log
-from archivist.capture.json_stream import Skipped
+from archivist.capture.json_stream import SkippedRecord
 from archivist.errors import InputError
 from archivist.files import open as opening
 from archivist.files.open import head_of, open_file
@@ -68,7 +68,7 @@ def test_a_packed_log_that_is_cut_gives_what_came_before(pack: object, tmp_path:
     path.write_bytes(packed[: len(packed) // 2])
     found = list(read_log(path))
     assert len(found) > 1000
-    assert [each for each in found if isinstance(each, Skipped) and "cut or damaged" in each.reason]
+    assert [each for each in found if isinstance(each, SkippedRecord) and "cut or damaged" in each.reason]
 
 
 def test_missing_empty_and_wrong_files_are_named(tmp_path: Path) -> None:

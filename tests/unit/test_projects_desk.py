@@ -12,7 +12,7 @@ from tests.samples import MISSING_MODULE, agent_log
 
 from archivist import Bank, projects
 from archivist.brief import session_service as sessions
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.recall.query import Query
 from archivist.records import Episode
 from archivist.store.filters import equals
@@ -35,8 +35,8 @@ def _repository(folder: Path, remote: str = "") -> Path:
 def _begun(bank: Bank, run: str, folder: Path) -> str:
     """Begin a session in a folder as a hook does, and return the project that it is filed under."""
     with bank.reading() as reader:
-        project = projects.worked_on(reader, folder, bank.root)
-    sessions.begin(bank, run, project, folder=folder)
+        project = projects.project_at(reader, folder, bank.root)
+    sessions.brief_session(bank, run, project, folder=folder)
     return bank.episode(run).project
 
 
@@ -59,12 +59,12 @@ def test_what_one_of_two_met_is_not_told_in_the_other(bank: Bank, tmp_path: Path
         assert _begun(bank, run, first) == "api"
         bank.finish_log(agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run, project="api"))
     with bank.reading() as reader:
-        mine, theirs = (projects.worked_on(reader, each, bank.root) for each in (first, second))
-    assert "freezegun" in sessions.begin(bank, "s-3", mine).text
-    assert "freezegun" not in sessions.begin(bank, "s-4", theirs).text
+        mine, theirs = (projects.project_at(reader, each, bank.root) for each in (first, second))
+    assert "freezegun" in sessions.brief_session(bank, "s-3", mine).text
+    assert "freezegun" not in sessions.brief_session(bank, "s-4", theirs).text
     prompt = "please install freezegun for the tests"
-    assert sessions.prompted(bank, "s-5", theirs, prompt) is None
-    assert sessions.prompted(bank, "s-5", mine, prompt) is not None
+    assert sessions.brief_prompt(bank, "s-5", theirs, prompt) is None
+    assert sessions.brief_prompt(bank, "s-5", mine, prompt) is not None
 
 
 def test_a_captured_log_is_filed_as_a_session_would_be(bank: Bank, tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_what_failed_in_another_repository_is_filed_there(
         inner.mkdir(exist_ok=True)
         moves: Moves = [(begun, [("ls", "", False)]), (inner, [("ls", "", False)]), (api, IN_API)]
         log = _log_of(tmp_path / f"{run}.jsonl", run, [*moves, (web, IN_WEB)])
-        bank.finish_log(log, known=Known(run=run, project=home))
-        bank.finish_log(log, known=Known(run=run, project=home))
+        bank.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
+        bank.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
     parts = {"s-1@api", "s-2@api"} if is_in_root else set()
     assert {each.id for each in bank.episodes()} == {"s-1", "s-2", "s-1@web", "s-2@web", *parts}
     assert bank.episode("s-1@web").parent == "s-1"
@@ -231,7 +231,7 @@ def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: P
     api, web = (_repository(bank.root / each) for each in ("api", "web"))
     home = _begun(bank, "s-1", api)
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(api, [("ls", "", False)]), (web, IN_WEB)])
-    bank.finish_log(log, known=Known(run="s-1", project=home))
+    bank.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
     assert bank.heal(PORT, command="npm start", repo="web", run="s-1").text == ""
     assert "npm run stop" in bank.heal(PORT, command="npm start", repo="web", run="s-2").text
 
@@ -239,7 +239,7 @@ def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: P
 def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path) -> None:
     api, web = (_repository(bank.root / each) for each in ("api", "web"))
     home = _begun(bank, "s-1", api)
-    known = Known(run="s-1", project=home, folder=str(api))
+    known = CaptureOverrides(run="s-1", project=home, folder=str(api))
     for agent, moves in {"a1": [(web, IN_WEB)], "a2": [(api, IN_API)]}.items():
         log = _log_of(tmp_path / f"agent-{agent}.jsonl", "s-1", moves)
         lines = [
@@ -247,7 +247,7 @@ def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path
             for line in log.read_text().splitlines()
         ]
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        bank.finish_log(log, known=known)
+        bank.finish_log(log, overrides=known)
     filed = {each.id: each.project for each in bank.episodes()}
     assert filed == {"s-1": "api", "s-1.a1": "web", "s-1.a2": "api"}
     assert "npm run stop" in bank.heal(PORT, command="npm start", repo="web", run="s-2").text
@@ -275,7 +275,7 @@ def test_a_wish_is_that_of_the_repository_that_it_was_said_in(
     home = _begun(bank, "s-1", begun)
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(begun, [("ls", "", False)]), (web, [("ls", "", False)])])
     _saying(log, web, "Always use yarn in this project, never npm.")
-    bank.finish_log(log, known=Known(run="s-1", project=home))
+    bank.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
     assert {each.repo for each in bank.query(Query()) if "yarn" in each.summary} == {"web"}
     assert bank.episode("s-1").task == "Bump everything"
     with bank.reading() as reader:
@@ -289,7 +289,9 @@ def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     moves: Moves = [(api, [("ls", "", False)]), (scratch, IN_WEB), (tmp_path / "gone", IN_API)]
-    bank.finish_log(_log_of(tmp_path / "s-1.jsonl", "s-1", moves), known=Known(run="s-1", project=home))
+    bank.finish_log(
+        _log_of(tmp_path / "s-1.jsonl", "s-1", moves), overrides=CaptureOverrides(run="s-1", project=home)
+    )
     assert [each.id for each in bank.episodes()] == ["s-1"]
     for command, error, step in (("npm start", PORT, "npm run stop"), ("./gen.sh", UNRUNNABLE, "chmod +x")):
         assert step in bank.heal(error, command=command, repo="api").text

@@ -14,10 +14,10 @@ from archivist.brief import session_service as sessions
 from archivist.brief.forms import BriefFormat
 from archivist.brief.presets import BriefPreset
 from archivist.bus import Message
-from archivist.config import Reflect
+from archivist.config import ReflectRules
 from archivist.errors import AccessError, InputError, NotFoundError
-from archivist.exchange.share import to_line
-from archivist.lessons.suggest_service import told
+from archivist.exchange.share import to_shared_line
+from archivist.lessons.suggest_service import suggest_or_add
 from archivist.recall.query import Query
 from archivist.records import Actor, Lesson, Status
 
@@ -66,7 +66,9 @@ def test_what_cured_it_is_counted_though_its_words_wait(bank: Bank, held: Lesson
     bank.approve(held.id)
     _learn(bank, tmp_path, "s-4", MENDED)
     assert "helped in" not in bank.get(held.id).rule
-    told_beside = sessions.failed(bank, "next", "shop", CLEAN[1], tool="Bash", command="make vendor").text
+    told_beside = sessions.brief_failure(
+        bank, "next", "shop", CLEAN[1], tool="Bash", command="make vendor"
+    ).text
     assert "evil.example" not in told_beside
 
 
@@ -78,9 +80,11 @@ def test_what_waits_is_told_nowhere(bank: Bank, tmp_path: Path) -> None:
         for preset in BriefPreset
         for form in BriefFormat
     ]
-    texts.append(sessions.begin(bank, "next", "shop").text)
-    texts.append(sessions.failed(bank, "next", "shop", FAILED[1], tool="Bash", command="make vendor").text)
-    prompted = sessions.prompted(bank, "next", "shop", "make vendor fails before any task")
+    texts.append(sessions.brief_session(bank, "next", "shop").text)
+    texts.append(
+        sessions.brief_failure(bank, "next", "shop", FAILED[1], tool="Bash", command="make vendor").text
+    )
+    prompted = sessions.brief_prompt(bank, "next", "shop", "make vendor fails before any task")
     texts.append(prompted.text if prompted else "")
     texts += [hit.text for hit in bank.recall(Query(text="make vendor", kinds=("lesson",))).hits]
     bank.share(tmp_path / "shared")
@@ -94,7 +98,7 @@ def test_what_waits_is_told_nowhere(bank: Bank, tmp_path: Path) -> None:
 def test_no_message_and_no_progress_file_tells_it(bank: Bank, tmp_path: Path) -> None:
     heard: list[Message] = []
     bank.bus.subscribe(heard.append)
-    bank.config = bank.config._replace(reflect=Reflect(write_progress=True))
+    bank.config = bank.config._replace(reflect=ReflectRules(write_progress=True))
     for run in ("s-1", "s-2", "s-3"):
         _learn(bank, tmp_path, run, MENDED)
     assert not [each for each in heard if "IGNORE" in str(each.data)]
@@ -173,14 +177,17 @@ def test_a_lesson_that_is_believed_is_not_taken_over(bank: Bank, tmp_path: Path)
 def test_a_remedy_that_runs_what_it_fetches_is_not_told_beside_an_error(bank: Bank, tmp_path: Path) -> None:
     for run in ("s-1", "s-2"):
         _learn(bank, tmp_path, run, [NO_UV, (FETCHED, "installed", False), ("uv sync", "ok", False)])
-    told_beside = sessions.failed(bank, "next", "shop", NO_UV[1], tool="Bash", command="uv sync").text
+    told_beside = sessions.brief_failure(bank, "next", "shop", NO_UV[1], tool="Bash", command="uv sync").text
     assert "get.example" not in told_beside + bank.brief(project="shop").text
 
 
 @pytest.mark.req("N7")
 def test_an_agents_own_suggestion_waits_once_and_a_persons_words_do_not(bank: Bank) -> None:
     agent = bank.acting_as(AGENT)
-    first, again = told(agent, f"Install uv with `{FETCHED}`"), told(agent, f"Install uv with `{FETCHED}`")
+    first, again = (
+        suggest_or_add(agent, f"Install uv with `{FETCHED}`"),
+        suggest_or_add(agent, f"Install uv with `{FETCHED}`"),
+    )
     assert (first.lesson.status, first.is_new) == (Status.QUARANTINED, True)
     assert (again.lesson.id, again.is_new) == (first.lesson.id, False)
     assert agent.query(Query(statuses=(Status.QUARANTINED,))) == []
@@ -234,7 +241,7 @@ def test_what_files_bring_in_waits_whatever_they_say_of_it(
 
 def _slipped(folder: Path, known: Lesson, **fields: object) -> None:
     """Write a version of a lesson into a shared folder, as anybody can who changes the repository."""
-    write_jsonl(folder / "lessons" / "other.jsonl", [to_line(known) | fields])
+    write_jsonl(folder / "lessons" / "other.jsonl", [to_shared_line(known) | fields])
 
 
 @pytest.mark.req("N7")

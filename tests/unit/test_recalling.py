@@ -31,7 +31,7 @@ from archivist.records import (
     Scope,
     Status,
 )
-from archivist.store.vectors import packed
+from archivist.store.vectors import pack_vector
 
 HANG = "pytest never finishes while the container is down"
 OTHERS = (
@@ -364,7 +364,7 @@ def test_what_was_written_a_moment_ago_is_found_by_meaning(bank: Bank) -> None:
     assert found.hits[0].name == "m-005"
     assert found.hits[0].why.why.cosine is not None
     # Nothing was missed, though its vector is not stored yet.
-    assert (found.unembedded, bank.unembedded()) == (0, 1)
+    assert (found.unembedded, bank.count_unembedded()) == (0, 1)
 
 
 def test_without_an_embedder_the_interface_is_the_same(with_rules: Callable[..., Bank]) -> None:
@@ -375,7 +375,7 @@ def test_without_an_embedder_the_interface_is_the_same(with_rules: Callable[...,
     found = bank.recall(Query(text="pytest container", preset="archivist"))
     assert ([hit.name for hit in found.hits], found.embedder, found.unembedded) == (["m-005"], "", 0)
     assert found.hits[0].why.why.cosine is None
-    assert bank.unembedded() == 0
+    assert bank.count_unembedded() == 0
 
 
 def test_a_word_that_nothing_held_is_found_as_soon_as_something_does(with_rules: Callable[..., Bank]) -> None:
@@ -450,12 +450,12 @@ def test_a_text_edited_between_embedding_and_storing_keeps_waiting(bank: Bank) -
     assert bank.embedder is not None
     name, dimensions = bank.embedder.name, bank.embedder.dimensions
     with bank.reading() as reader:
-        texts = reader.unembedded(name, limit=9)
-    made = [(each.place, each.revision, packed(bank.embedder.embed_query(each.text))) for each in texts]
+        texts = reader.pending_embeddings(name, limit=9)
+    made = [(each.place, each.revision, pack_vector(bank.embedder.embed_query(each.text))) for each in texts]
     bank.edit("m-001", summary="Colours of the chart")
     with bank.transaction() as writer:
         assert writer.put_vectors(name, dimensions, made) == 0
-    assert bank.unembedded() == 1
+    assert bank.count_unembedded() == 1
 
 
 def test_a_vector_never_goes_to_another_text_that_took_the_place(bank: Bank) -> None:
@@ -464,15 +464,15 @@ def test_a_vector_never_goes_to_another_text_that_took_the_place(bank: Bank) -> 
     assert bank.embedder is not None
     name, dimensions = bank.embedder.name, bank.embedder.dimensions
     with bank.reading() as reader:
-        texts = reader.unembedded(name, limit=9)
-    made = [(each.place, each.revision, packed(bank.embedder.embed_query(each.text))) for each in texts]
+        texts = reader.pending_embeddings(name, limit=9)
+    made = [(each.place, each.revision, pack_vector(bank.embedder.embed_query(each.text))) for each in texts]
     bank.reindex()
     with bank.reading() as reader:
-        now = {each.place: each.text for each in reader.unembedded(name, limit=9)}
+        now = {each.place: each.text for each in reader.pending_embeddings(name, limit=9)}
     with bank.transaction() as writer:
         writer.put_vectors(name, dimensions, made)
     with bank.reading() as reader:
-        still = {each.place for each in reader.unembedded(name, limit=9)}
+        still = {each.place for each in reader.pending_embeddings(name, limit=9)}
     then = {each.place: each.text for each in texts}
     assert {place for place in now if now[place] != then.get(place)} <= still
 
@@ -481,13 +481,13 @@ def test_a_place_taken_by_a_new_text_waits_for_its_own_vector(bank: Bank) -> Non
     bank.add(HANG)
     assert bank.embedder is not None
     with bank.reading() as reader:
-        (text,) = reader.unembedded(bank.embedder.name, limit=9)
+        (text,) = reader.pending_embeddings(bank.embedder.name, limit=9)
     bank.undo("m-001")
     bank.add("Colours of the chart")
-    row = packed(bank.embedder.embed_query(text.text))
+    row = pack_vector(bank.embedder.embed_query(text.text))
     with bank.transaction() as writer:
         writer.put_vectors(bank.embedder.name, bank.embedder.dimensions, [(text.place, text.revision, row)])
-    assert bank.unembedded() == 1
+    assert bank.count_unembedded() == 1
 
 
 def _answers(bank: Bank) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -13,12 +13,12 @@ from tests.samples import MISSING_MODULE, agent_log
 
 from archivist import Bank
 from archivist.bus import Message
-from archivist.config import Config, Reflect
+from archivist.config import Config, ReflectRules
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
 from archivist.reflect import service as reflection
-from archivist.reflect.summary import account
-from archivist.reflect.trigger import Outcome, Scenario, Trigger
+from archivist.reflect.summary import summarise_run
+from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, Scenario
 
 
 def _capture(
@@ -149,7 +149,7 @@ def test_a_run_without_failures_teaches_nothing(bank: Bank, tmp_path: Path) -> N
 def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) -> None:
     bank.reflect(_capture(bank, tmp_path, "s-1"))
     (bank.path.parent.parent / "progress.md").write_text("# Progress\n")
-    seen = reflection.context_of(bank, _capture(bank, tmp_path, "s-2"))
+    seen = reflection.load_context(bank, _capture(bank, tmp_path, "s-2"))
     assert (seen.episode.id, [each.id for each in seen.related]) == ("s-2", ["s-1"])
     assert [lesson.short_id for lesson in seen.lessons] == ["m-001"]
     assert (seen.progress, len(seen.events) > 3, seen.config) == ("# Progress\n", True, bank.config)
@@ -162,7 +162,7 @@ def test_waiting_runs_are_reflected_on_once_oldest_first(bank: Bank, tmp_path: P
         _capture(bank, tmp_path, session)
     done = list(bank.reflect_waiting())
     assert [each.run for each in done] == ["s-2", "s-1", "s-3"]
-    assert bank.waiting() == []
+    assert bank.waiting_runs() == []
     assert list(bank.reflect_waiting()) == []
 
 
@@ -176,7 +176,7 @@ def test_a_leased_run_is_left_alone_until_the_lease_ends(
     clock.now += timedelta(seconds=200)
     assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
     with bank.transaction() as writer:
-        assert writer.settle("s-1", "other") is False
+        assert writer.end_lease("s-1", "other") is False
 
 
 def test_a_run_whose_reflection_is_interrupted_waits_as_before(
@@ -192,9 +192,9 @@ def test_a_run_whose_reflection_is_interrupted_waits_as_before(
         for _ in range(4):
             with pytest.raises(KeyboardInterrupt):
                 list(bank.reflect_waiting())
-    assert [(each.attempts, each.holder) for each in bank.waiting()] == [(0, "")]
+    assert [(each.attempts, each.holder) for each in bank.waiting_runs()] == [(0, "")]
     assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
-    assert bank.waiting() == []
+    assert bank.waiting_runs() == []
 
 
 def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
@@ -205,21 +205,21 @@ def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
     def slowly(*given: Any) -> Any:
         with bank.transaction() as writer:
             writer.queue("s-1")
-        return account(*given)
+        return summarise_run(*given)
 
     with monkeypatch.context() as patched:
         patched.setattr(reflection, "account", slowly)
         bank.reflect("s-1")
-    assert [each.run for each in bank.waiting()] == ["s-1"]
+    assert [each.run for each in bank.waiting_runs()] == ["s-1"]
 
 
 def test_a_run_that_fails_to_be_reflected_on_waits_and_is_shown(bank: Bank) -> None:
     with bank.transaction() as writer:
         writer.queue("ghost")
     (failed,) = bank.reflect_waiting()
-    assert isinstance(failed, Outcome)
+    assert isinstance(failed, ReflectionOutcome)
     assert failed.error == "no run 'ghost'"
-    (waiting,) = bank.waiting()
+    (waiting,) = bank.waiting_runs()
     assert (waiting.attempts, waiting.error, waiting.holder) == (1, "no run 'ghost'", "")
     for _ in range(2):
         assert len(list(bank.reflect_waiting())) == 1
@@ -239,10 +239,10 @@ def test_runs_of_the_last_days_can_be_reflected_on_again(bank: Bank, clock: Tick
 def test_maybe_reflect_never_raises_and_says_what_happened(bank: Bank, tmp_path: Path) -> None:
     heard: list[Message] = []
     bank.bus.subscribe(heard.append)
-    outcome = bank.maybe_reflect(Trigger("nobody"))
+    outcome = bank.maybe_reflect(ReflectionTrigger("nobody"))
     assert (outcome.status, outcome.error) == ("skipped", "no run 'nobody'")
     assert [message.type for message in heard] == ["reflection_failed"]
-    done = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1"), Scenario.HEALER_INVOCATION))
+    done = bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1"), Scenario.HEALER_INVOCATION))
     assert (done.status, done.created, done.scenario) == ("reflected", 1, Scenario.HEALER_INVOCATION)
     assert done.summary.startswith("Succeeded")
 
@@ -255,35 +255,37 @@ def test_maybe_reflect_contains_any_error(
         raise ZeroDivisionError("a miner broke")
 
     monkeypatch.setattr(reflection, "mine", broken)
-    outcome = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1")))
+    outcome = bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
 
 
 def test_a_waiting_run_that_nobody_asked_to_reflect_on_is_let_go(bank: Bank, tmp_path: Path) -> None:
-    bank.config = Config(reflect=Reflect(on_session_success=False))
+    bank.config = Config(reflect=ReflectRules(on_session_success=False))
     _capture(bank, tmp_path, "s-1")
     (skipped,) = bank.reflect_waiting()
-    assert isinstance(skipped, Outcome)
+    assert isinstance(skipped, ReflectionOutcome)
     assert (skipped.status, skipped.error) == ("skipped", "")
-    assert bank.waiting() == []
+    assert bank.waiting_runs() == []
 
 
 @pytest.mark.req("A6")
 def test_a_pattern_of_similar_failures_asks_for_reflection_by_itself(bank: Bank, tmp_path: Path) -> None:
-    bank.config = Config(reflect=Reflect(on_session_success=False, on_session_failure=False))
-    outcomes = [bank.maybe_reflect(Trigger(_capture(bank, tmp_path, f"s-{number}"))) for number in (1, 2, 3)]
+    bank.config = Config(reflect=ReflectRules(on_session_success=False, on_session_failure=False))
+    outcomes = [
+        bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, f"s-{number}"))) for number in (1, 2, 3)
+    ]
     assert [each.status for each in outcomes] == ["skipped", "skipped", "reflected"]
     assert (outcomes[-1].scenario, outcomes[-1].created) == (Scenario.PATTERN_DETECTED, 1)
     (made,) = bank.query(Query())
     assert (made.frequency, made.status) == (3, Status.ACTIVE)
-    bank.config = Config(reflect=Reflect(enabled=False))
-    assert bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"
+    bank.config = Config(reflect=ReflectRules(enabled=False))
+    assert bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"
 
 
 def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
     bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from archivist.reading.run import read as real
+    from archivist.reading.run import read_run as real
 
     def broken(episode: Episode, events: Any) -> Any:
         if episode.id == "s-1":
@@ -294,15 +296,15 @@ def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
     for session in ("s-1", "s-2"):
         _capture(bank, tmp_path, session)
     first, second = bank.reflect_waiting()
-    assert isinstance(first, Outcome)
+    assert isinstance(first, ReflectionOutcome)
     assert "a miner broke" in first.error
     assert second.run == "s-2"
-    assert [each.run for each in bank.waiting()] == ["s-1"]
+    assert [each.run for each in bank.waiting_runs()] == ["s-1"]
 
 
 def test_reflection_that_is_turned_off_is_skipped(bank: Bank, tmp_path: Path) -> None:
-    bank.config = Config(reflect=Reflect(on_session_success=False))
-    outcome = bank.maybe_reflect(Trigger(_capture(bank, tmp_path, "s-1")))
+    bank.config = Config(reflect=ReflectRules(on_session_success=False))
+    outcome = bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error, outcome.created) == ("skipped", "", 0)
 
 
@@ -326,7 +328,7 @@ def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Pat
     file = bank.path.parent.parent / "progress.md"
     bank.reflect(_capture(bank, tmp_path, "s-1"))
     assert not file.exists()
-    bank.config = bank.config._replace(reflect=Reflect(write_progress=True))
+    bank.config = bank.config._replace(reflect=ReflectRules(write_progress=True))
     for session in ("s-2", "s-3"):
         bank.reflect(_capture(bank, tmp_path, session))
     text = file.read_text()
@@ -339,7 +341,7 @@ def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Pat
 def test_at_most_so_many_lessons_are_made_of_a_run(
     bank: Bank, tmp_path: Path, limit: int, expected: int
 ) -> None:
-    bank.config = Config(reflect=Reflect(max_memories_per_run=limit))
+    bank.config = Config(reflect=ReflectRules(max_memories_per_run=limit))
     variant = [
         ("cargo pilot task get d-004", "Exit code 2\nerror: unrecognized subcommand 'get'", True),
         ("cargo pilot task show d-004", "d-004 open", False),

@@ -14,7 +14,7 @@ from tests.samples import lesson
 from archivist import Bank
 from archivist.brief import service as briefing
 from archivist.brief import session_service as sessions
-from archivist.brief.prompting import brought_up
+from archivist.brief.prompting import match_prompt
 from archivist.config import BriefRules, Config
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Status
@@ -27,13 +27,13 @@ def _briefs(bank: Bank) -> list[Brief]:
 
 def test_a_session_is_opened_once_and_told_each_time(bank: Bank) -> None:
     bank.add("Prefer small commits")
-    first, again = (sessions.begin(bank, "s-1", "shop") for _ in range(2))
+    first, again = (sessions.brief_session(bank, "s-1", "shop") for _ in range(2))
     assert first.text.splitlines()[1:] == again.text.splitlines()[1:]
     assert [(brief.run, len(brief.lessons)) for brief in _briefs(bank)] == [("s-1", 1), ("s-1", 1)]
     assert [(each.id, each.project, each.started is not None) for each in bank.episodes()] == [
         ("s-1", "shop", True)
     ]
-    assert sessions.begin(bank, "", "shop").brief_id == ""
+    assert sessions.brief_session(bank, "", "shop").brief_id == ""
     assert len(_briefs(bank)) == 2
 
 
@@ -41,17 +41,17 @@ def test_what_is_withheld_by_lot_is_recorded_and_not_brought_up(tmp_path: Path, 
     config = Config(brief=BriefRules(holdout=0.9))
     with Bank.open(tmp_path, clock=clock, ids=CountingIds(), config=config) as bank:
         bank.add("Invoice rounding is half up")
-        told = [sessions.begin(bank, f"s-{number}", "") for number in range(20)]
+        told = [sessions.brief_session(bank, f"s-{number}", "") for number in range(20)]
         assert 0 < sum(bool(each.text) for each in told) < 20
         assert all(bool(brief.lessons) != bool(brief.withheld) for brief in _briefs(bank))
         for number in range(20):
-            assert sessions.prompted(bank, f"s-{number}", "", "round the invoice half up") is None
+            assert sessions.brief_prompt(bank, f"s-{number}", "", "round the invoice half up") is None
 
 
 def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) -> None:
     for number in range(5):
         bank.add(f"The invoice of case {number} is rounded half up", detail="x", rule="word " * 390)
-    told = sessions.prompted(bank, "s-1", "", "please look at how the invoice is rounded half up")
+    told = sessions.brief_prompt(bank, "s-1", "", "please look at how the invoice is rounded half up")
     assert told is not None
     assert len(told.text) < 8_000
     (brief,) = _briefs(bank)
@@ -62,7 +62,7 @@ def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) ->
 def test_what_comes_from_the_global_bank_is_recorded_there(bank: Bank, tmp_path: Path) -> None:
     with Bank.open(tmp_path / "global") as beside:
         beside.add("Answer in plain English")
-        told = sessions.begin(bank, "s-1", "shop", beside=beside)
+        told = sessions.brief_session(bank, "s-1", "shop", global_bank=beside)
         assert "plain English" in told.text
         assert [(brief.run, len(brief.lessons)) for brief in _briefs(beside)] == [("s-1", 1)]
         assert [brief.lessons for brief in _briefs(bank)] == [()]
@@ -80,7 +80,7 @@ def test_what_comes_from_the_global_bank_is_recorded_there(bank: Bank, tmp_path:
 )
 def test_a_prompt_brings_up_what_speaks_of_the_same(prompt: str, is_brought_up: bool) -> None:
     known = lesson(summary="Invoice rounding is half up, says the tax office")
-    assert bool(brought_up(keywords(prompt), [known])) is is_brought_up
+    assert bool(match_prompt(keywords(prompt), [known])) is is_brought_up
 
 
 def test_of_a_large_project_the_same_is_told_as_if_everything_were_weighed(

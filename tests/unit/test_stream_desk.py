@@ -260,11 +260,11 @@ def test_a_leap_is_refused_and_a_removal_takes_its_cycle_back(bank: Bank, tmp_pa
     assert [each.is_archived for each in stream.recent()] == [False]
     assert stream.begin_cycle("dev") == 5_002
     stream.log("Ten cycles on", role="qa", cycle=5_010)
-    assert stream.due() == "10 cycles since the last reflection"
+    assert stream.due_reason() == "10 cycles since the last reflection"
     line = {"id": "far", "cycle": 1 << 31, "timestamp": "2026-02-08T15:00:00Z", "role": "qa", "action": "x"}
     file = tmp_path / "stream.jsonl"
     file.write_text("".join(json.dumps({**line, "cycle": cycle}) + "\n" for cycle in (1 << 31, 9_000)))
-    taken = stream.take_lines([file])
+    taken = stream.import_lines([file])
     assert (taken.added, [each.reason for each in taken.problems]) == (
         1,
         ["cycle: 2147483648 is above 2147483647"],
@@ -364,11 +364,11 @@ def test_the_stream_goes_out_and_comes_in_without_loss(bank: Bank, tmp_path: Pat
     file = tmp_path / "stream.jsonl"
     assert bank.stream.export(file) == 3
     with Bank.open(tmp_path / "other") as other:
-        taken = other.stream.take_lines([file])
+        taken = other.stream.import_lines([file])
         assert (taken.added, taken.changed, taken.unchanged, taken.problems) == (3, 0, 0, ())
         assert other.stream.by_cycle(0, 999) == bank.stream.by_cycle(0, 999)
         assert other.stream.lines() == bank.stream.lines()
-        again = other.stream.take_lines([file])
+        again = other.stream.import_lines([file])
         assert (again.added, again.changed, again.unchanged) == (0, 0, 3)
         assert other.stream.log("Goes on", role="qa").seq == 4
 
@@ -378,9 +378,9 @@ def test_bad_lines_cost_only_themselves(bank: Bank, tmp_path: Path) -> None:
     file = tmp_path / "stream.jsonl"
     write_jsonl(file, [good, {**good, "id": "b", "importance": 99}, {**good, "id": "c", "action": ""}])
     with pytest.raises(InputError, match="2 bad lines, nothing was taken"):
-        bank.stream.take_lines([file], is_strict=True)
+        bank.stream.import_lines([file], is_strict=True)
     assert bank.stream.recent() == []
-    taken = bank.stream.take_lines([file])
+    taken = bank.stream.import_lines([file])
     assert (taken.added, [problem.number for problem in taken.problems]) == (1, [2, 3])
 
 
@@ -389,7 +389,7 @@ def test_an_agent_takes_in_only_what_its_role_said(bank: Bank, tmp_path: Path) -
     line = {"cycle": 1, "timestamp": "2026-02-08T13:23:00Z", "action": "Fine"}
     write_jsonl(file, [{**line, "role": "maker"}, {**line, "role": "guardian"}])
     with pytest.raises(AccessError):
-        _agent(bank, "maker").stream.take_lines([file])
+        _agent(bank, "maker").stream.import_lines([file])
     assert bank.stream.recent() == []
 
 

@@ -9,7 +9,7 @@ from tests.conftest import TickingClock
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.lessons.suggest_service import told
+from archivist.lessons.suggest_service import suggest_or_add
 from archivist.recall.query import Query
 from archivist.records import Actor, Episode, Lesson, Status
 
@@ -23,7 +23,7 @@ def agent(bank: Bank) -> Bank:
 
 
 def _add(bank: Bank, summary: str = DATABASE, **given: Any) -> tuple[Lesson, bool]:
-    lesson, is_new = told(bank, summary, **given)
+    lesson, is_new = suggest_or_add(bank, summary, **given)
     return lesson, is_new
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.text import estimated
+from archivist.text import estimate_tokens
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,14 @@ from archivist.text import estimated
     ],
 )
 def test_letters_count_by_fours_and_wide_characters_one_by_one(text: str, tokens: int) -> None:
-    assert estimated(text) == tokens
+    assert estimate_tokens(text) == tokens
 
 
 @given(st.text(), st.text())
 def test_an_estimate_grows_with_its_text(one: str, other: str) -> None:
     assert (
-        max(estimated(one), estimated(other)) <= estimated(one + other) <= estimated(one) + estimated(other)
+        max(estimate_tokens(one), estimate_tokens(other))
+        <= estimate_tokens(one + other)
+        <= estimate_tokens(one) + estimate_tokens(other)
     )
-    assert (estimated(one) == 0) is (one == "")
+    assert (estimate_tokens(one) == 0) is (one == "")

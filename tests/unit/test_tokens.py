@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import START, TickingClock
 
 from archivist import Bank
-from archivist.access.idempotency_service import KEPT, Repeats
+from archivist.access.idempotency_service import KEPT, IdempotencyStore
 from archivist.access.service import digest_of
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, ActorKind, Token
@@ -25,7 +25,7 @@ def test_only_the_hash_of_a_token_is_kept(bank: Bank) -> None:
     assert issued.token.actor == AGENT
     assert issued.token.name == "kit's laptop"
     assert issued.token.digest == digest_of(issued.secret)
-    assert bank.tokens.holder(issued.secret) == issued.token
+    assert bank.tokens.find_by_secret(issued.secret) == issued.token
     assert len(issued.secret) >= 43
     raw = b"".join(file.read_bytes() for file in bank.path.parent.iterdir())
     assert issued.secret.encode() not in raw
@@ -39,20 +39,20 @@ def test_only_the_hash_of_a_token_is_kept(bank: Bank) -> None:
 @pytest.mark.parametrize("secret", ["", "arch_", "arch_" + "x" * 43, "x" * 10_000, "arch_\ud800", "Bearer"])
 def test_what_is_no_token_is_nobodys(bank: Bank, secret: str) -> None:
     bank.tokens.create("agent:kit")
-    assert bank.tokens.holder(secret) is None
+    assert bank.tokens.find_by_secret(secret) is None
 
 
 def test_a_token_of_another_bank_is_unknown(bank: Bank, tmp_path: Path) -> None:
     with Bank.open(tmp_path / "other") as other:
         secret = other.tokens.create("human:ada").secret
-    assert bank.tokens.holder(secret) is None
+    assert bank.tokens.find_by_secret(secret) is None
 
 
 def test_a_token_ends_with_its_days_and_when_it_is_revoked(bank: Bank, clock: TickingClock) -> None:
     short, long = bank.tokens.create("agent:kit", expires_days=1), bank.tokens.create("agent:ann")
     assert [each.id for each in bank.tokens.list()] == [short.token.id, long.token.id]
     clock.now += timedelta(days=1)
-    kept = bank.tokens.holder(short.secret)
+    kept = bank.tokens.find_by_secret(short.secret)
     assert kept is not None
     assert kept.state(bank.now()) is TokenState.EXPIRED
     assert [each.id for each in bank.tokens.list()] == [long.token.id]
@@ -79,7 +79,7 @@ def test_a_revoked_token_cannot_be_undone(bank: Bank) -> None:
     bank.tokens.revoke(made.token.id)
     with pytest.raises(AccessError):
         bank.undo(made.token.id)
-    kept = bank.tokens.holder(made.secret)
+    kept = bank.tokens.find_by_secret(made.secret)
     assert kept is not None
     assert kept.revoked is not None
 
@@ -165,29 +165,29 @@ def test_a_token_once_ended_stays_ended(expires: int | None, revoked: int | None
 
 
 def test_an_answer_is_kept_for_a_day(bank: Bank, clock: TickingClock) -> None:
-    desk = Repeats(bank)
-    assert desk.answered("t:k") is None
-    desk.keep("t:k", "d", 201, "{}")
-    known = desk.answered("t:k")
+    desk = IdempotencyStore(bank)
+    assert desk.find_answer("t:k") is None
+    desk.store_answer("t:k", "d", 201, "{}")
+    known = desk.find_answer("t:k")
     assert known is not None
     assert (known.digest, known.status, known.body) == ("d", 201, "{}")
-    assert desk.answered("u:k") is None
+    assert desk.find_answer("u:k") is None
     clock.now += KEPT
-    assert desk.answered("t:k") is None
+    assert desk.find_answer("t:k") is None
 
 
 def test_an_answer_is_kept_with_what_it_answers_or_not_at_all(bank: Bank) -> None:
-    desk = Repeats(bank)
+    desk = IdempotencyStore(bank)
     with pytest.raises(ZeroDivisionError), bank.transaction():
-        desk.keep("t:k", "d", 201, "{}")
+        desk.store_answer("t:k", "d", 201, "{}")
         raise ZeroDivisionError
-    assert desk.answered("t:k") is None
+    assert desk.find_answer("t:k") is None
 
 
 def test_erasing_takes_kept_answers_along(bank: Bank) -> None:
     lesson = bank.add("the launch code is heliotrope")
-    desk = Repeats(bank)
+    desk = IdempotencyStore(bank)
     for key in ("t:a", "t:b"):
-        desk.keep(key, "d", 201, '{"summary": "the launch code is heliotrope"}')
+        desk.store_answer(key, "d", 201, '{"summary": "the launch code is heliotrope"}')
         bank.erase([lesson.id]) if key == "t:a" else bank.erase(matching="heliotrope")
-        assert desk.answered(key) is None
+        assert desk.find_answer(key) is None

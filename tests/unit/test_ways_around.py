@@ -39,7 +39,7 @@ def test_a_captured_run_does_not_rewrite_an_attempt(bank: Bank) -> None:
 def test_an_agent_does_not_search_others_memory_by_erasing(bank: Bank) -> None:
     bank.acting_as(Actor.parse("agent:coder")).working.update(plan="Port the parser")
     with pytest.raises(AccessError, match="may not write bank"):
-        bank.acting_as(Actor.parse("agent:evil")).erasable(matching="Port")
+        bank.acting_as(Actor.parse("agent:evil")).find_erasure_targets(matching="Port")
 
 
 @pytest.mark.req("C10")
@@ -71,14 +71,14 @@ def test_records_are_undone_and_erased_by_what_they_are_called(bank: Bank) -> No
     assert fact.value == "absolute"
     bank.documents.insert("# Parsers\n\nWritten by hand.", type="decision", source="parsers")
     assert bank.find("parsers#0")[0] == "document"
-    assert [target.kind for target in bank.erasable(["convention/imports", "parsers#0"])] == [
+    assert [target.kind for target in bank.find_erasure_targets(["convention/imports", "parsers#0"])] == [
         "fact",
         "document",
     ]
     bank.erase(["convention/imports"])
     assert bank.knowledge.get("convention", "imports") is None
     with pytest.raises(NotFoundError, match="no record 'nobody'"):
-        bank.erasable(["nobody"])
+        bank.find_erasure_targets(["nobody"])
 
 
 def test_lines_come_in_through_a_pipe(bank: Bank) -> None:

@@ -92,8 +92,8 @@ def test_history_undo_and_erasure_do_not_show_it_either(bank: Bank, coder: Bank)
         bank.undo("coder")
     assert [change.entry.verb for change in coder.history("coder")] == ["update"]
     with pytest.raises(AccessError, match="may not write bank"):
-        other.erasable(["coder"])
-    for targets in (bank.erasable(["coder"]), bank.erasable(matching="private plan")):
+        other.find_erasure_targets(["coder"])
+    for targets in (bank.find_erasure_targets(["coder"]), bank.find_erasure_targets(matching="private plan")):
         assert [target.words for target in targets] == ["private to its agent"]
 
 

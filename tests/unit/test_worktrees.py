@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from archivist.files.worktrees import in_main_worktree, mark_of, remote_of, repository_of, ways_up
+from archivist.files.worktrees import (
+    remote_of,
+    repository_fingerprint,
+    repository_of,
+    to_main_worktree,
+    walk_up,
+)
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -30,9 +36,9 @@ def shop(tmp_path: Path) -> Path:
 def test_a_linked_worktree_is_its_main_one(shop: Path, tmp_path: Path) -> None:
     _git(shop, "worktree", "add", "../fix-1")
     below = tmp_path / "fix-1" / "src"
-    assert in_main_worktree(below) == shop / "src"
+    assert to_main_worktree(below) == shop / "src"
     assert repository_of(below, tmp_path) == shop
-    assert list(ways_up(below))[1:4] == [tmp_path / "fix-1", shop / "src", shop]
+    assert list(walk_up(below))[1:4] == [tmp_path / "fix-1", shop / "src", shop]
     assert remote_of(tmp_path / "fix-1") == remote_of(shop) == "git@example.org:acme/shop.git"
 
 
@@ -47,16 +53,16 @@ def test_worktrees_of_a_bare_repository_are_that_repository(shop: Path, tmp_path
     (tmp_path / "till-1" / "src").mkdir()
     assert repository_of(tmp_path / "till-1" / "src", tmp_path) == tmp_path / "till.git"
     assert remote_of(tmp_path / "till.git") == remote_of(tmp_path / "till-1") == str(shop)
-    assert list(ways_up(tmp_path / "till-1"))[:2] == [tmp_path / "till-1", tmp_path]
+    assert list(walk_up(tmp_path / "till-1"))[:2] == [tmp_path / "till-1", tmp_path]
 
 
 def test_a_repository_keeps_its_mark_where_it_goes(shop: Path, tmp_path: Path) -> None:
-    mark = mark_of(shop)
+    mark = repository_fingerprint(shop)
     _git(shop, "clone", str(shop), str(tmp_path / "till"))
     assert mark
-    assert mark_of(tmp_path / "till") not in ("", mark)
-    assert mark_of(shop.rename(tmp_path / "store")) == mark
-    assert mark_of(tmp_path) == ""
+    assert repository_fingerprint(tmp_path / "till") not in ("", mark)
+    assert repository_fingerprint(shop.rename(tmp_path / "store")) == mark
+    assert repository_fingerprint(tmp_path) == ""
 
 
 def test_a_submodule_is_a_repository_of_its_own(shop: Path, tmp_path: Path) -> None:
@@ -71,4 +77,4 @@ def test_a_mark_that_points_nowhere_harms_nothing(tmp_path: Path, said: bytes) -
     (tmp_path / ".git").write_bytes(said)
     assert repository_of(tmp_path / "src", Path("/nowhere")) == tmp_path
     assert remote_of(tmp_path) == ""
-    assert (tmp_path / "src") in ways_up(tmp_path / "src")
+    assert (tmp_path / "src") in walk_up(tmp_path / "src")

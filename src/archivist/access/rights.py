@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind, Status
-from archivist.tracing import traced
+from archivist.tracing import trace_method
 
 if TYPE_CHECKING:
     from archivist.records.lesson import Lesson
@@ -77,7 +77,7 @@ RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[
 OWN = {(Layer.ARTIFACTS, Verb.WRITE), (Layer.WORKING, Verb.READ), (Layer.WORKING, Verb.WRITE)}
 
 
-class Guarded(Protocol):
+class SupportsRequire(Protocol):
     """Something whose calls are checked."""
 
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
@@ -85,7 +85,7 @@ class Guarded(Protocol):
         ...
 
 
-G = TypeVar("G", bound=Guarded)
+G = TypeVar("G", bound=SupportsRequire)
 
 
 def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> bool:
@@ -110,7 +110,7 @@ def may_change(actor: Actor, lesson: Lesson) -> bool:
     return is_own and lesson.status is Status.CANDIDATE and not lesson.confirmed
 
 
-def remedy(layer: Layer, verb: Verb) -> str:
+def access_hint(layer: Layer, verb: Verb) -> str:
     """Say who may, for the hint of a refusal."""
     if layer is Layer.WORKING:
         return "working memory belongs to its agent: --actor agent:NAME"
@@ -121,29 +121,29 @@ def remedy(layer: Layer, verb: Verb) -> str:
 
 def reads(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
     """Let a method be called only by those who may read a layer."""
-    return _checking(layer, Verb.READ)
+    return _require_access(layer, Verb.READ)
 
 
 def writes(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
     """Let a method be called only by those who may write a layer."""
-    return _checking(layer, Verb.WRITE)
+    return _require_access(layer, Verb.WRITE)
 
 
 def decides(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
     """Let a method be called only by those who may decide in a layer."""
-    return _checking(layer, Verb.DECIDE)
+    return _require_access(layer, Verb.DECIDE)
 
 
-def _checking(
+def _require_access(
     layer: Layer, verb: Verb
 ) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
     def guard(method: Callable[Concatenate[G, P], T]) -> Callable[Concatenate[G, P], T]:
         @wraps(method)
-        def checked(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def check_and_call(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
             self.require(layer, verb)
             return method(self, *args, **kwargs)
 
-        checked.access = (layer, verb)  # type: ignore[attr-defined]
-        return traced(checked)
+        check_and_call.access = (layer, verb)  # type: ignore[attr-defined]
+        return trace_method(check_and_call)
 
     return guard

@@ -14,7 +14,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.records.access_token import Token, TokenState
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.store.filters import equals
 
 PREFIX = "arch_"
@@ -26,34 +26,34 @@ _MOST_CHARACTERS = 200
 _OWN_KIND = "people hand out any token, orchestrators those of orchestrators and agents"
 
 
-class Issued(NamedTuple):
+class IssuedToken(NamedTuple):
     """A new token, and the key that is shown this once."""
 
     token: Token
     secret: str
 
 
-class Tokens(Desk):
+class Tokens(BankService):
     """The keys to the bank. Whoever may decide about the bank hands them out and takes them back."""
 
     @decides(Layer.BANK)
-    def create(self, actor: Actor | str, *, name: str = "", expires_days: float | None = None) -> Issued:
+    def create(self, actor: Actor | str, *, name: str = "", expires_days: float | None = None) -> IssuedToken:
         """Hand out a token in an actor's name; without days it holds until it is revoked."""
-        who = _named(Actor.parse(actor) if isinstance(actor, str) else actor)
+        who = _check_actor(Actor.parse(actor) if isinstance(actor, str) else actor)
         self._refuse_above_own(who)
         now = self._bank.now()
         secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         token = Token(
             id=self._bank.new_id(now),
-            name=_checked_name(name) or str(who),
+            name=_check_name(name) or str(who),
             actor=who,
             digest=digest_of(secret),
             created=now,
-            expires=None if expires_days is None else now + _days(expires_days),
+            expires=None if expires_days is None else now + _expiry_delta(expires_days),
         )
         with self._bank.transaction() as writer:
             writer.put(token, "create")
-        return Issued(token, secret)
+        return IssuedToken(token, secret)
 
     @decides(Layer.BANK)
     def list(self, *, with_ended: bool = False) -> list[Token]:
@@ -83,7 +83,7 @@ class Tokens(Desk):
             writer.put(revoked, "revoke")
         return revoked
 
-    def holder(self, secret: str) -> Token | None:
+    def find_by_secret(self, secret: str) -> Token | None:
         """Return the token of which this is the key, whatever its state; None when it is nobody's here."""
         if not secret.startswith(PREFIX) or len(secret) > _MOST_CHARACTERS:
             return None
@@ -111,7 +111,7 @@ def digest_of(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _named(actor: Actor) -> Actor:
+def _check_actor(actor: Actor) -> Actor:
     """Return an actor that can own something: an agent without a name would be every agent."""
     if actor.kind is ActorKind.AGENT and not actor.name.strip():
         raise InputError("an agent's token needs the agent's name", hint="agent:NAME or agent:NAME:ROLE")
@@ -120,14 +120,14 @@ def _named(actor: Actor) -> Actor:
     return actor
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     cleaned = redact(" ".join(name.split())).text
     if len(cleaned) > _NAME_CHARACTERS:
         raise InputError(f"name: {len(cleaned)} characters, at most {_NAME_CHARACTERS}")
     return cleaned
 
 
-def _days(days: float) -> timedelta:
+def _expiry_delta(days: float) -> timedelta:
     # Written so that what is not a number is refused too.
     if not 0 < days <= _MOST_DAYS:
         raise InputError(f"expires: {days:g} is no number of days", hint=f"more than 0, at most {_MOST_DAYS}")

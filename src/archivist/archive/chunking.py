@@ -27,7 +27,7 @@ _HEADING_CHARACTERS = 200
 _FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})")
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """A part of a text, under which headings it stands, and the line where it begins, from 1."""
 
     text: str
@@ -43,19 +43,19 @@ class _Unit(NamedTuple):
     level: int = 0
 
 
-def pieces(
+def chunk_text(
     text: str, *, limit_tokens: int = LIMIT_TOKENS, target_tokens: int = TARGET_TOKENS, first_line: int = 1
-) -> list[Piece]:
+) -> list[TextChunk]:
     """Return the pieces of a text in order; only whole code and tables may be longer than the limit."""
     limit = max(1, limit_tokens * CHARACTERS_PER_TOKEN)
     target = max(1, min(target_tokens, limit_tokens) * CHARACTERS_PER_TOKEN)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     path: list[tuple[int, str]] = []
-    made: list[Piece] = []
+    made: list[TextChunk] = []
     held: list[_Unit] = []
 
     def let_go() -> None:
-        if piece := _joined(held, path, first_line):
+        if piece := _join_units(held, path, first_line):
             made.append(piece)
         held.clear()
 
@@ -75,25 +75,25 @@ def pieces(
     return made
 
 
-def _joined(held: Sequence[_Unit], path: Sequence[tuple[int, str]], first_line: int) -> Piece | None:
+def _join_units(held: Sequence[_Unit], path: Sequence[tuple[int, str]], first_line: int) -> TextChunk | None:
     text = "\n".join(unit.text for unit in held)
     body = text.strip("\n")
     if not body.strip():
         return None
     skipped = len(text) - len(text.lstrip("\n"))
     heading = BETWEEN_HEADINGS.join(title for _, title in path if title)
-    return Piece(body, heading, held[0].line + skipped + first_line)
+    return TextChunk(body, heading, held[0].line + skipped + first_line)
 
 
 def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
     """Yield a text's lines in blocks, none longer than the limit but whole ones."""
-    tokens = _tokens("\n".join(lines))
+    tokens = _parse_markdown("\n".join(lines))
     headings = {
         token.map[0]: int(token.tag[1:])
         for token in tokens
         if token.type == "heading_open" and token.map and token.level == 0
     }
-    whole = _whole(tokens)
+    whole = _atomic_blocks(tokens)
     inside = {line for first, last in whole.items() for line in range(first + 1, last)}
     starts = {token.map[0] for token in tokens if token.map and token.level == 0}
     within = {token.map[0] for token in tokens if token.map} - inside
@@ -101,40 +101,44 @@ def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
     for start, end in pairwise(ordered):
         block = "\n".join(lines[start:end])
         if start in headings:
-            yield from _cut(lines, start, end, limit, level=headings[start])
+            yield from _split_lines(lines, start, end, limit, level=headings[start])
         elif len(block) <= limit:
             yield _Unit(start, block)
         else:
             cuts = sorted({start, end} | {line for line in within if start < line < end})
             for first, last in pairwise(cuts):
-                yield from _part(lines, first, last, limit, whole.get(first))
+                yield from _split_block(lines, first, last, limit, whole.get(first))
 
 
-def _part(lines: Sequence[str], start: int, end: int, limit: int, whole_until: int | None) -> Iterator[_Unit]:
+def _split_block(
+    lines: Sequence[str], start: int, end: int, limit: int, whole_until: int | None
+) -> Iterator[_Unit]:
     """Yield a part of a block: whole when it is code or a table, else in pieces that fit."""
     if whole_until is None:
-        yield from _cut(lines, start, end, limit)
+        yield from _split_lines(lines, start, end, limit)
         return
     block = "\n".join(lines[start:whole_until])
     fence = _FENCE.match(lines[start])
     if len(block) <= WHOLE_CHARACTERS:
         yield _Unit(start, block)
     elif fence:
-        yield from _fenced(lines, start, whole_until, limit, fence)
+        yield from _split_fence(lines, start, whole_until, limit, fence)
     else:
-        yield from _cut(lines, start, whole_until, limit)
+        yield from _split_lines(lines, start, whole_until, limit)
     if whole_until < end:
-        yield from _cut(lines, whole_until, end, limit)
+        yield from _split_lines(lines, whole_until, end, limit)
 
 
-def _fenced(lines: Sequence[str], start: int, end: int, limit: int, fence: re.Match[str]) -> Iterator[_Unit]:
+def _split_fence(
+    lines: Sequence[str], start: int, end: int, limit: int, fence: re.Match[str]
+) -> Iterator[_Unit]:
     """Yield code between fences in parts that fit, each between fences of its own."""
     opening, closing = lines[start], f"{fence['indent']}{fence['mark']}"
     is_closed = end - start > 1 and lines[end - 1].strip() == fence["mark"]
     room = max(1, limit - len(opening) - len(closing) - 2)
     first, held = start, list[str]()
     for number in range(start + 1, end - is_closed):
-        for part in _fitting(lines[number], room):
+        for part in _split_line(lines[number], room):
             if held and sum(len(each) + 1 for each in held) + len(part) > room:
                 yield _Unit(first, "\n".join((opening, *held, closing)))
                 first, held = number, []
@@ -142,27 +146,27 @@ def _fenced(lines: Sequence[str], start: int, end: int, limit: int, fence: re.Ma
     yield _Unit(first, "\n".join((opening, *held, *([closing] if is_closed else []))))
 
 
-def _fitting(line: str, limit: int) -> Iterator[str]:
+def _split_line(line: str, limit: int) -> Iterator[str]:
     rest = line
     while True:
-        part, rest = _head(rest, limit)
+        part, rest = _take_head(rest, limit)
         yield part
         if not rest:
             return
 
 
-def _cut(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0) -> Iterator[_Unit]:
+def _split_lines(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0) -> Iterator[_Unit]:
     """Yield lines together while they fit, and a line that alone does not fit in parts."""
     block = "\n".join(lines[start:end])
     if len(block) <= limit:
         yield _Unit(start, block, level)
         return
     for number in range(start, end):
-        for place, part in enumerate(_fitting(lines[number], limit)):
+        for place, part in enumerate(_split_line(lines[number], limit)):
             yield _Unit(number, part, level if number == start and not place else 0)
 
 
-def _head(line: str, limit: int) -> tuple[str, str]:
+def _take_head(line: str, limit: int) -> tuple[str, str]:
     """Return the beginning of a line that fits, cut after a sentence or a word where there is one."""
     if len(line) <= limit:
         return line, ""
@@ -173,12 +177,12 @@ def _head(line: str, limit: int) -> tuple[str, str]:
     return line[:limit], line[limit:]
 
 
-def _whole(tokens: Sequence[Token]) -> dict[int, int]:
+def _atomic_blocks(tokens: Sequence[Token]) -> dict[int, int]:
     """Return where each block of code and table begins and ends."""
     return {token.map[0]: token.map[1] for token in tokens if token.type in _WHOLE and token.map}
 
 
-def _tokens(text: str) -> list[Token]:
+def _parse_markdown(text: str) -> list[Token]:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")

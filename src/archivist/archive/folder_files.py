@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.archive.folders import MAX_FILE_BYTES, is_passed_by, is_wanted
+from archivist.archive.folders import MAX_FILE_BYTES, is_ignored_folder, is_wanted
 from archivist.records import Folder
 
 _TRIES = 3
@@ -38,7 +38,7 @@ class FileText(NamedTuple):
     problem: str = ""
 
 
-def listed(root: Path, folder: Folder) -> Listing:
+def list_folder(root: Path, folder: Folder) -> Listing:
     """Return the files of a folder that fit its pattern; links that lead out of it are named."""
     top = root / folder.id
     if not top.is_dir():
@@ -48,11 +48,11 @@ def listed(root: Path, folder: Folder) -> Listing:
     unread: list[str] = []
     problems: list[str] = []
 
-    def failed(error: OSError) -> None:
+    def note_error(error: OSError) -> None:
         problems.append(f"{folder.id}: cannot be listed: {error.strerror}")
 
-    for place, folders, files in os.walk(top, onerror=failed):
-        folders[:] = sorted(name for name in folders if not is_passed_by(name))
+    for place, folders, files in os.walk(top, onerror=note_error):
+        folders[:] = sorted(name for name in folders if not is_ignored_folder(name))
         # A link to a folder inside is passed by: what it leads to is listed where it is.
         for path in (Path(place) / name for name in folders):
             if path.is_symlink() and (problem := _link_problem(path, top)):

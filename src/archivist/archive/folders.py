@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from archivist.errors import InputError, RecordError
 from archivist.records import DocumentType, Folder
-from archivist.stream.entries import references
+from archivist.stream.entries import find_references
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 # What weighs as most texts do.
@@ -35,7 +35,7 @@ _SORTS = (
 )
 
 
-class Front(NamedTuple):
+class FrontMatterParts(NamedTuple):
     """A text's front matter and the rest; `problem` says why front matter was left in the text."""
 
     fields: Mapping[str, object]
@@ -45,7 +45,7 @@ class Front(NamedTuple):
     problem: str = ""
 
 
-class Described(NamedTuple):
+class FileDescription(NamedTuple):
     """What a file tells of itself."""
 
     type: DocumentType
@@ -54,11 +54,11 @@ class Described(NamedTuple):
     issues: tuple[int, ...]
     tags: tuple[str, ...]
     importance: int
-    front: Front
+    front: FrontMatterParts
     problems: tuple[str, ...] = ()
 
 
-def checked_pattern(pattern: str) -> str:
+def validate_pattern(pattern: str) -> str:
     """Return a pattern of paths below a folder, or raise InputError when it leads out of it."""
     parts = pattern.split("/")
     if not pattern.strip() or pattern.startswith("/") or ".." in parts:
@@ -71,28 +71,28 @@ def is_wanted(path: str, pattern: str) -> bool:
     parts = path.split("/")
     if any(part.startswith(".") or part in _PASSED_BY for part in parts):
         return False
-    return re.fullmatch(_as_expression(pattern), path) is not None
+    return re.fullmatch(_glob_to_regex(pattern), path) is not None
 
 
-def is_passed_by(name: str) -> bool:
+def is_ignored_folder(name: str) -> bool:
     """Say whether a folder of this name is not looked into."""
     return name.startswith(".") or name in _PASSED_BY
 
 
-def owner(path: str, folders: Iterable[Folder]) -> Folder | None:
+def find_owner(path: str, folders: Iterable[Folder]) -> Folder | None:
     """Return the watched folder that a path belongs to: the deepest that wants it."""
-    wanting = [folder for folder in folders if is_wanted(below(path, folder.id), folder.pattern)]
+    wanting = [folder for folder in folders if is_wanted(path_below(path, folder.id), folder.pattern)]
     return max(wanting, key=lambda folder: len(folder.id), default=None)
 
 
-def below(path: str, folder: str) -> str:
+def path_below(path: str, folder: str) -> str:
     """Return a path as the folder above it sees it, or a hidden name where it is not below it."""
     if folder == ".":
         return path if not path.startswith("/") else "."
     return path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else "."
 
 
-def decoded(raw: bytes) -> str:
+def decode_text(raw: bytes) -> str:
     """Return a file's text, or raise RecordError saying why it is none."""
     if b"\x00" in raw[:65536]:
         raise RecordError("a binary file")
@@ -105,73 +105,76 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def described(
+def describe_file(
     source: str,
     text: str,
     *,
     type: DocumentType | None = None,  # noqa: A002
     file_time: datetime | None = None,
-) -> Described:
+) -> FileDescription:
     """Return what a text says of itself in its front matter, else what its path and its file's time say."""
-    front = front_matter(text)
+    front = split_front_matter(text)
     told = front.fields
-    return Described(
-        type=_word(told.get("type")) or type or guessed_type(source),
-        date=_day(told.get("date")) or _day(told.get("created")) or guessed_date(source) or file_time,
-        roles=_words(told.get("roles", told.get("role"))),
-        issues=_numbers(told.get("issues", told.get("issue"))),
-        tags=_words(told.get("tags", told.get("tag"))),
-        importance=_weight(told.get("importance")) or DEFAULT_IMPORTANCE,
+    return FileDescription(
+        type=_parse_type(told.get("type")) or type or guess_type(source),
+        date=_parse_date(told.get("date"))
+        or _parse_date(told.get("created"))
+        or guess_date(source)
+        or file_time,
+        roles=_parse_words(told.get("roles", told.get("role"))),
+        issues=_parse_issues(told.get("issues", told.get("issue"))),
+        tags=_parse_words(told.get("tags", told.get("tag"))),
+        importance=_parse_importance(told.get("importance")) or DEFAULT_IMPORTANCE,
         front=front,
-        problems=tuple(_problems(front)),
+        problems=tuple(_find_problems(front)),
     )
 
 
-def _problems(front: Front) -> Iterator[str]:
+def _find_problems(front: FrontMatterParts) -> Iterator[str]:
     """Yield what front matter says that cannot be used; the text counts without it."""
     if front.problem:
         yield front.problem
     told = front.fields
     for name, read, wanted in (
-        ("type", _word, f"one of {', '.join(DocumentType)}"),
-        ("date", _day, "a date like 2026-02-08"),
-        ("created", _day, "a date like 2026-02-08"),
-        ("importance", _weight, "a whole number from 1 to 10"),
+        ("type", _parse_type, f"one of {', '.join(DocumentType)}"),
+        ("date", _parse_date, "a date like 2026-02-08"),
+        ("created", _parse_date, "a date like 2026-02-08"),
+        ("importance", _parse_importance, "a whole number from 1 to 10"),
     ):
         value = told.get(name)
         if value is not None and read(value) is None:
-            yield f"front matter: {name}: {_shown(value)} is not {wanted}; left out"
+            yield f"front matter: {name}: {_short_repr(value)} is not {wanted}; left out"
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def front_matter(text: str) -> Front:
+def split_front_matter(text: str) -> FrontMatterParts:
     """Return a text's front matter apart from its body; what is no front matter stays in the body."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     found = _FRONT.match(text) if text.startswith("---") else None
     if found is None:
-        return Front({}, "", text, 1)
+        return FrontMatterParts({}, "", text, 1)
     if len(found[1]) > _FRONT_CHARACTERS:
-        return Front(
+        return FrontMatterParts(
             {}, "", text, 1, f"front matter of more than {_FRONT_CHARACTERS} characters, read as text"
         )
-    fields = _yaml(found[1])
+    fields = _load_yaml(found[1])
     if fields is None:
         # A rule between two paragraphs looks like front matter until it is read.
-        return Front({}, "", text, 1, "front matter is not YAML, read as text")
-    return Front(fields, found[1], text[found.end() :], 1 + found[0].count("\n"))
+        return FrontMatterParts({}, "", text, 1, "front matter is not YAML, read as text")
+    return FrontMatterParts(fields, found[1], text[found.end() :], 1 + found[0].count("\n"))
 
 
-def guessed_type(source: str) -> DocumentType:
+def guess_type(source: str) -> DocumentType:
     """Return the sort of text that a path speaks of; research where it says nothing."""
     path = source.lower()
     return next((sort for pattern, sort in _SORTS if pattern.search(path)), DocumentType.RESEARCH)
 
 
-def guessed_date(source: str) -> datetime | None:
+def guess_date(source: str) -> datetime | None:
     """Return the day that a file's name carries, as 2026-02-08, 20260208 or 260208."""
     name = source.rsplit("/", 1)[-1]
     for pattern in _DATES:
@@ -185,7 +188,7 @@ def guessed_date(source: str) -> datetime | None:
     return None
 
 
-def _as_expression(pattern: str) -> str:
+def _glob_to_regex(pattern: str) -> str:
     parts = []
     for part in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
         match part:
@@ -202,7 +205,7 @@ def _as_expression(pattern: str) -> str:
     return "".join(parts)
 
 
-def _yaml(text: str) -> Mapping[str, object] | None:
+def _load_yaml(text: str) -> Mapping[str, object] | None:
     """Return the fields of front matter, or None where it is none."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -216,33 +219,33 @@ def _yaml(text: str) -> Mapping[str, object] | None:
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else None
 
 
-def _word(value: object) -> DocumentType | None:
+def _parse_type(value: object) -> DocumentType | None:
     return DocumentType(value) if isinstance(value, str) and value in list(DocumentType) else None
 
 
-def _day(value: object) -> datetime | None:
+def _parse_date(value: object) -> datetime | None:
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     try:
-        return _day(datetime.fromisoformat(value.strip())) if isinstance(value, str) else None
+        return _parse_date(datetime.fromisoformat(value.strip())) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _parse_words(value: object) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     return tuple(dict.fromkeys(str(part).strip() for part in parts if str(part).strip()))
 
 
-def _numbers(value: object) -> tuple[int, ...]:
+def _parse_issues(value: object) -> tuple[int, ...]:
     parts = value if isinstance(value, list) else [value]
     numbers = [part for part in parts if isinstance(part, int) and not isinstance(part, bool) and part > 0]
     texts = [part if part.startswith("#") else f"#{part}" for part in parts if isinstance(part, str)]
-    return references(*texts, issues=numbers).issues
+    return find_references(*texts, issues=numbers).issues
 
 
-def _weight(value: object) -> int | None:
+def _parse_importance(value: object) -> int | None:
     is_weight = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10
     return value if is_weight else None  # type: ignore[return-value]

@@ -18,8 +18,8 @@ from archivist.archive.service import MAX_CHARACTERS
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records import Document
-from archivist.service import Desk
-from archivist.store.filters import begins, equals
+from archivist.service import BankService
+from archivist.store.filters import equals, starts_with
 
 if TYPE_CHECKING:
     from archivist.store.filters import Condition
@@ -42,30 +42,32 @@ class MemoryFile(NamedTuple):
         return _id(self.path, 0)
 
 
-class MemoryFiles(Desk):
+class MemoryFiles(BankService):
     """The files of a memory tool. Paths are relative to `/memories`; the empty one is that folder."""
 
     @reads(Layer.ARCHIVE)
     def files(self, folder: str = "") -> list[MemoryFile]:
         """Return the files below a folder by their paths; none when there is no such folder."""
         with self._bank.reading() as reader:
-            rows = reader.select_fields(Document, ("source", "text"), *_below(folder), order=("source",))
-        return _summed(rows)
+            rows = reader.select_fields(
+                Document, ("source", "text"), *_below_folder(folder), order=("source",)
+            )
+        return _group_files(rows)
 
     @reads(Layer.ARCHIVE)
     def read(self, path: str) -> str | None:
         """Return a file's text, or None when there is no such file."""
         with self._bank.reading() as reader:
-            return _text(_of(reader, path))
+            return _join_pieces(_pieces_of(reader, path))
 
     @writes(Layer.ARCHIVE)
     def create(self, path: str, text: str) -> MemoryFile | None:
         """Make a file; None when there is something by that name already."""
-        kept = _cleaned(text)
+        kept = _clean_text(text)
         with self._bank.transaction() as writer:
-            if not path or _is_there(writer, path):
+            if not path or _is_path_taken(writer, path):
                 return None
-            _make_way(writer, path)
+            _refuse_file_parent(writer, path)
             _write(writer, path, kept, self._bank.now(), "create")
         return MemoryFile(path, len(kept.encode("utf-8")))
 
@@ -73,10 +75,10 @@ class MemoryFiles(Desk):
     def change(self, path: str, edit: Callable[[str], str]) -> MemoryFile | None:
         """Put what `edit` makes of a file's text in its place; None when there is no such file."""
         with self._bank.transaction() as writer:
-            text = _text(_of(writer, path))
+            text = _join_pieces(_pieces_of(writer, path))
             if text is None:
                 return None
-            kept = _cleaned(edit(text))
+            kept = _clean_text(edit(text))
             _write(writer, path, kept, self._bank.now(), "change")
         return MemoryFile(path, len(kept.encode("utf-8")))
 
@@ -85,41 +87,44 @@ class MemoryFiles(Desk):
         """Let a file go, or a folder with all that is in it, and return the files that went."""
         with self._bank.transaction() as writer:
             found = [
-                *_of(writer, path),
-                *writer.select(Document, *_below(path), order=("source", "position")),
+                *_pieces_of(writer, path),
+                *writer.select(Document, *_below_folder(path), order=("source", "position")),
             ]
             for piece in found:
                 writer.remove(Document, piece.id, "remove")
-        return _summed((piece.source, piece.text) for piece in found)
+        return _group_files((piece.source, piece.text) for piece in found)
 
     @writes(Layer.ARCHIVE)
     def rename(self, old: str, new: str) -> list[MemoryFile]:
         """Give a file or a folder another name; return the files by their new ones, none if none is there."""
         with self._bank.transaction() as writer:
-            moving = [*_of(writer, old), *writer.select(Document, *_below(old), order=("source", "position"))]
+            moving = [
+                *_pieces_of(writer, old),
+                *writer.select(Document, *_below_folder(old), order=("source", "position")),
+            ]
             if not moving:
                 return []
-            if f"{new}/".startswith(f"{old}/") or _is_there(writer, new) or not new:
+            if f"{new}/".startswith(f"{old}/") or _is_path_taken(writer, new) or not new:
                 raise InputError(f"{old!r} cannot become {new!r}", hint="name a place that is free")
-            _make_way(writer, new)
-            moved = [_renamed(piece, old, new) for piece in moving]
+            _refuse_file_parent(writer, new)
+            moved = [_rename_piece(piece, old, new) for piece in moving]
             for before, after in zip(moving, moved, strict=True):
                 writer.remove(Document, before.id, "rename")
                 writer.put(after, "rename")
-        return _summed((piece.source, piece.text) for piece in moved)
+        return _group_files((piece.source, piece.text) for piece in moved)
 
 
-def _below(folder: str) -> tuple[Condition, ...]:
+def _below_folder(folder: str) -> tuple[Condition, ...]:
     """Return what holds of all pieces below a folder: their names go on after a slash."""
-    return begins("source", f"{SCHEME}{folder}/" if folder else SCHEME)
+    return starts_with("source", f"{SCHEME}{folder}/" if folder else SCHEME)
 
 
-def _renamed(piece: Document, old: str, new: str) -> Document:
+def _rename_piece(piece: Document, old: str, new: str) -> Document:
     path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
     return replace(piece, id=_id(path, piece.position), source=f"{SCHEME}{path}", heading=path)
 
 
-def _summed(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
+def _group_files(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
     """Return the files of pieces, each a name and a text, that come in the order of their names."""
     return [
         MemoryFile(source.removeprefix(SCHEME), sum(len(text.encode("utf-8")) for _, text in parts))
@@ -127,20 +132,20 @@ def _summed(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
     ]
 
 
-def _of(reader: Reader, path: str) -> list[Document]:
+def _pieces_of(reader: Reader, path: str) -> list[Document]:
     return reader.select(Document, equals("source", f"{SCHEME}{path}"), order=("position",))
 
 
-def _text(pieces: Sequence[Document]) -> str | None:
+def _join_pieces(pieces: Sequence[Document]) -> str | None:
     return "".join(piece.text for piece in pieces) if pieces else None
 
 
-def _is_there(reader: Reader, path: str) -> bool:
+def _is_path_taken(reader: Reader, path: str) -> bool:
     found = reader.count(Document, equals("source", f"{SCHEME}{path}"))
-    return bool(found or reader.count(Document, *_below(path)))
+    return bool(found or reader.count(Document, *_below_folder(path)))
 
 
-def _make_way(reader: Reader, path: str) -> None:
+def _refuse_file_parent(reader: Reader, path: str) -> None:
     """Refuse a path that leads through a file."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
@@ -150,9 +155,9 @@ def _make_way(reader: Reader, path: str) -> None:
 
 
 def _write(writer: Writer, path: str, text: str, now: datetime, verb: str) -> None:
-    known = {piece.position: piece for piece in _of(writer, path)}
+    known = {piece.position: piece for piece in _pieces_of(writer, path)}
     line = 1
-    parts = list(_pieces(text)) or [""]
+    parts = list(_split_text(text)) or [""]
     for place, part in enumerate(parts):
         old = known.pop(place, None)
         if place == 0 or old is None or old.text != part:
@@ -176,7 +181,7 @@ def _id(path: str, place: int) -> str:
     return derived_id("memory file", path, str(place))
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split_text(text: str) -> Iterator[str]:
     """Cut a text after line ends, and where a line is too long inside of it, losing nothing."""
     start = 0
     while len(text) - start > _PIECE:
@@ -188,7 +193,7 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _cleaned(text: str) -> str:
+def _clean_text(text: str) -> str:
     from archivist.capture.redaction import redact
 
     if len(text) > MAX_CHARACTERS:

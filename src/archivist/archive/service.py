@@ -12,24 +12,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides, reads, writes
-from archivist.archive.chunking import pieces
-from archivist.archive.folders import Described, checked_pattern, decoded, described, owner
-from archivist.capture.secrets import checked_path, cleaned
+from archivist.archive.chunking import chunk_text
+from archivist.archive.folders import (
+    FileDescription,
+    decode_text,
+    describe_file,
+    find_owner,
+    validate_pattern,
+)
+from archivist.capture.secrets import clean_text, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.ids import derived_id
 from archivist.recall.query import Query
 from archivist.records import Document, DocumentType, Folder
 from archivist.records.plain import decoder
-from archivist.records.tiers import checked_document
-from archivist.service import Desk
-from archivist.store.filters import differs, equals
-from archivist.stream.entries import references
-from archivist.text import estimated
+from archivist.records.tiers import validate_document
+from archivist.service import BankService
+from archivist.store.filters import equals, not_equals
+from archivist.stream.entries import find_references
+from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.archive.folder_files import Listing
     from archivist.bank import Bank
-    from archivist.exchange.bank_markdown_service import BankTaken
+    from archivist.exchange.bank_markdown_service import BankImportResult
     from archivist.recall.service import Hit
     from archivist.store.protocol import Writer
 
@@ -49,7 +55,7 @@ class SourceText(NamedTuple):
     folder: str
 
 
-class Refreshed(NamedTuple):
+class RefreshResult(NamedTuple):
     """What following the folders did, in files; `problems` name those that could not be read as they are.
 
     `folders` says how many are watched.
@@ -63,7 +69,7 @@ class Refreshed(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class Documents(Desk):
+class Documents(BankService):
     """The archive: texts in pieces, by words and by meaning, beside the stream's archived entries."""
 
     @writes(Layer.ARCHIVE)
@@ -87,24 +93,24 @@ class Documents(Desk):
         if len(content) > MAX_CHARACTERS:
             raise RecordError(f"content: {len(content)} characters, at most {MAX_CHARACTERS}")
         sort = decoder(DocumentType)(str(type))
-        name = checked_path("source", source.strip()) or _name_of(cleaned(content), sort)
-        told = described(name, content)
+        name = validate_path("source", source.strip()) or _generate_name(clean_text(content), sort)
+        told = describe_file(name, content)
         about = told._replace(
             type=sort,
-            date=_aware(date) or told.date,
-            roles=_texts(roles) or told.roles,
+            date=_as_aware(date) or told.date,
+            roles=_clean_texts(roles) or told.roles,
             issues=tuple(decoder(tuple[int, ...])(list(issues))) or told.issues,
-            tags=_texts(tags) or told.tags,
+            tags=_clean_texts(tags) or told.tags,
             importance=decoder(int)(importance),
         )
         digest = sha256(content.encode("utf-8", "replace")).hexdigest()
-        made = as_documents(self._bank, name, about, digest=digest)
+        made = build_documents(self._bank, name, about, digest=digest)
         with self._bank.transaction() as writer:
-            followed = writer.select(Document, equals("source", name), differs("folder", ""), limit=1)
+            followed = writer.select(Document, equals("source", name), not_equals("folder", ""), limit=1)
             if followed:
                 hint = "change the file, or archivist archive unwatch lets the folder go"
                 raise InputError(f"{name!r} is followed in {followed[0].folder!r}", hint=hint)
-            return keep(writer, name, made, "insert")
+            return replace_documents(writer, name, made, "insert")
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -143,7 +149,7 @@ class Documents(Desk):
         conditions = [equals("type", decoder(DocumentType)(str(type)))] if type else []
         with self._bank.reading() as reader:
             found = reader.select(Document, *conditions, order=("source", "position"))
-        return [_summed(list(group)) for _, group in groupby(found, key=lambda each: each.source)]
+        return [_summarise_source(list(group)) for _, group in groupby(found, key=lambda each: each.source)]
 
     @reads(Layer.ARCHIVE)
     def read(self, source: str) -> list[Document]:
@@ -188,9 +194,9 @@ class Documents(Desk):
         place = place if place.is_absolute() else self._root / place
         if not place.is_dir():
             raise InputError(f"no such folder: {str(folder)!r}")
-        name = checked_path("folder", self._relative(str(place.resolve())))
+        name = validate_path("folder", self._relative(str(place.resolve())))
         sort = decoder(DocumentType)(str(type)) if type else None
-        wanted = Folder(id=name, type=sort, pattern=checked_pattern(pattern), added=self._bank.now())
+        wanted = Folder(id=name, type=sort, pattern=validate_pattern(pattern), added=self._bank.now())
         with self._bank.transaction() as writer:
             known = writer.get(Folder, name)
             wanted = replace(wanted, added=known.added) if known else wanted
@@ -225,27 +231,27 @@ class Documents(Desk):
             return reader.select(Folder, order=("id",))
 
     @writes(Layer.ARCHIVE)
-    def refresh(self) -> Refreshed:
+    def refresh(self) -> RefreshResult:
         """Bring the archive in step with the watched folders: by content, file by file.
 
         A file that cannot be read is a problem and stays as it was known. So does a folder that is gone as a
         whole: what was in it is let go by unwatching it.
         """
-        from archivist.archive.folder_files import listed, read
+        from archivist.archive.folder_files import list_folder, read
 
         folders = self.folders()
-        listings = [listed(self._root, folder) for folder in folders]
+        listings = [list_folder(self._root, folder) for folder in folders]
         counts = {"added": 0, "changed": 0, "removed": 0, "unchanged": 0}
         problems = [problem for listing in listings for problem in listing.problems]
         present: set[str] = {path for listing in listings for path in listing.unread}
         for folder, listing in zip(folders, listings, strict=True):
             for path in listing.paths:
-                if owner(path, folders) != folder:
+                if find_owner(path, folders) != folder:
                     continue
-                if cleaned(path) != path:
+                if clean_text(path) != path:
                     # A name is kept as it is, or it would not be found again; this one must not be kept.
                     problems.append(
-                        f"{cleaned(path)}: its name holds a secret or control characters; rename it"
+                        f"{clean_text(path)}: its name holds a secret or control characters; rename it"
                     )
                     continue
                 file = read(self._root, path)
@@ -255,25 +261,25 @@ class Documents(Desk):
                     present.add(path)
                     problems.append(f"{path}: {file.problem}")
                     continue
-                outcome, odd = self._refreshed(folder, path, file.raw, file.time)
+                outcome, odd = self._refresh_file(folder, path, file.raw, file.time)
                 if outcome != "blank":
                     present.add(path)
                 if outcome in counts:
                     counts[outcome] += 1
                 problems += [f"{path}: {problem}" for problem in odd]
-        counts["removed"] += self._let_go(folders, listings, present)
-        return Refreshed(**counts, folders=len(folders), problems=tuple(problems))
+        counts["removed"] += self._remove_missing(folders, listings, present)
+        return RefreshResult(**counts, folders=len(folders), problems=tuple(problems))
 
     @decides(Layer.ARCHIVE)
-    def import_bank(self, paths: Sequence[str | Path]) -> BankTaken:
+    def import_bank(self, paths: Sequence[str | Path]) -> BankImportResult:
         """Take `bank.md` and its archived versions in: role state, status and threads, cycles, and the rest.
 
         An archived version (`bank-*.md`) gives its cycles and is a document of that type. What was taken in
         before and has not changed is left alone, so that core memory keeps what happened to it since.
         """
-        from archivist.exchange.bank_markdown_service import take_banks
+        from archivist.exchange.bank_markdown_service import import_banks
 
-        return take_banks(self._bank, paths, self._relative)
+        return import_banks(self._bank, paths, self._relative)
 
     @property
     def _root(self) -> Path:
@@ -289,12 +295,12 @@ class Documents(Desk):
         place = (root / place if not place.is_absolute() else place).resolve()
         return place.relative_to(root).as_posix() if place.is_relative_to(root) else place.as_posix()
 
-    def _refreshed(
+    def _refresh_file(
         self, folder: Folder, path: str, raw: bytes, time: datetime
     ) -> tuple[str, tuple[str, ...]]:
         """Bring one file up to date; return what that was, and what was odd about it."""
         try:
-            text = decoded(raw)
+            text = decode_text(raw)
         except RecordError as error:
             return "kept", (error.message,)
         if not text.strip():
@@ -302,18 +308,20 @@ class Documents(Desk):
         digest = sha256(raw).hexdigest()
         with self._bank.reading() as reader:
             known = reader.select(Document, equals("source", path), order=("position",), limit=1)
-        about = described(path, text, type=folder.type, file_time=time)
+        about = describe_file(path, text, type=folder.type, file_time=time)
         if known and (known[0].digest, known[0].type, known[0].folder) == (digest, about.type, folder.id):
             return "unchanged", about.problems
         if known:
             # A file's own time moves with every copy; the day that it first had stays.
             about = about._replace(date=about.date if about.date != time else known[0].date or time)
-        made = as_documents(self._bank, path, about, digest=digest, folder=folder.id)
+        made = build_documents(self._bank, path, about, digest=digest, folder=folder.id)
         with self._bank.transaction() as writer:
-            keep(writer, path, made, "refresh")
+            replace_documents(writer, path, made, "refresh")
         return ("changed" if known else "added"), about.problems
 
-    def _let_go(self, folders: Sequence[Folder], listings: Sequence[Listing], present: set[str]) -> int:
+    def _remove_missing(
+        self, folders: Sequence[Folder], listings: Sequence[Listing], present: set[str]
+    ) -> int:
         """Remove what is no longer in the folders that could be listed; return how many texts that were."""
         whole = {
             folder.id for folder, each in zip(folders, listings, strict=True) if each.is_whole(self._root)
@@ -321,23 +329,23 @@ class Documents(Desk):
         gone = set()
         with self._bank.transaction() as writer:
             fields = ("id", "source", "folder")
-            for record, source, folder in writer.select_fields(Document, fields, differs("folder", "")):
+            for record, source, folder in writer.select_fields(Document, fields, not_equals("folder", "")):
                 if folder in whole and source not in present:
                     writer.remove(Document, record, "refresh")
                     gone.add(source)
         return len(gone)
 
 
-def as_documents(
-    bank: Bank, source: str, about: Described, *, digest: str, folder: str = ""
+def build_documents(
+    bank: Bank, source: str, about: FileDescription, *, digest: str, folder: str = ""
 ) -> list[Document]:
     """Return a text as its pieces: without secrets, each with the issues that it names."""
     front = about.front
-    body = cleaned(front.body)
+    body = clean_text(front.body)
     now = bank.now()
     made: list[Document] = []
     seen: dict[str, int] = {}
-    for place, piece in enumerate(pieces(body, first_line=front.first_line)):
+    for place, piece in enumerate(chunk_text(body, first_line=front.first_line)):
         nth = seen[piece.text] = seen.get(piece.text, 0) + 1
         document = Document(
             id=derived_id("document", source, piece.text, str(nth)),
@@ -347,27 +355,29 @@ def as_documents(
             text=piece.text,
             type=about.type,
             date=about.date,
-            roles=tuple(map(cleaned, about.roles)),
-            issues=references(piece.text, issues=about.issues).issues,
-            tags=tuple(map(cleaned, about.tags)),
+            roles=tuple(map(clean_text, about.roles)),
+            issues=find_references(piece.text, issues=about.issues).issues,
+            tags=tuple(map(clean_text, about.tags)),
             importance=about.importance,
             line=piece.line,
             # The whole text's digest stands with the first piece, so that the others stay as they are.
             digest="" if place else digest,
             folder=folder,
             created=now,
-            extra={"front_matter": cleaned(front.raw)} if front.raw and not place else {},
+            extra={"front_matter": clean_text(front.raw)} if front.raw and not place else {},
         )
-        made.append(checked_document(document))
+        made.append(validate_document(document))
     if not made:
         raise RecordError("content: missing or empty")
     return made
 
 
-def keep(writer: Writer, source: str, made: Sequence[Document], verb: str) -> list[Document]:
+def replace_documents(
+    writer: Writer, source: str, documents: Sequence[Document], verb: str
+) -> list[Document]:
     """Put a source's pieces in place of those that it had; a piece that is the same is left alone."""
     known = {each.id: each for each in writer.select(Document, equals("source", source))}
-    kept = [replace(each, created=known[each.id].created) if each.id in known else each for each in made]
+    kept = [replace(each, created=known[each.id].created) if each.id in known else each for each in documents]
     for document in kept:
         writer.put(document, verb)
     for name in known.keys() - {each.id for each in kept}:
@@ -375,23 +385,23 @@ def keep(writer: Writer, source: str, made: Sequence[Document], verb: str) -> li
     return kept
 
 
-def _summed(parts: Sequence[Document]) -> SourceText:
+def _summarise_source(parts: Sequence[Document]) -> SourceText:
     first = parts[0]
-    tokens = sum(estimated(each.text) for each in parts)
+    tokens = sum(estimate_tokens(each.text) for each in parts)
     date = first.date or first.created
     return SourceText(first.source, first.type, len(parts), tokens, date, first.folder)
 
 
-def _name_of(content: str, sort: DocumentType) -> str:
+def _generate_name(content: str, sort: DocumentType) -> str:
     words = _WORD.findall(content.lower()[:200])[:6]
     digest = sha256(content.strip().encode("utf-8", "replace")).hexdigest()[:6]
     return f"{sort.value}/{'-'.join((*words, digest))}"
 
 
-def _texts(values: Sequence[str]) -> tuple[str, ...]:
+def _clean_texts(values: Sequence[str]) -> tuple[str, ...]:
     given: tuple[str, ...] = decoder(tuple[str, ...])(list(values))
-    return tuple(each for each in map(cleaned, given) if each.strip())
+    return tuple(each for each in map(clean_text, given) if each.strip())
 
 
-def _aware(moment: datetime | None) -> datetime | None:
+def _as_aware(moment: datetime | None) -> datetime | None:
     return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -32,7 +32,7 @@ _VERSIONED = re.compile(r"[a-z]+\d+(?:\.\d+)+$")
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class CommandAction:
     """One step of a command line: its purpose whatever its arguments, its name as written, its words.
 
     `packages` are what an installing step brings. `size` counts the words before any were left open.
@@ -70,7 +70,7 @@ class Deed:
         """Say whether it names a program and nothing of what to do with it."""
         return bool(self.program) and self.purpose == self.program and not self.words
 
-    def includes(self, wanted: Deed) -> bool:
+    def includes(self, wanted: CommandAction) -> bool:
         """Say whether doing this is doing what is wanted, packages aside."""
         if wanted.is_bare and (self.program == wanted.program or self._runs_through(wanted.program)):
             return True
@@ -84,19 +84,19 @@ class Deed:
         return word in self.words or any(each.endswith(f"/{word}") for each in self.words)
 
 
-def deeds(command: str) -> tuple[Deed, ...]:
+def command_actions(command: str) -> tuple[CommandAction, ...]:
     """Return what a command line does, without saying so, waiting and cutting the output."""
     return tuple(
-        _deed(step)
+        _step_action(step)
         for step in parse(command)
         if not step.is_filter and (step.is_writing or step.program not in _IDLE)
     )
 
 
-def asked(command: str) -> tuple[Deed, ...]:
+def advised_actions(command: str) -> tuple[CommandAction, ...]:
     """Return what a lesson's command asks for: its telling words, without those that were left open."""
     # The marks of what was left open are redirections to a shell.
-    found = (_closed(deed) for deed in deeds(_OPEN.sub("…", command)))
+    found = (_without_placeholders(deed) for deed in command_actions(_OPEN.sub("…", command)))
     return tuple(
         deed
         for deed in found
@@ -106,31 +106,31 @@ def asked(command: str) -> tuple[Deed, ...]:
     )
 
 
-def told_apart(wanted: Deed, unwanted: Iterable[Deed]) -> Deed:
+def distinguish_action(wanted: CommandAction, unwanted: Iterable[CommandAction]) -> CommandAction:
     """Return a wanted deed by the words that it has and what it replaces has not, else by those that tell."""
     replaced = [each for each in unwanted if each.purpose == wanted.purpose]
     gained = wanted.words.difference(*(each.words for each in replaced)) if replaced else frozenset()
     told = _with_words(wanted, gained or wanted.words - _MANNER - _versions(wanted.words))
     # A variable may be set in one call and used in another.
     is_open = bool(gained) and told.is_setting
-    return Deed("", name=told.name, words=told.words, size=told.size) if is_open else told
+    return CommandAction("", name=told.name, words=told.words, size=told.size) if is_open else told
 
 
 def _versions(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if _VERSIONED.match(word))
 
 
-def _with_words(deed: Deed, words: frozenset[str]) -> Deed:
-    return Deed(deed.purpose, deed.program, deed.name, words, deed.packages, deed.size)
+def _with_words(deed: CommandAction, words: frozenset[str]) -> CommandAction:
+    return CommandAction(deed.purpose, deed.program, deed.name, words, deed.packages, deed.size)
 
 
-def _closed(deed: Deed) -> Deed:
+def _without_placeholders(deed: CommandAction) -> CommandAction:
     words = frozenset(word for word in deed.words if "…" not in word)
     packages = frozenset(each for each in deed.packages if "…" not in each)
-    return Deed(deed.purpose, deed.program, deed.name, words, packages, len(words))
+    return CommandAction(deed.purpose, deed.program, deed.name, words, packages, len(words))
 
 
-def _deed(step: Step) -> Deed:
+def _step_action(step: Step) -> CommandAction:
     purpose = _SOURCE if step.program == "." else step_purpose(step)
     if is_install(step):
         (install,) = installs((step,))
@@ -144,9 +144,9 @@ def _deed(step: Step) -> Deed:
         # Another version of an interpreter is another program.
         words |= _versions(frozenset(word.value.rsplit("/", 1)[-1] for word in step.words[:1]))
     if step.program == "export" or not step.program:
-        return Deed("", words=words, size=len(words))
+        return CommandAction("", words=words, size=len(words))
     program = purpose.split(" ")[0] if purpose in programs.TEST_RUNNERS else step.program
-    return Deed(purpose, program, step.name, words, packages, len(words))
+    return CommandAction(purpose, program, step.name, words, packages, len(words))
 
 
 def split_word(word: str) -> tuple[str, ...]:

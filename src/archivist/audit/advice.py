@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from archivist.audit.actions import Deed, asked, split_word, told_apart
+from archivist.audit.actions import CommandAction, advised_actions, distinguish_action, split_word
 from archivist.reading import programs
 from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.failures import is_shell
@@ -75,10 +75,10 @@ _COMFORTS = frozenset(["flaky", "not-your-bug"])
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class AdvisedRemedy:
     """One way of heeding a lesson: all of these deeds done, or a path named, or one text put for another."""
 
-    deeds: tuple[Deed, ...] = ()
+    deeds: tuple[CommandAction, ...] = ()
     text: str = ""
     instead: str = ""
 
@@ -92,8 +92,8 @@ class Advice:
     that the advice is for when the failure has come.
     """
 
-    wanted: tuple[Remedy, ...] = ()
-    unwanted: tuple[Deed, ...] = ()
+    wanted: tuple[AdvisedRemedy, ...] = ()
+    unwanted: tuple[CommandAction, ...] = ()
     purposes: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -107,28 +107,34 @@ class _Piece:
     is_flawed: bool
 
 
-def read(lesson: Lesson) -> Advice:
+def read_advice(lesson: Lesson) -> Advice:
     """Return what a lesson says that can be checked."""
     rule = _RULE.search(lesson.rule)
     occasion, deed = (rule["occasion"], rule["deed"]) if rule else ("", lesson.rule)
-    advised, said, about = list(_pieces(deed)), list(_pieces(lesson.summary)), list(_pieces(occasion))
+    advised, said, about = (
+        list(_code_pieces(deed)),
+        list(_code_pieces(lesson.summary)),
+        list(_code_pieces(occasion)),
+    )
     refused = [piece.text for piece in (*advised, *said) if piece.is_refused]
     replaced = [piece.text for piece in (*about, *said) if piece.is_flawed or piece in about]
-    unwanted = _commands(refused)
-    occasions = _commands(replaced)
+    unwanted = _actions_in(refused)
+    occasions = _actions_in(replaced)
     wanted = (
-        _of_texts(lesson.remedies)
-        or _of_pieces(advised, with_paths=True)
-        or _of_pieces(said, with_paths=False)
+        _remedies_from_texts(lesson.remedies)
+        or _remedies_from_pieces(advised, with_paths=True)
+        or _remedies_from_pieces(said, with_paths=False)
     )
-    wanted = tuple(_beyond(remedy, (*unwanted, *occasions)) for remedy in wanted)
-    wanted = _bound((*wanted, *_of_flags(advised)), tuple(dict.fromkeys(each.purpose for each in occasions)))
+    wanted = tuple(_working_part(remedy, (*unwanted, *occasions)) for remedy in wanted)
+    wanted = _bind_flags(
+        (*wanted, *_remedies_from_flags(advised)), tuple(dict.fromkeys(each.purpose for each in occasions))
+    )
     variants = {each.purpose for remedy in wanted for each in remedy.deeds}
     unwanted += tuple(each for each in occasions if each.purpose in variants and each not in unwanted)
     named = {piece.text for piece in (*advised, *said, *about)}
     return Advice(
         wanted=tuple(
-            replace(remedy, deeds=tuple(told_apart(each, unwanted) for each in remedy.deeds))
+            replace(remedy, deeds=tuple(distinguish_action(each, unwanted) for each in remedy.deeds))
             for remedy in wanted
         ),
         unwanted=unwanted,
@@ -149,7 +155,7 @@ def failure_family(lesson: Lesson) -> str:
     return "" if is_quirk or is_comfort or family.startswith(_NO_FAILURE) else family
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
+def _code_pieces(text: str) -> Iterator[_Piece]:
     """Yield what stands in backticks, and whether the words around speak against it."""
     for found in _CODE.finditer(text):
         before, after = text[max(0, found.start() - 40) : found.start()], text[found.end() :]
@@ -160,59 +166,64 @@ def _pieces(text: str) -> Iterator[_Piece]:
             yield _Piece(piece, is_refused, bool(_REFUSED_AFTER.match(after)))
 
 
-def _commands(texts: list[str]) -> tuple[Deed, ...]:
-    found = (deed for text in texts if _is_command(text, is_code=True) for deed in _working(asked(text)))
+def _actions_in(texts: list[str]) -> tuple[CommandAction, ...]:
+    found = (
+        deed
+        for text in texts
+        if _is_command(text, is_code=True)
+        for deed in _working_actions(advised_actions(text))
+    )
     return tuple(dict.fromkeys(found))
 
 
-def _working(found: tuple[Deed, ...]) -> tuple[Deed, ...]:
+def _working_actions(found: tuple[CommandAction, ...]) -> tuple[CommandAction, ...]:
     """Return what a command is for, or what it makes ready where that is all it does."""
     return tuple(deed for deed in found if not deed.is_preparing) or found
 
 
-def _beyond(remedy: Remedy, replaced: tuple[Deed, ...]) -> Remedy:
+def _working_part(remedy: AdvisedRemedy, replaced: tuple[CommandAction, ...]) -> AdvisedRemedy:
     """Return a remedy by what it is for; by what it makes ready where the rest is what failed without it."""
     working = tuple(deed for deed in remedy.deeds if not deed.is_preparing)
     is_more = any(deed not in replaced for deed in working)
-    return replace(remedy, deeds=working) if is_more or working == remedy.deeds else _prepared(remedy)
+    return replace(remedy, deeds=working) if is_more or working == remedy.deeds else _preparing_part(remedy)
 
 
-def _prepared(remedy: Remedy) -> Remedy:
+def _preparing_part(remedy: AdvisedRemedy) -> AdvisedRemedy:
     return replace(remedy, deeds=tuple(deed for deed in remedy.deeds if deed.is_preparing))
 
 
-def _of_texts(remedies: tuple[str, ...]) -> tuple[Remedy, ...]:
+def _remedies_from_texts(remedies: tuple[str, ...]) -> tuple[AdvisedRemedy, ...]:
     """Read remedies as they are recorded: a command, a path, a change, or words with code in them."""
-    found: list[Remedy] = []
+    found: list[AdvisedRemedy] = []
     for text in remedies:
         changed = _CHANGE.search(text)
         if changed:
-            found.append(Remedy(text=changed[2], instead=changed[1]))
+            found.append(AdvisedRemedy(text=changed[2], instead=changed[1]))
         elif "`" in text:
-            found += _of_pieces(list(_pieces(text)), with_paths=True)
+            found += _remedies_from_pieces(list(_code_pieces(text)), with_paths=True)
         elif _PATH.fullmatch(text):
-            found.append(Remedy(text=text))
-        elif _is_command(text, is_code=False) and (deeds := asked(text)):
-            found.append(Remedy(deeds))
+            found.append(AdvisedRemedy(text=text))
+        elif _is_command(text, is_code=False) and (deeds := advised_actions(text)):
+            found.append(AdvisedRemedy(deeds))
     return tuple(found)
 
 
-def _of_pieces(pieces: list[_Piece], *, with_paths: bool) -> tuple[Remedy, ...]:
-    found: list[Remedy] = []
+def _remedies_from_pieces(pieces: list[_Piece], *, with_paths: bool) -> tuple[AdvisedRemedy, ...]:
+    found: list[AdvisedRemedy] = []
     for piece in pieces:
         if piece.is_refused or piece.is_flawed:
             continue
         if with_paths and _PATH.fullmatch(piece.text):
-            found.append(Remedy(text=piece.text))
-        elif _is_command(piece.text, is_code=True) and (deeds := asked(piece.text)):
-            found.append(Remedy(deeds))
-    return tuple(found) or _of_flags(pieces)
+            found.append(AdvisedRemedy(text=piece.text))
+        elif _is_command(piece.text, is_code=True) and (deeds := advised_actions(piece.text)):
+            found.append(AdvisedRemedy(deeds))
+    return tuple(found) or _remedies_from_flags(pieces)
 
 
-def _of_flags(pieces: list[_Piece]) -> tuple[Remedy, ...]:
+def _remedies_from_flags(pieces: list[_Piece]) -> tuple[AdvisedRemedy, ...]:
     """Return the flags and settings that pieces ask for, of whatever command."""
     return tuple(
-        Remedy((Deed("", words=words, size=len(words)),))
+        AdvisedRemedy((CommandAction("", words=words, size=len(words)),))
         for piece in pieces
         if not piece.is_refused
         and _FLAGS.match(piece.text)
@@ -220,9 +231,9 @@ def _of_flags(pieces: list[_Piece]) -> tuple[Remedy, ...]:
     )
 
 
-def _bound(wanted: tuple[Remedy, ...], purposes: tuple[str, ...]) -> tuple[Remedy, ...]:
+def _bind_flags(wanted: tuple[AdvisedRemedy, ...], purposes: tuple[str, ...]) -> tuple[AdvisedRemedy, ...]:
     """Return remedies of which bare flags are those of the commands that a lesson is about, where it says."""
-    found: dict[Remedy, None] = {}
+    found: dict[AdvisedRemedy, None] = {}
     for remedy in wanted:
         is_open = any(not deed.purpose for deed in remedy.deeds)
         is_bound = is_open and not all(deed.is_setting for deed in remedy.deeds)
@@ -238,7 +249,7 @@ def _is_command(text: str, *, is_code: bool) -> bool:
     if not words or "\n" in text or words[0].startswith("-") or _PATH.fullmatch(text):
         return False
     first = re.sub(r"[\d.]+$", "", words[0].rsplit("/", 1)[-1])
-    is_program = first in _PROGRAMS or bool(_SETTING.match(words[0])) or _may_be_run(words)
+    is_program = first in _PROGRAMS or bool(_SETTING.match(words[0])) or _looks_runnable(words)
     if is_code:
         return is_program or (len(words) > 1 and bool(_SHELL_MARK.search(text)))
     if _FUNCTION_WORDS.intersection(words) or (first in _VERBS and not _SHELL_MARK.search(text)):
@@ -246,7 +257,7 @@ def _is_command(text: str, *, is_code: bool) -> bool:
     return is_program or bool(_SHELL_MARK.search(text))
 
 
-def _may_be_run(words: list[str]) -> bool:
+def _looks_runnable(words: list[str]) -> bool:
     """Say whether words can be a program with its arguments, though nobody knows the program."""
     first, *rest = words
     return (
@@ -258,7 +269,9 @@ def _may_be_run(words: list[str]) -> bool:
     )
 
 
-def _purposes(lesson: Lesson, occasions: tuple[Deed, ...], wanted: tuple[Remedy, ...]) -> frozenset[str]:
+def _purposes(
+    lesson: Lesson, occasions: tuple[CommandAction, ...], wanted: tuple[AdvisedRemedy, ...]
+) -> frozenset[str]:
     """Return the programs that a lesson is about: those it speaks against, else all that it names."""
     if occasions:
         return frozenset(each.purpose for each in occasions)

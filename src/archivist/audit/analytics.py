@@ -20,7 +20,7 @@ _MILLISECOND = 1000
 _NORMAL = 1.959963984540054
 
 
-class By(StrEnum):
+class GroupBy(StrEnum):
     """What attempts can be counted by."""
 
     APPROACH = "approach"
@@ -29,7 +29,7 @@ class By(StrEnum):
     TASK = "task"
 
 
-class Span(StrEnum):
+class PeriodUnit(StrEnum):
     """How long the periods of a course over time are."""
 
     DAY = "day"
@@ -37,7 +37,7 @@ class Span(StrEnum):
     MONTH = "month"
 
 
-class Try(NamedTuple):
+class MergedAttempt(NamedTuple):
     """One try at a task: what was logged of its beginning and of its end, put together.
 
     `ended` is None while nobody has said how it ended.
@@ -68,7 +68,7 @@ class Rate:
     periods: tuple[Rate, ...] = ()
 
     @property
-    def undecided(self) -> int:
+    def undecided_count(self) -> int:
         """Return how many tries nobody has said the end of."""
         return self.attempts - self.completed - self.failed
 
@@ -100,13 +100,13 @@ class Rate:
 class Analytics:
     """The groups, the most tried first, and all of them together."""
 
-    by: By
-    step: Span | None
+    by: GroupBy
+    step: PeriodUnit | None
     rows: tuple[Rate, ...]
     total: Rate
 
 
-class Tried(NamedTuple):
+class ApproachResult(NamedTuple):
     """What became of one approach to one task; `verdict` says it in words."""
 
     task: str
@@ -119,39 +119,39 @@ class Tried(NamedTuple):
     verdict: str
 
 
-def tries(attempts: Iterable[Episode]) -> list[Try]:
+def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
     """Return the tries that the log tells of, oldest first.
 
     A beginning and the end that follows it, of the same task, agent and approach, are one try.
     """
-    found: list[Try] = []
+    found: list[MergedAttempt] = []
     begun: dict[tuple[str, str, str], int] = {}
     for each in sorted(
         attempts, key=lambda attempt: (attempt.finished is not None, attempt.finished, attempt.id)
     ):
         if each.action is None:
             continue
-        voice = (each.task, each.agent, folded(each.approach))
+        voice = (each.task, each.agent, fold_approach(each.approach))
         if each.action in _BEGUN:
             begun[voice] = len(found)
-            found.append(_try(each, None))
+            found.append(_make_attempt(each, None))
             continue
         at = begun.pop(voice, None)
         if at is None:
-            found.append(_try(each, each.action))
+            found.append(_make_attempt(each, each.action))
         else:
-            found[at] = _ended(found[at], _try(each, each.action))
+            found[at] = _join_end(found[at], _make_attempt(each, each.action))
     return found
 
 
-def folded(approach: str) -> str:
+def fold_approach(approach: str) -> str:
     """Return an approach's words as they are compared, whatever their case and spaces."""
     return " ".join(approach.casefold().split())
 
 
-def _try(attempt: Episode, ended: Action | None) -> Try:
+def _make_attempt(attempt: Episode, ended: Action | None) -> MergedAttempt:
     spent = attempt.usage
-    return Try(
+    return MergedAttempt(
         attempt.task,
         attempt.agent,
         attempt.provider,
@@ -172,7 +172,7 @@ def _duration_ms(attempt: Episode) -> float | None:
     return None if attempt.action in _BEGUN and not took else max(0.0, took)
 
 
-def _ended(begun: Try, end: Try) -> Try:
+def _join_end(begun: MergedAttempt, end: MergedAttempt) -> MergedAttempt:
     durations = [each.duration_ms for each in (begun, end) if each.duration_ms is not None]
     return end._replace(
         provider=end.provider or begun.provider,
@@ -182,34 +182,34 @@ def _ended(begun: Try, end: Try) -> Try:
     )
 
 
-def analyse(attempts: Iterable[Episode], by: By, step: Span | None = None) -> Analytics:
+def analyse_attempts(attempts: Iterable[Episode], by: GroupBy, step: PeriodUnit | None = None) -> Analytics:
     """Count how tries went, by approach, agent, provider or task, and over time when a step is given."""
-    every = tries(attempts)
-    groups: dict[str, list[Try]] = defaultdict(list)
+    every = merge_attempts(attempts)
+    groups: dict[str, list[MergedAttempt]] = defaultdict(list)
     for each in every:
-        groups[_name(each, by)].append(each)
+        groups[_group_name(each, by)].append(each)
     rows = [
-        _rate(_spelled(group, by), group, step)
+        _rate(_latest_spelling(group, by), group, step)
         for _, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
     return Analytics(by, step, tuple(rows), _rate("all", every, step))
 
 
-def _name(each: Try, by: By) -> str:
-    return folded(each.approach) if by is By.APPROACH else str(getattr(each, by.value))
+def _group_name(each: MergedAttempt, by: GroupBy) -> str:
+    return fold_approach(each.approach) if by is GroupBy.APPROACH else str(getattr(each, by.value))
 
 
-def _spelled(group: Sequence[Try], by: By) -> str:
+def _latest_spelling(group: Sequence[MergedAttempt], by: GroupBy) -> str:
     return str(getattr(group[-1], by.value))
 
 
-def _rate(name: str, group: Sequence[Try], step: Span | None) -> Rate:
+def _rate(name: str, group: Sequence[MergedAttempt], step: PeriodUnit | None) -> Rate:
     ends = Counter(each.ended for each in group)
     durations = [each.duration_ms for each in group if each.duration_ms is not None]
-    periods: dict[str, list[Try]] = defaultdict(list)
+    periods: dict[str, list[MergedAttempt]] = defaultdict(list)
     for each in group if step else ():
         if each.last.finished is not None and step is not None:
-            periods[period(each.last.finished, step)].append(each)
+            periods[period_name(each.last.finished, step)].append(each)
     return Rate(
         name,
         len(group),
@@ -222,37 +222,37 @@ def _rate(name: str, group: Sequence[Try], step: Span | None) -> Rate:
     )
 
 
-def period(moment: datetime, step: Span) -> str:
+def period_name(moment: datetime, step: PeriodUnit) -> str:
     """Return the name of the day, week or month in which a moment lies; the names sort as times do."""
     match step:
-        case Span.DAY:
+        case PeriodUnit.DAY:
             return f"{moment:%Y-%m-%d}"
-        case Span.WEEK:
+        case PeriodUnit.WEEK:
             year, week, _ = moment.isocalendar()
             return f"{year:04d}-W{week:02d}"
-        case Span.MONTH:
+        case PeriodUnit.MONTH:
             return f"{moment:%Y-%m}"
     assert_never(step)
 
 
-def approaches(attempts: Iterable[Episode]) -> list[Tried]:
+def approach_results(attempts: Iterable[Episode]) -> list[ApproachResult]:
     """Return what was tried for each task and what became of it: what worked first, what failed last."""
-    groups: dict[tuple[str, str], list[Try]] = defaultdict(list)
-    for each in tries(attempts):
-        groups[each.task, folded(each.approach)].append(each)
-    found = [_tried(group) for group in groups.values()]
-    return sorted(found, key=_worth, reverse=True)
+    groups: dict[tuple[str, str], list[MergedAttempt]] = defaultdict(list)
+    for each in merge_attempts(attempts):
+        groups[each.task, fold_approach(each.approach)].append(each)
+    found = [_approach_result(group) for group in groups.values()]
+    return sorted(found, key=_worth_rank, reverse=True)
 
 
-def _tried(group: Sequence[Try]) -> Tried:
+def _approach_result(group: Sequence[MergedAttempt]) -> ApproachResult:
     ends = Counter(each.ended for each in group)
     completed, failed, last = ends[Action.COMPLETED], ends[Action.FAILED], group[-1].last
     agents = tuple(dict.fromkeys(each.agent for each in group if each.agent))
-    verdict = _in_words(completed, failed, len(group), last)
-    return Tried(last.task, last.approach, len(group), completed, failed, agents, last, verdict)
+    verdict = _describe_result(completed, failed, len(group), last)
+    return ApproachResult(last.task, last.approach, len(group), completed, failed, agents, last, verdict)
 
 
-def _in_words(completed: int, failed: int, attempts: int, last: Episode) -> str:
+def _describe_result(completed: int, failed: int, attempts: int, last: Episode) -> str:
     ended = completed + failed
     if not ended:
         return "begun, not known to have ended" if attempts == 1 else f"begun {attempts} times, never ended"
@@ -266,11 +266,11 @@ def _in_words(completed: int, failed: int, attempts: int, last: Episode) -> str:
     return f"worked {completed} of {ended} times, last {how}"
 
 
-def worth(tried: Tried) -> float:
+def expected_success(tried: ApproachResult) -> float:
     """Return what to expect of an approach when it is tried again; a half before it was ever ended."""
     return posterior(tried.completed, tried.failed).mean
 
 
-def _worth(tried: Tried) -> tuple[float, str, str]:
+def _worth_rank(tried: ApproachResult) -> tuple[float, str, str]:
     when = tried.last.finished.isoformat() if tried.last.finished else ""
-    return worth(tried), when, tried.approach
+    return expected_success(tried), when, tried.approach

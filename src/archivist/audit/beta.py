@@ -39,7 +39,7 @@ class Beta:
 
     def quantile(self, chance: float) -> float:
         """Return the share that is not exceeded with this chance."""
-        return bisected(lambda share: self.cdf(share) - chance, 0.0, 1.0)
+        return bisect_root(lambda share: self.cdf(share) - chance, 0.0, 1.0)
 
     def chance_above(self, other: Beta | float) -> float:
         """Return the chance that the share is above another's, or above a fixed one."""
@@ -65,7 +65,7 @@ def posterior(helpful: int, ineffective: int, prior: tuple[float, float] = (1, 1
     return Beta(prior[0] + helpful, prior[1] + ineffective)
 
 
-def bisected(rising: Callable[[float], float], low: float, high: float) -> float:
+def bisect_root(rising: Callable[[float], float], low: float, high: float) -> float:
     """Return where a rising function crosses zero between two bounds."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

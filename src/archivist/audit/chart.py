@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from archivist.audit.lift import Word, wilson
-from archivist.audit.report import Line
+from archivist.audit.lift import LiftConclusion, wilson
+from archivist.audit.report import ReportRow
 
 WIDTH, HEIGHT = 720, 360
 _TOP, _BOTTOM = 84, 56
@@ -19,9 +19,9 @@ _MOST_LABELS = 5
 _MOST_PERIODS = 60
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SHOWN = {
-    Word.HELPS: "being told helps",
-    Word.HARMS: "being told harms",
-    Word.NOT_SHOWN: "no difference shown yet",
+    LiftConclusion.HELPS: "being told helps",
+    LiftConclusion.HARMS: "being told harms",
+    LiftConclusion.NOT_SHOWN: "no difference shown yet",
 }
 
 Point = tuple[float, float, float]
@@ -37,19 +37,19 @@ class _Series:
     is_dashed: bool = False
 
 
-def chart(line: Line, title: str = "Did the lessons help?") -> str:
+def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> str:
     """Return an SVG image of a line's course over time."""
     periods = line.periods[-_MOST_PERIODS:]
-    helpful = _Series("of judged lessons, with 95 % band", _BLUE, tuple(map(_helpful, periods)))
-    told = _Series("told", _BLUE, tuple(_rate(each, is_told=True) for each in periods))
+    helpful = _Series("of judged lessons, with 95 % band", _BLUE, tuple(map(_helpful_point, periods)))
+    told = _Series("told", _BLUE, tuple(_rate_point(each, is_told=True) for each in periods))
     withheld = _Series(
-        "withheld", _ORANGE, tuple(_rate(each, is_told=False) for each in periods), is_dashed=True
+        "withheld", _ORANGE, tuple(_rate_point(each, is_told=False) for each in periods), is_dashed=True
     )
     names = [each.lesson for each in periods]
     by = "by month" if all(_MONTH.fullmatch(name) for name in names) else "by runs"
     body = [
         _text(20, 26, title, size=17, weight="bold"),
-        _text(20, 46, _in_words(line), size=12, colour=_PALE),
+        _text(20, 46, _summary_text(line), size=12, colour=_PALE),
         *_panel(_PANELS[0], f"Helpful share, {by}", names, [helpful]),
         *_panel(_PANELS[1], f"Failure rate, {by}", names, [told, withheld]),
     ]
@@ -60,36 +60,36 @@ def chart(line: Line, title: str = "Did the lessons help?") -> str:
     )
     told_in_words = (
         f'<title id="title">{escape(title)}</title>',
-        f'<desc id="desc">{escape(_described(line, periods))}</desc>',
+        f'<desc id="desc">{escape(_describe_lines(line, periods))}</desc>',
     )
     ground = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
     return "\n".join((head, *told_in_words, ground, *body, "</svg>\n"))
 
 
-def _helpful(line: Line) -> Point | None:
+def _helpful_point(line: ReportRow) -> Point | None:
     return (line.share, *line.posterior.interval) if line.share is not None else None
 
 
-def _rate(line: Line, *, is_told: bool) -> Point | None:
+def _rate_point(line: ReportRow, *, is_told: bool) -> Point | None:
     arms = line.lift.arms
     runs, failed = (arms.told, arms.told_failed) if is_told else (arms.withheld, arms.withheld_failed)
     return (failed / runs, *wilson(failed, runs)) if runs else None
 
 
-def _in_words(line: Line) -> str:
-    if not line.judged:
+def _summary_text(line: ReportRow) -> str:
+    if not line.judged_count:
         return "No verdicts yet."
-    said = f"Helpful {line.helpful} of {line.judged} times"
+    said = f"Helpful {line.helpful} of {line.judged_count} times"
     arms = line.lift.arms
     if arms.rate_told is not None and arms.rate_withheld is not None:
         said += f"; failures {arms.rate_told:.0%} when told, {arms.rate_withheld:.0%} when withheld"
-        said += f": {_SHOWN[line.lift.word]}" if line.lift.interval else ""
+        said += f": {_SHOWN[line.lift.conclusion]}" if line.lift.interval else ""
     return f"{said}."
 
 
-def _described(line: Line, periods: Sequence[Line]) -> str:
+def _describe_lines(line: ReportRow, periods: Sequence[ReportRow]) -> str:
     """Say in words what the lines show, for who cannot see them."""
-    parts = [_in_words(line)]
+    parts = [_summary_text(line)]
     for each in periods:
         told, withheld = each.lift.arms.rate_told, each.lift.arms.rate_withheld
         values = [
@@ -126,7 +126,7 @@ def _panel(span: tuple[int, int], title: str, names: Sequence[str], series: Sequ
     for each in series:
         parts += _band(each, across, up)
     for each in series:
-        parts += _drawn(each, across, up)
+        parts += _draw_line(each, across, up)
     return parts + _legend(left, HEIGHT - 14, series)
 
 
@@ -154,7 +154,7 @@ def _band(series: _Series, across: Callable[[int], float], up: Callable[[float],
     return parts
 
 
-def _drawn(series: _Series, across: Callable[[int], float], up: Callable[[float], float]) -> list[str]:
+def _draw_line(series: _Series, across: Callable[[int], float], up: Callable[[float], float]) -> list[str]:
     dash = ' stroke-dasharray="6 4"' if series.is_dashed else ""
     parts = []
     for piece in _pieces(series.points):

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from archivist.audit.actions import Deed, deeds
-from archivist.audit.advice import KIN, Advice, Remedy, failure_family, read
-from archivist.reading.failures import detect, family, is_shell
+from archivist.audit.actions import CommandAction, command_actions
+from archivist.audit.advice import KIN, Advice, AdvisedRemedy, failure_family, read_advice
+from archivist.reading.failures import detect_failure, failure_key, is_shell
 from archivist.records import Event, EventKind, Following, Lesson
 
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
@@ -27,7 +27,7 @@ _ENOUGH = 0.5
 _NEVER = 1 << 60
 
 
-class Heeding(NamedTuple):
+class AdviceOutcome(NamedTuple):
     """What a run made of a lesson, and what came of it.
 
     `is_reaction` says that the advice is for when the failure has come, `has_failed_again` that the failure
@@ -39,34 +39,38 @@ class Heeding(NamedTuple):
     has_failed_again: bool = False
 
 
-def following(lesson: Lesson, events: Sequence[Event], *, failed: bool | None = None) -> Following:
+def judge_following(lesson: Lesson, events: Sequence[Event], *, failed: bool | None = None) -> Following:
     """Return what a run made of one lesson; `failed` says whether its failure is known to have come."""
-    return heedings((lesson,), events, {lesson.id: failed})[lesson.id].following
+    return advice_outcomes((lesson,), events, {lesson.id: failed})[lesson.id].following
 
 
-def heedings(
+def advice_outcomes(
     lessons: Iterable[Lesson], events: Sequence[Event], failed: dict[str, bool | None] | None = None
-) -> dict[str, Heeding]:
+) -> dict[str, AdviceOutcome]:
     """Return what a run made of each lesson, by id, reading its calls only once."""
-    trail = _Trail(events)
+    trail = _CallLog(events)
     known = failed or {}
-    return {lesson.id: _heeding(lesson, trail, failed=bool(known.get(lesson.id))) for lesson in lessons}
+    return {
+        lesson.id: _advice_outcome(lesson, trail, failed=bool(known.get(lesson.id))) for lesson in lessons
+    }
 
 
-def _heeding(lesson: Lesson, trail: _Trail, *, failed: bool) -> Heeding:
-    advice = read(lesson)
+def _advice_outcome(lesson: Lesson, trail: _CallLog, *, failed: bool) -> AdviceOutcome:
+    advice = read_advice(lesson)
     if not trail.calls or not (advice.wanted or advice.unwanted or advice.purposes or advice.words):
-        return Heeding(Following.UNKNOWN, advice.is_reaction)
-    done = min((trail.heeded_at(remedy, advice.unwanted) for remedy in advice.wanted), default=_NEVER)
-    heeded = _following(lesson, advice, trail, done, failed=failed)
+        return AdviceOutcome(Following.UNKNOWN, advice.is_reaction)
+    done = min((trail.followed_at(remedy, advice.unwanted) for remedy in advice.wanted), default=_NEVER)
+    heeded = _judge_following(lesson, advice, trail, done, failed=failed)
     is_tried = failed and advice.is_reaction and done < _NEVER
-    return Heeding(
+    return AdviceOutcome(
         heeded, advice.is_reaction, is_tried and trail.fails_after(done, failure_family(lesson), advice)
     )
 
 
-def _following(lesson: Lesson, advice: Advice, trail: _Trail, done: int, *, failed: bool) -> Following:
-    wrong = min((trail.refused_at(deed, advice.wanted) for deed in advice.unwanted), default=_NEVER)
+def _judge_following(
+    lesson: Lesson, advice: Advice, trail: _CallLog, done: int, *, failed: bool
+) -> Following:
+    wrong = min((trail.violated_at(deed, advice.wanted) for deed in advice.unwanted), default=_NEVER)
     if failed and done < _NEVER and not advice.is_reaction:
         wrong = min(wrong, trail.failed_at(failure_family(lesson), before=done))
     if done < _NEVER:
@@ -78,48 +82,52 @@ def _following(lesson: Lesson, advice: Advice, trail: _Trail, done: int, *, fail
     return Following.IGNORED if advice.wanted else Following.UNKNOWN
 
 
-class _Trail:
+class _CallLog:
     """A run's calls as one text: looking for a word is one scan, and only what holds it is parsed."""
 
     __slots__ = ("_deeds", "_lower", "_parts", "_starts", "_text", "_tools", "calls")
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.calls = [event for event in events if event.kind in _CALLS]
-        self._parts = [_said(event) for event in self.calls]
+        self._parts = [_call_text(event) for event in self.calls]
         self._starts = [0, *accumulate(len(part) + len(_BETWEEN) for part in self._parts)][:-1]
         self._text = _BETWEEN.join(self._parts)
         self._lower = ""
         self._tools = {event.tool.lower() for event in self.calls}
-        self._deeds: dict[str, tuple[Deed, ...]] = {}
+        self._deeds: dict[str, tuple[CommandAction, ...]] = {}
 
-    def heeded_at(self, remedy: Remedy, unwanted: Sequence[Deed]) -> int:
+    def followed_at(self, remedy: AdvisedRemedy, unwanted: Sequence[CommandAction]) -> int:
         """Return the call by which a remedy was carried out, or never."""
         if remedy.instead:
-            return next((at for at in self._holding(remedy.text) if self._has(at, remedy.instead)), _NEVER)
+            return next(
+                (at for at in self._calls_containing(remedy.text) if self._has(at, remedy.instead)), _NEVER
+            )
         if remedy.text:
-            return next(self._naming(remedy.text), _NEVER)
+            return next(self._calls_naming(remedy.text), _NEVER)
         return max((self._done_at(deed, unwanted) for deed in remedy.deeds), default=_NEVER)
 
-    def refused_at(self, deed: Deed, wanted: Sequence[Remedy]) -> int:
+    def violated_at(self, deed: CommandAction, wanted: Sequence[AdvisedRemedy]) -> int:
         """Return the first call that does what a lesson speaks against, unless it does what is wanted too."""
         asked = [each for remedy in wanted for each in remedy.deeds]
-        for at, done in self._doing(deed):
-            if done.includes(deed) and not any(_is_rather(done, each, deed) for each in asked):
+        for at, done in self._calls_doing(deed):
+            if done.includes(deed) and not any(_fits_better(done, each, deed) for each in asked):
                 return at
         return _NEVER
 
     def failed_at(self, failure: str, *, before: int) -> int:
         """Return the first call that met a failure, among those before another call, or never."""
-        return next((at for at in range(before) if _has_met(self.calls[at], failure)), _NEVER)
+        return next((at for at in range(before) if _shows_failure(self.calls[at], failure)), _NEVER)
 
     def fails_after(self, done: int, failure: str, advice: Advice) -> bool:
         """Say whether a failure came again once advice was followed, before what had failed went well."""
         advised = {deed.purpose for remedy in advice.wanted for deed in remedy.deeds}
         failing = advice.purposes - (advised - {deed.purpose for deed in advice.unwanted})
         for at in range(done, len(self.calls)):
-            if _has_met(self.calls[at], failure):
+            if _shows_failure(self.calls[at], failure):
                 return True
-            if not _is_failed(self.calls[at]) and any(each.purpose in failing for each in self._deeds_of(at)):
+            if not _is_failed(self.calls[at]) and any(
+                each.purpose in failing for each in self._actions_of(at)
+            ):
                 return False
         return False
 
@@ -128,7 +136,7 @@ class _Trail:
         purposes = [kin for purpose in sorted(advice.purposes) for kin in KIN.get(purpose, (purpose,))]
         if any(self._runs(purpose) for purpose in purposes):
             return True
-        if any(True for word in advice.words for _ in self._naming(word)):
+        if any(True for word in advice.words for _ in self._calls_naming(word)):
             return True
         if purposes or advice.words:
             return False
@@ -142,40 +150,40 @@ class _Trail:
         longest = max(purpose.split(), key=len, default="")
         return bool(longest) and any(
             purpose in (each.purpose, each.program, each.name)
-            for at in self._holding(longest)
-            for each in self._deeds_of(at)
+            for at in self._calls_containing(longest)
+            for each in self._actions_of(at)
         )
 
     def _has(self, at: int, text: str) -> bool:
         """Say whether a call holds a text, escaped for a pattern or not."""
         return text in self._parts[at] or text in self._parts[at].replace("\\", "")
 
-    def _done_at(self, wanted: Deed, unwanted: Sequence[Deed]) -> int:
+    def _done_at(self, wanted: CommandAction, unwanted: Sequence[CommandAction]) -> int:
         missing = set(wanted.packages)
-        for at, done in self._doing(wanted):
-            if not done.includes(wanted) or any(_is_rather(done, each, wanted) for each in unwanted):
+        for at, done in self._calls_doing(wanted):
+            if not done.includes(wanted) or any(_fits_better(done, each, wanted) for each in unwanted):
                 continue
             missing -= done.packages
             if not wanted.packages or len(missing) <= _ENOUGH * len(wanted.packages):
                 return at
         return _NEVER
 
-    def _doing(self, deed: Deed) -> Iterator[tuple[int, Deed]]:
-        for at in self._holding(deed.needle):
+    def _calls_doing(self, deed: CommandAction) -> Iterator[tuple[int, CommandAction]]:
+        for at in self._calls_containing(deed.needle):
             if all(part in self._parts[at] for word in deed.words for part in word.split()):
-                yield from ((at, done) for done in self._deeds_of(at))
+                yield from ((at, done) for done in self._actions_of(at))
 
-    def _deeds_of(self, at: int) -> tuple[Deed, ...]:
+    def _actions_of(self, at: int) -> tuple[CommandAction, ...]:
         event = self.calls[at]
         if event.kind is EventKind.EDIT or not is_shell(event.tool):
             return ()
         if event.text not in self._deeds:
-            self._deeds[event.text] = deeds(event.text)
+            self._deeds[event.text] = command_actions(event.text)
         return self._deeds[event.text]
 
-    def _naming(self, word: str) -> Iterator[int]:
+    def _calls_naming(self, word: str) -> Iterator[int]:
         """Yield the calls that hold a word or path as such and not as a part of another."""
-        for at in self._holding(word):
+        for at in self._calls_containing(word):
             text = self._parts[at]
             place = text.find(word)
             while place >= 0:
@@ -185,7 +193,7 @@ class _Trail:
                     break
                 place = text.find(word, place + 1)
 
-    def _holding(self, needle: str) -> Iterator[int]:
+    def _calls_containing(self, needle: str) -> Iterator[int]:
         """Yield the calls whose text holds another, in order, each once."""
         place = self._text.find(needle)
         while place >= 0:
@@ -200,23 +208,23 @@ def _is_failed(event: Event) -> bool:
     return event.is_error or bool(event.exit_code)
 
 
-def _has_met(event: Event, failure: str) -> bool:
+def _shows_failure(event: Event, failure: str) -> bool:
     """Say whether a call met a failure."""
     if not failure or not _is_failed(event):
         return False
     said = event.text if is_shell(event.tool) and event.kind is not EventKind.EDIT else event.target
-    met = detect(event.tool, said, event.exit_code, event.is_error, event.output)
-    return met is not None and family(met) == failure
+    met = detect_failure(event.tool, said, event.exit_code, event.is_error, event.output)
+    return met is not None and failure_key(met) == failure
 
 
-def _is_rather(done: Deed, one: Deed, other: Deed) -> bool:
+def _fits_better(done: CommandAction, one: CommandAction, other: CommandAction) -> bool:
     """Say whether what was done is the one of two things more than the other."""
     if not done.includes(one):
         return False
     return (done.name == one.name, one.size) > (done.name == other.name, other.size)
 
 
-def _said(event: Event) -> str:
+def _call_text(event: Event) -> str:
     if event.kind is not EventKind.EDIT:
         return event.text if event.target in event.text else f"{event.text}\n{event.target}"
     return f"{event.target}\n{event.text}\n{event.extra.get('old') or ''}\n{event.extra.get('new') or ''}"

@@ -20,7 +20,7 @@ from math import ceil, sqrt
 
 from archivist.audit.beta import Beta, posterior
 
-__all__ = ["Arms", "Beta", "Lift", "Word", "lift", "newcombe", "pooled", "posterior", "wilson"]
+__all__ = ["Arms", "Beta", "Lift", "LiftConclusion", "lift", "newcombe", "pool_lift", "posterior", "wilson"]
 
 HOLDOUT_SHARE = 0.1
 MOST_RUNS = 100_000
@@ -29,7 +29,7 @@ _EVERYTHING = (-1.0, 1.0)
 _NOTHING = 1e-9
 
 
-class Word(StrEnum):
+class LiftConclusion(StrEnum):
     """What a lift says in a word."""
 
     HELPS = "helps"
@@ -86,9 +86,9 @@ class Lift:
     runs_needed: int | None = None
 
     @property
-    def word(self) -> Word:
+    def conclusion(self) -> LiftConclusion:
         """Return what the interval shows."""
-        return _word(self.interval or _EVERYTHING)
+        return _conclude(self.interval or _EVERYTHING)
 
 
 NO_LIFT = Lift()
@@ -107,7 +107,7 @@ def lift(told: Sequence[bool], withheld: Sequence[bool], share: float = HOLDOUT_
     )
 
 
-def pooled(strata: Iterable[Arms], runs: int, share: float = HOLDOUT_SHARE) -> Lift:
+def pool_lift(strata: Iterable[Arms], runs: int, share: float = HOLDOUT_SHARE) -> Lift:
     """Compare over several lessons that were seen in so many runs; each lesson is compared with itself."""
     found = list(strata)
     compared = [arms for arms in found if arms.is_compared]
@@ -167,18 +167,18 @@ def _klingenberg(strata: Sequence[Arms]) -> tuple[float, float]:
     return max(-1.0, middle - half), min(1.0, middle + half)
 
 
-def _word(interval: tuple[float, float]) -> Word:
+def _conclude(interval: tuple[float, float]) -> LiftConclusion:
     low, high = interval
     if low > _NOTHING:
-        return Word.HELPS
-    return Word.HARMS if high < -_NOTHING else Word.NOT_SHOWN
+        return LiftConclusion.HELPS
+    return LiftConclusion.HARMS if high < -_NOTHING else LiftConclusion.NOT_SHOWN
 
 
 def _runs_needed(after: Callable[[float], tuple[float, float]], share: float) -> int | None:
     """Return how many more runs until the interval excludes zero, by doubling and then halving."""
 
     def is_shown(runs: int) -> bool:
-        return _word(after(runs)) is not Word.NOT_SHOWN
+        return _conclude(after(runs)) is not LiftConclusion.NOT_SHOWN
 
     if is_shown(0):
         return 0

@@ -23,21 +23,21 @@ _DASHES = ("", "6 4", "2 3", "8 3 2 3")
 _INK, _PALE = "#222", "#666"
 
 
-def chart(found: Analytics, title: str = "What worked?") -> str:
+def draw_rate_chart(found: Analytics, title: str = "What worked?") -> str:
     """Return an SVG image of success rates, and of their course where one was asked for."""
     rows = found.rows[:_MOST_ROWS]
     floor = _TOP + _ROW * max(1, len(rows))
     height = floor + _FOOT + (_COURSE + _FOOT if found.step else 0)
     body = [
         _text(20, 26, title, size=17, weight="bold"),
-        _text(20, 46, _in_words(found), size=12, colour=_PALE),
+        _text(20, 46, _summary_text(found), size=12, colour=_PALE),
         *_scale(floor),
         *(part for at, row in enumerate(rows) for part in _bar(_TOP + _ROW * (at + 0.5), row)),
     ]
     if len(found.rows) > len(rows):
         body.append(_text(20, floor + 30, f"… and {len(found.rows) - len(rows)} more", colour=_PALE))
     if found.step:
-        body += _course(found, floor + _FOOT + 24, height - _FOOT)
+        body += _draw_periods(found, floor + _FOOT + 24, height - _FOOT)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
         f'viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="title desc" '
@@ -45,13 +45,13 @@ def chart(found: Analytics, title: str = "What worked?") -> str:
     )
     told = (
         f'<title id="title">{escape(title)}</title>',
-        f'<desc id="desc">{escape(_described(found))}</desc>',
+        f'<desc id="desc">{escape(_describe_rates(found))}</desc>',
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
     )
     return "\n".join((head, *told, *body, "</svg>\n"))
 
 
-def _in_words(found: Analytics) -> str:
+def _summary_text(found: Analytics) -> str:
     total = found.total
     if total.share is None:
         return "Nothing has ended yet."
@@ -59,57 +59,57 @@ def _in_words(found: Analytics) -> str:
     return f"{total.completed} of {ended} attempts that ended worked, by {found.by.value}."
 
 
-def _described(found: Analytics) -> str:
+def _describe_rates(found: Analytics) -> str:
     """Say in words what is drawn, for who cannot see it."""
-    parts = [_in_words(found)]
+    parts = [_summary_text(found)]
     for row in found.rows:
         if row.share is not None:
             low, high = row.interval
-            parts.append(f"{_named(row.name)}: {row.share:.0%} ({low:.0%} to {high:.0%}).")
+            parts.append(f"{_fit_name(row.name)}: {row.share:.0%} ({low:.0%} to {high:.0%}).")
         parts += [
-            f"{_named(row.name)} in {each.name}: {each.share:.0%}."
+            f"{_fit_name(row.name)} in {each.name}: {each.share:.0%}."
             for each in row.periods
             if each.share is not None
         ]
     return " ".join(parts)
 
 
-def _named(name: str, most: int = _NAME_CHARACTERS) -> str:
+def _fit_name(name: str, most: int = _NAME_CHARACTERS) -> str:
     """Return a name that fits; characters that no picture can hold are left out."""
     text = " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "(unknown)"
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _across(share: float) -> float:
+def _x_position(share: float) -> float:
     return _LEFT + (_RIGHT - _LEFT) * share
 
 
 def _scale(floor: float) -> list[str]:
     parts = [_text(_LEFT, _TOP - 14, "Success rate, with 95 % bounds", size=13, weight="bold")]
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x = _across(tick)
+        x = _x_position(tick)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{floor}" stroke="#e2e2e2"/>')
         parts.append(_text(x, floor + 16, f"{tick:.0%}", colour=_PALE, anchor="middle"))
     return parts
 
 
 def _bar(y: float, row: Rate) -> list[str]:
-    parts = [_text(_LEFT - 12, y + 4, _named(row.name), anchor="end")]
+    parts = [_text(_LEFT - 12, y + 4, _fit_name(row.name), anchor="end")]
     told = f"{row.completed} of {row.completed + row.failed}"
-    told += f", {row.undecided} open" if row.undecided else ""
+    told += f", {row.undecided_count} open" if row.undecided_count else ""
     parts.append(_text(_RIGHT + 14, y + 4, told, colour=_PALE))
     if row.share is None:
         return parts
     low, high = row.interval
     parts.append(
-        f'<line x1="{_across(low):.1f}" x2="{_across(high):.1f}" y1="{y:.1f}" y2="{y:.1f}" '
+        f'<line x1="{_x_position(low):.1f}" x2="{_x_position(high):.1f}" y1="{y:.1f}" y2="{y:.1f}" '
         f'stroke="{_COLOURS[0]}" stroke-width="6" stroke-opacity="0.25" stroke-linecap="round"/>'
     )
-    parts.append(f'<circle cx="{_across(row.share):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>')
+    parts.append(f'<circle cx="{_x_position(row.share):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>')
     return parts
 
 
-def _course(found: Analytics, top: float, floor: float) -> list[str]:
+def _draw_periods(found: Analytics, top: float, floor: float) -> list[str]:
     """Draw the most tried groups' rates by period."""
     names = [each.name for each in found.total.periods][-_MOST_PERIODS:]
     left, right = 52, WIDTH - 16
@@ -131,7 +131,7 @@ def _course(found: Analytics, top: float, floor: float) -> list[str]:
         parts += _line(points, at)
         legend = left + at * (right - left) / _MOST_LINES
         parts += _line([(legend, floor + 30), (legend + 24, floor + 30)], at)
-        parts.append(_text(legend + 32, floor + 34, _named(row.name, _LEGEND_CHARACTERS)))
+        parts.append(_text(legend + 32, floor + 34, _fit_name(row.name, _LEGEND_CHARACTERS)))
     return parts
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from archivist.audit.beta import Beta, posterior
-from archivist.audit.lift import HOLDOUT_SHARE, NO_LIFT, Arms, Lift, Word, lift, pooled
+from archivist.audit.lift import HOLDOUT_SHARE, NO_LIFT, Arms, Lift, LiftConclusion, lift, pool_lift
 from archivist.records import Effect, Following, Verdict
 
 RUNS_PER_PERIOD = 20
@@ -23,7 +23,7 @@ _HARDLY = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportRow:
     """How one lesson, one month, or all of them did.
 
     `told` counts the runs it was put before, of which it was `followed`, `ignored` or not applicable in so
@@ -42,17 +42,17 @@ class Line:
     failed_though: int = 0
     failed_heedless: int = 0
     lift: Lift = NO_LIFT
-    periods: tuple[Line, ...] = ()
+    periods: tuple[ReportRow, ...] = ()
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         """Return how many verdicts say whether it helped."""
         return self.helpful + self.ineffective
 
     @property
     def share(self) -> float | None:
         """Return the helpful share, or None before the first verdict."""
-        return self.helpful / self.judged if self.judged else None
+        return self.helpful / self.judged_count if self.judged_count else None
 
     @property
     def posterior(self) -> Beta:
@@ -64,12 +64,12 @@ class Line:
 class Report:
     """Verdicts per lesson, worst first, per month, and in all."""
 
-    lessons: tuple[Line, ...]
-    months: tuple[Line, ...]
-    total: Line
+    lessons: tuple[ReportRow, ...]
+    months: tuple[ReportRow, ...]
+    total: ReportRow
 
 
-class Step(StrEnum):
+class RecommendedStep(StrEnum):
     """What to do about a lesson."""
 
     RETIRE = "retire"
@@ -78,15 +78,15 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class LessonRecommendation:
     """What the verdicts suggest for one lesson, and why."""
 
     lesson: str
-    step: Step
+    step: RecommendedStep
     reason: str
 
 
-def report(
+def build_report(
     verdicts: Iterable[Verdict],
     summaries: Mapping[str, tuple[str, str]],
     share: float = HOLDOUT_SHARE,
@@ -94,27 +94,33 @@ def report(
     """Count verdicts; `summaries` gives each lesson's short id and words, `share` is what is held out."""
     found = sorted(verdicts, key=lambda verdict: (verdict.time, verdict.run, verdict.lesson))
     lessons = [
-        _line(*summaries.get(lesson, (lesson, "")), group, share)
-        for lesson, group in _grouped(found, lambda verdict: verdict.lesson).items()
+        _make_row(*summaries.get(lesson, (lesson, "")), group, share)
+        for lesson, group in _group_verdicts(found, lambda verdict: verdict.lesson).items()
     ]
     months = [
-        _line(month, "", group, share, is_whole=False) for month, group in _grouped(found, _month).items()
+        _make_row(month, "", group, share, is_whole=False)
+        for month, group in _group_verdicts(found, _month).items()
     ]
-    return Report(tuple(sorted(lessons, key=_worst)), tuple(months), _line("all", "", found, share))
+    return Report(tuple(sorted(lessons, key=_worst_rank)), tuple(months), _make_row("all", "", found, share))
 
 
-def proposals(report: Report) -> tuple[Proposal, ...]:
+def recommend_steps(report: Report) -> tuple[LessonRecommendation, ...]:
     """Say of each lesson whether to retire it, to reword it or to keep it, worst first."""
-    found = [_proposal(line) for line in report.lessons]
-    order = list(Step)
+    found = [_make_recommendation(line) for line in report.lessons]
+    order = list(RecommendedStep)
     return tuple(sorted(found, key=lambda proposal: order.index(proposal.step)))
 
 
-def _worst(line: Line) -> tuple[bool, bool, float, str]:
-    return line.lift.word is not Word.HARMS, not line.judged, line.posterior.mean, line.lesson
+def _worst_rank(line: ReportRow) -> tuple[bool, bool, float, str]:
+    return (
+        line.lift.conclusion is not LiftConclusion.HARMS,
+        not line.judged_count,
+        line.posterior.mean,
+        line.lesson,
+    )
 
 
-def _grouped(verdicts: Iterable[Verdict], name: Callable[[Verdict], str]) -> dict[str, list[Verdict]]:
+def _group_verdicts(verdicts: Iterable[Verdict], name: Callable[[Verdict], str]) -> dict[str, list[Verdict]]:
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(name(verdict), []).append(verdict)
@@ -125,9 +131,9 @@ def _month(verdict: Verdict) -> str:
     return f"{verdict.time:%Y-%m}"
 
 
-def _line(
+def _make_row(
     name: str, summary: str, verdicts: Sequence[Verdict], share: float, *, is_whole: bool = True
-) -> Line:
+) -> ReportRow:
     effects = Counter(verdict.effect for verdict in verdicts)
     heeded = Counter(verdict.following for verdict in verdicts)
     failed = Counter(verdict.following for verdict in verdicts if verdict.failed)
@@ -136,7 +142,7 @@ def _line(
         verdict.following is Following.FOLLOWED and verdict.effect is Effect.INEFFECTIVE
         for verdict in verdicts
     )
-    return Line(
+    return ReportRow(
         lesson=name,
         summary=summary,
         helpful=effects[Effect.HELPFUL],
@@ -164,20 +170,20 @@ def _lift(verdicts: Sequence[Verdict], share: float) -> Lift:
     strata = [
         Arms(len(told), sum(told), len(withheld), sum(withheld)) for told, withheld in by_lesson.values()
     ]
-    return pooled(strata, len({verdict.run for verdict in verdicts}), share)
+    return pool_lift(strata, len({verdict.run for verdict in verdicts}), share)
 
 
-def _periods(verdicts: Sequence[Verdict], share: float) -> tuple[Line, ...]:
+def _periods(verdicts: Sequence[Verdict], share: float) -> tuple[ReportRow, ...]:
     """Return the course over time: per month, or per so many runs while there are few months."""
-    groups = _grouped(verdicts, _month)
+    groups = _group_verdicts(verdicts, _month)
     if len(groups) < _LEAST_MONTHS:
         runs = list(dict.fromkeys(verdict.run for verdict in verdicts))
         place = {run: at // RUNS_PER_PERIOD for at, run in enumerate(runs)}
         ends = [min((at + 1) * RUNS_PER_PERIOD, len(runs)) for at in range(len(runs))]
-        groups = _grouped(
+        groups = _group_verdicts(
             verdicts, lambda verdict: f"{place[verdict.run] * RUNS_PER_PERIOD + 1}-{ends[place[verdict.run]]}"
         )
-    return tuple(_line(name, "", group, share, is_whole=False) for name, group in groups.items())
+    return tuple(_make_row(name, "", group, share, is_whole=False) for name, group in groups.items())
 
 
 def _chance_of_use(arms: Arms) -> float:
@@ -188,27 +194,33 @@ def _chance_of_use(arms: Arms) -> float:
     return Beta(rest * size, (1 - rest) * size).chance_above(told)
 
 
-def _proposal(line: Line) -> Proposal:
-    return Proposal(line.lesson, *_step(line))
+def _make_recommendation(line: ReportRow) -> LessonRecommendation:
+    return LessonRecommendation(line.lesson, *_recommended_step(line))
 
 
-def _step(line: Line) -> tuple[Step, str]:
+def _recommended_step(line: ReportRow) -> tuple[RecommendedStep, str]:
     """Return what to do about a lesson and why; what the hold-out shows outweighs what verdicts suggest."""
     low, high = line.posterior.interval
-    is_judged, helps = line.judged >= _LEAST_JUDGED, line.lift.word is Word.HELPS
-    helped = f"helped {line.helpful} of {line.judged} times"
-    if line.lift.word is Word.HARMS and min(line.lift.arms.told, line.lift.arms.withheld) >= _LEAST_JUDGED:
-        return Step.RETIRE, "runs that were told failed more often than those that were not"
+    is_judged, helps = line.judged_count >= _LEAST_JUDGED, line.lift.conclusion is LiftConclusion.HELPS
+    helped = f"helped {line.helpful} of {line.judged_count} times"
+    if (
+        line.lift.conclusion is LiftConclusion.HARMS
+        and min(line.lift.arms.told, line.lift.arms.withheld) >= _LEAST_JUDGED
+    ):
+        return RecommendedStep.RETIRE, "runs that were told failed more often than those that were not"
     if is_judged and high < _EVEN and not helps:
-        return Step.RETIRE, f"{helped}, surely less than half"
+        return RecommendedStep.RETIRE, f"{helped}, surely less than half"
     if line.lift.arms.withheld >= _LEAST_WITHHELD and _chance_of_use(line.lift.arms) < _HARDLY:
-        return Step.RETIRE, f"withheld from {line.lift.arms.withheld:g} runs by lot, which did no worse"
+        return (
+            RecommendedStep.RETIRE,
+            f"withheld from {line.lift.arms.withheld:g} runs by lot, which did no worse",
+        )
     if line.failed_though >= _OFTEN and line.failed_though >= _EVEN * line.followed:
         failed = f"{line.failed_though} of {line.followed} that followed it failed nonetheless"
-        return Step.REWORD, f"{failed}: mend the remedy"
+        return RecommendedStep.REWORD, f"{failed}: mend the remedy"
     if line.failed_heedless >= _OFTEN and line.ignored > line.followed:
         failed = f"{line.ignored} of {line.told} ignored it, {line.failed_heedless} of them failed"
-        return Step.REWORD, f"{failed}: say it plainer"
+        return RecommendedStep.REWORD, f"{failed}: say it plainer"
     if helps:
-        return Step.KEEP, "runs that were told failed less often than those that were not"
-    return Step.KEEP, helped if is_judged and low > _EVEN else "too few runs to tell"
+        return RecommendedStep.KEEP, "runs that were told failed less often than those that were not"
+    return RecommendedStep.KEEP, helped if is_judged and low > _EVEN else "too few runs to tell"

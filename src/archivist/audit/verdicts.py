@@ -8,13 +8,13 @@ from datetime import datetime
 from enum import StrEnum
 
 from archivist.audit.advice import failure_family
-from archivist.audit.followed import Heeding, heedings
+from archivist.audit.followed import AdviceOutcome, advice_outcomes
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RunEvidence:
     """What is known of a run: its reviewers' findings, and the failures it met by their signatures.
 
     None stands for not known: nobody reviewed the run, or nobody has reflected on it.
@@ -32,9 +32,9 @@ class Method(StrEnum):
     NONE = "none"
 
 
-def judge(
+def judge_lessons(
     lessons: Iterable[Lesson],
-    evidence: Evidence,
+    evidence: RunEvidence,
     *,
     run: str,
     now: datetime,
@@ -63,10 +63,10 @@ def judge(
     outcomes = {
         lesson.id: _outcome(lesson, evidence, found, overlap) for lesson in (*told.values(), *kept.values())
     }
-    seen = heedings(told.values(), events, {each: failed for each, (_, failed) in outcomes.items()})
+    seen = advice_outcomes(told.values(), events, {each: failed for each, (_, failed) in outcomes.items()})
     verdicts = []
     for lesson_id, (method, failed) in outcomes.items():
-        heeded = seen.get(lesson_id, Heeding(Following.WITHHELD))
+        heeded = seen.get(lesson_id, AdviceOutcome(Following.WITHHELD))
         verdicts.append(
             Verdict(
                 run=run,
@@ -82,7 +82,7 @@ def judge(
 
 
 def _outcome(
-    lesson: Lesson, evidence: Evidence, found: Sequence[frozenset[str]], overlap: Overlap
+    lesson: Lesson, evidence: RunEvidence, found: Sequence[frozenset[str]], overlap: Overlap
 ) -> tuple[Method, bool | None]:
     """Return how it was decided whether a lesson's failure occurred, and whether it did."""
     if lesson.signature and evidence.failures is not None and failure_family(lesson):
@@ -94,7 +94,7 @@ def _outcome(
     return Method.KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
 
 
-def _effect(method: Method, heeded: Heeding, *, failed: bool | None) -> Effect:
+def _effect(method: Method, heeded: AdviceOutcome, *, failed: bool | None) -> Effect:
     if failed is None or heeded.following is Following.WITHHELD:
         return Effect.UNKNOWN
     is_reaction = heeded.is_reaction and method is Method.SIGNATURE

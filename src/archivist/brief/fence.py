@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from archivist.brief.select import Told
+    from archivist.brief.select import RenderedBrief
 
 
-def fenced(told: Told) -> Told:
+def fence_brief(brief: RenderedBrief) -> RenderedBrief:
     """Put a brief between marks that name it, so that a transcript which holds it is never learnt from."""
-    if not told.text:
-        return told
+    if not brief.text:
+        return brief
     from archivist.capture.fence import fence
 
-    names = [each.name for each in told.chosen]
-    return told._replace(text=fence(told.text, told.brief_id or "unrecorded", names))
+    names = [each.name for each in brief.chosen]
+    return brief._replace(text=fence(brief.text, brief.brief_id or "unrecorded", names))

@@ -33,12 +33,12 @@ class Recovery(NamedTuple):
     elsewhere: tuple[str, ...] = ()
 
 
-def family_of(key: str) -> str:
+def failure_family(key: str) -> str:
     """Return what a failure's key says beside the repository, so that other repositories' runs count too."""
     return key.partition("|")[2] or key
 
 
-def recovery(
+def find_recovery(
     key: str, subject: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
 ) -> Recovery | None:
     """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
@@ -48,7 +48,7 @@ def recovery(
     that helped, is nothing to tell.
     """
     every = list(digests)
-    for is_it in (lambda other: other == key, lambda other: family_of(other) == family_of(key)):
+    for is_it in (lambda other: other == key, lambda other: failure_family(other) == failure_family(key)):
         met = [
             (other, found)
             for digest in every
@@ -60,22 +60,22 @@ def recovery(
             for lesson in lessons
             if lesson.signature
             and is_it(lesson.signature)
-            and names(subject, f"{lesson.summary} {lesson.rule}", lesson.remedies, lesson.tags)
+            and names_subject(subject, f"{lesson.summary} {lesson.rule}", lesson.remedies, lesson.tags)
         )
-        worked = _worked([found for _, found in met], subject)
+        worked = _describe_remedies([found for _, found in met], subject)
         if worked or any(_advice(lesson) for lesson in known):
             keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
-            places = {_place_of(each) for each in keys} - {"", _place_of(key)}
-            return Recovery(len(met), worked, _best(known), tuple(sorted(places)))
+            places = {_repository_of(each) for each in keys} - {"", _repository_of(key)}
+            return Recovery(len(met), worked, _best_lessons(known), tuple(sorted(places)))
     return None
 
 
-def _place_of(key: str) -> str:
+def _repository_of(key: str) -> str:
     """Return the repository of a failure's key, or nothing for a key without one."""
     return key.partition("|")[0] if "|" in key else ""
 
 
-def _worked(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
+def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
     """Say what worked in runs, the latest given first, in how many of them, and whether it failed since."""
     ways = {text: way for each in met for text, way in _remedies(each, subject).items()}
     if not ways:
@@ -91,19 +91,19 @@ def _worked(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
         shown = text if ways[text] in _SPOKEN else _as_code(text)
         if ways[text] not in _SPOKEN and is_destructive(text):
             # What one run destroyed is not told; of what several did a healer is warned.
-            warned += [f"{_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
+            warned += [f"{_format_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
         else:
-            told.append(f"worked in {_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
+            told.append(f"worked in {_format_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
     return (*told, *warned)
 
 
-def _best(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
+def _best_lessons(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
     """Return the lessons that are told: those that know a remedy and were met most."""
     order = sorted(lessons, key=lambda lesson: (not lesson.remedies, -lesson.frequency, lesson.number))
     return tuple(order[:SHOWN])
 
 
-def told(found: Recovery, failure: str) -> str:
+def render_recovery(found: Recovery, failure: str) -> str:
     """Return a recovery as text, facts only: a healer decides by itself. `failure` is what the error says.
 
     What comes from another repository says so.
@@ -111,21 +111,23 @@ def told(found: Recovery, failure: str) -> str:
     lines = ["### What earlier runs did about this error", ""]
     if found.runs:
         times = "once" if found.runs == 1 else f"in {found.runs} runs"
-        where = f", in {_listed(found.elsewhere)}" if found.elsewhere else ""
+        where = f", in {_join_names(found.elsewhere)}" if found.elsewhere else ""
         lines.append(f"Met {times}{where}: {' '.join(failure.split())[:_LONGEST]}")
     lines += [f"- {each}" for each in found.worked[:SHOWN]] or [
-        _advised(lesson, found.elsewhere) for lesson in found.lessons if _advice(lesson)
+        _advice_line(lesson, found.elsewhere) for lesson in found.lessons if _advice(lesson)
     ]
     return "\n".join(lines) + "\n"
 
 
-def _advised(lesson: Lesson, elsewhere: Sequence[str]) -> str:
-    place = _place_of(lesson.signature)
+def _advice_line(lesson: Lesson, elsewhere: Sequence[str]) -> str:
+    place = _repository_of(lesson.signature)
     where = f" in {place}" if place in elsewhere else ""
-    return f"- advised by {lesson.short_id}, met in {_runs(len(lesson.runs))}{where}: {_advice(lesson)}"
+    return (
+        f"- advised by {lesson.short_id}, met in {_format_runs(len(lesson.runs))}{where}: {_advice(lesson)}"
+    )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = len(names) - 2
     return f"{names[0]}, {names[1]} and {more} more" if more > 0 else " and ".join(names)
 
@@ -133,13 +135,13 @@ def _listed(names: Sequence[str]) -> str:
 def _advice(lesson: Lesson) -> str:
     """Return what a lesson says to do; of several remedies its own words say which is for what."""
     if len(lesson.remedies) == 1:
-        is_spoken = family_of(lesson.signature).startswith("edit_not_applied:")
+        is_spoken = failure_family(lesson.signature).startswith("edit_not_applied:")
         return lesson.remedies[0] if is_spoken else _as_code(lesson.remedies[0])
     # A lesson without a rule only says that it was met.
     return " ".join(lesson.summary.split()) if lesson.rule else ""
 
 
-def _runs(count: int) -> str:
+def _format_runs(count: int) -> str:
     return f"{count} {'run' if count == 1 else 'runs'}"
 
 
@@ -149,7 +151,7 @@ def _is_about(subject: str, subjects: object) -> bool:
     return any(str(each).lower() == subject.lower() for each in subjects)
 
 
-def names(subject: str, words: str, remedies: Iterable[str], tags: Iterable[str]) -> bool:
+def names_subject(subject: str, words: str, remedies: Iterable[str], tags: Iterable[str]) -> bool:
     """Say whether a lesson's words or tags name a thing; what it advises instead is not what it is about.
 
     A longer name is another's: `pvlib-python` is no `pvlib`.
@@ -162,7 +164,7 @@ def names(subject: str, words: str, remedies: Iterable[str], tags: Iterable[str]
     return re.search(whole, f"{words} {' '.join(tags)}".lower()) is not None
 
 
-def is_near(error: Iterable[str], words: Iterable[str]) -> bool:
+def is_similar_error(error: Iterable[str], words: Iterable[str]) -> bool:
     """Say whether the words of a lesson are so much of those of an error that it is likely about the same."""
     asked = set(error) - _IN_ANY_ERROR
     common = len(asked.intersection(words))

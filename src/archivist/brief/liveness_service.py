@@ -18,7 +18,7 @@ from archivist.paths import FOLDER, home_folder
 from archivist.records import Lesson, Scope
 
 if TYPE_CHECKING:
-    from archivist.brief.liveness import Answer, Name, State
+    from archivist.brief.liveness import CodeReference, PresenceState, ReferenceCheck
 
 FILE_NAME = "liveness.json"
 PATIENCE_S = 2.0
@@ -45,7 +45,7 @@ _ABSENT, _PRESENT = 0, 1
 _TOO_LONG, _NOT_RUN = -1000, -1001
 
 
-class Kept:
+class LivenessCache:
     """What earlier looks found, as the file has it: checked where it is used, since most of it is not.
 
     `looks` has for each lesson a digest of its words, the reason and its witnesses: paths with a figure of
@@ -72,15 +72,15 @@ class Kept:
         """Return the reason that was found for a lesson, or None when what it rests on has changed."""
         try:
             known, reason, witnesses = self.looks[lesson_id]
-            stands = known == words and all(self._stands(path, seen) for path, seen in witnesses)
+            stands = known == words and all(self._is_unchanged(path, seen) for path, seen in witnesses)
         except (KeyError, ValueError, TypeError):
             return None
         return str(reason) if stands else None
 
-    def _stands(self, path: str, seen: int) -> bool:
+    def _is_unchanged(self, path: str, seen: int) -> bool:
         # Lessons of a project name the same files again and again.
         if path not in self._figures:
-            self._figures[path] = _changed(path)
+            self._figures[path] = _change_stamp(path)
         figure = self._figures[path]
         return bool(figure) == bool(seen) if seen in (_ABSENT, _PRESENT) else figure == seen
 
@@ -92,19 +92,21 @@ class Kept:
             return False, ""
         return was_there is True, str(head)
 
-    def encoded(self, most: int) -> bytes:
+    def encode(self, max_entries: int) -> bytes:
         """Write the latest of each kind."""
         kinds = {"looks": self.looks, "history": self.history, "programs": self.programs}
-        parts = {name: dict(list(kind.items())[max(0, len(kind) - most) :]) for name, kind in kinds.items()}
+        parts = {
+            name: dict(list(kind.items())[max(0, len(kind) - max_entries) :]) for name, kind in kinds.items()
+        }
         return json.dumps({"format": _FORMAT, "stamp": self.stamp, **parts}, separators=(",", ":")).encode()
 
 
-def stale(
+def find_stale(
     bank_folder: Path,
     lessons: Iterable[Lesson],
     repo_names: Collection[str] = (),
     *,
-    patience_s: float = PATIENCE_S,
+    timeout_s: float = PATIENCE_S,
 ) -> dict[str, str]:
     """Return, by lesson id, why it is stale; what cannot be known for certain is not.
 
@@ -115,7 +117,7 @@ def stale(
     if bank_folder == home_folder():
         return {}
     folder = bank_folder.parent if bank_folder.name == FOLDER else bank_folder
-    tree = WorkingTree.at(folder, patience_s=patience_s)
+    tree = WorkingTree.at(folder, timeout_s=timeout_s)
     if tree is None:
         return {}
     names = {_last_part(name) for name in repo_names} | tree.names()
@@ -124,7 +126,7 @@ def stale(
         for lesson in lessons
         if lesson.scope is not Scope.GLOBAL and (not lesson.repo or _last_part(lesson.repo) in names)
     }
-    tree.remember()
+    tree.save_cache()
     return {lesson_id: reason for lesson_id, reason in reasons.items() if reason}
 
 
@@ -145,28 +147,28 @@ class GitFolder(NamedTuple):
         """Find the working tree that a folder is in; `.git` is a file in a linked one and a submodule."""
         for top in (folder, *folder.parents):
             mark = top / ".git"
-            own = mark if mark.is_dir() else _pointed(top, _text(mark).removeprefix("gitdir:"))
+            own = mark if mark.is_dir() else _resolve_pointer(top, _read_text(mark).removeprefix("gitdir:"))
             if own is not None and (own / "HEAD").is_file():
-                return cls(top, own, _pointed(own, _text(own / "commondir")) or own)
+                return cls(top, own, _resolve_pointer(own, _read_text(own / "commondir")) or own)
         return None
 
     def head(self) -> str:
         """Return the commit that is checked out, or another text that changes with it."""
-        head = _text(self.own / "HEAD")
+        head = _read_text(self.own / "HEAD")
         if not head.startswith("ref:"):
             return head
         ref = head.removeprefix("ref:").strip()
-        found = _text(self.own / ref) or _text(self.common / ref)
+        found = _read_text(self.own / ref) or _read_text(self.common / ref)
         if found:
             return found
-        packed = _text(self.common / "packed-refs").splitlines()
+        packed = _read_text(self.common / "packed-refs").splitlines()
         found = next((line.split(" ")[0] for line in packed if line.endswith(f" {ref}")), "")
         others = (self.common / "packed-refs", self.common / "reftable" / "tables.list")
-        return found or f"{ref} {' '.join(str(_changed(path)) for path in others)}"
+        return found or f"{ref} {' '.join(str(_change_stamp(path)) for path in others)}"
 
     def stamp(self) -> str:
         """Return a text that changes when a commit is made, another checked out or the index written."""
-        return f"{self.top} {self.head()} {_changed(self.own / 'index')}"
+        return f"{self.top} {self.head()} {_change_stamp(self.own / 'index')}"
 
     def names(self) -> set[str]:
         """Return what the project is called: by its folder and by its remotes."""
@@ -174,7 +176,7 @@ class GitFolder(NamedTuple):
         if self.common.name == ".git":
             found.add(_last_part(self.common.parent.name))
         section = ""
-        for line in _text(self.common / "config").splitlines():
+        for line in _read_text(self.common / "config").splitlines():
             key, _, value = line.strip().partition("=")
             if key.startswith("["):
                 section = key
@@ -183,7 +185,7 @@ class GitFolder(NamedTuple):
         return found
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Return a small file's text, empty when it cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -192,12 +194,12 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _pointed(folder: Path, text: str) -> Path | None:
+def _resolve_pointer(folder: Path, text: str) -> Path | None:
     """Return the path that a file of git's points to."""
     return Path(os.path.normpath(folder / text.strip())) if text.strip() else None
 
 
-def _changed(path: str | Path) -> int:
+def _change_stamp(path: str | Path) -> int:
     """Return a figure that changes with a file, 0 without one. A link that leads nowhere is a file, too."""
     try:
         found = os.stat(path)  # noqa: PTH116
@@ -213,7 +215,7 @@ def _changed(path: str | Path) -> int:
 class WorkingTree:
     """A project's files at one moment, with git's word on what they were; ask `reason`, then `remember`."""
 
-    def __init__(self, folder: Path, git: GitFolder | None, kept: Kept, patience_s: float) -> None:
+    def __init__(self, folder: Path, git: GitFolder | None, kept: LivenessCache, timeout_s: float) -> None:
         self.folder = folder
         self.git = git
         self._kept = kept
@@ -221,21 +223,21 @@ class WorkingTree:
         self._is_complete = True
         self._witnesses: dict[str, int] = {}
         self._tracked: dict[str, bool] | None = None
-        self._left_s = patience_s
+        self._left_s = timeout_s
 
     @classmethod
-    def at(cls, folder: Path, *, patience_s: float = PATIENCE_S) -> WorkingTree | None:
+    def at(cls, folder: Path, *, timeout_s: float = PATIENCE_S) -> WorkingTree | None:
         """Look at a project's folder; None when it is in no git working tree and holds nothing to compare."""
         folder = folder.resolve()
         git = GitFolder.of(folder)
         if git is None and not _holds_files(folder):
             return None
         kept = _load(folder / FOLDER / FILE_NAME)
-        stamp = f"{_machine()} {git.stamp() if git else folder}"
+        stamp = f"{_machine_name()} {git.stamp() if git else folder}"
         if kept.stamp != stamp:
             kept.looks.clear()
             kept.stamp = stamp
-        return cls(folder, git, kept, patience_s)
+        return cls(folder, git, kept, timeout_s)
 
     def names(self) -> set[str]:
         """Return what this project is called."""
@@ -247,110 +249,123 @@ class WorkingTree:
         known = self._kept.reason(lesson.id, words)
         if known is not None:
             return known
-        from archivist.brief.liveness import names_in, staleness
+        from archivist.brief.liveness import references_in, staleness_reason
 
         self._is_complete = True
         self._witnesses = {}
-        names = names_in(lesson)
-        reason = staleness(names, {name: self.answer(name) for name in names})
+        names = references_in(lesson)
+        reason = staleness_reason(names, {name: self.answer(name) for name in names})
         self._kept.looks.pop(lesson.id, None)
         if self._is_complete:
             self._kept.looks[lesson.id] = (words, reason, list(self._witnesses.items()))
             self._has_news = True
         return reason
 
-    def answer(self, name: Name) -> Answer:
+    def answer(self, name: CodeReference) -> ReferenceCheck:
         """Say whether a name is there, gone for certain, or not known."""
-        from archivist.brief.liveness import Answer, NameKind
+        from archivist.brief.liveness import ReferenceCheck, ReferenceKind
 
         match name.kind:
-            case NameKind.FILE:
-                return self._file(name.text)
-            case NameKind.SYMBOL:
+            case ReferenceKind.FILE:
+                return self._file_answer(name.text)
+            case ReferenceKind.SYMBOL:
                 last_part = name.text.replace("::", ".").rsplit(".", 1)[-1]
-                return Answer(self._content(last_part, name.places, ("-w",)))
-            case NameKind.FLAG:
-                return Answer(self._content(name.text, (name.program,), ()))
-            case NameKind.COMMAND if name.program == "make":
-                return Answer(self._target(name.text))
-            case NameKind.COMMAND if name.program:
-                return Answer(self._package_script(name.text))
-            case NameKind.COMMAND:
-                return Answer(self._program(name.text, is_advised=name.is_advised))
+                return ReferenceCheck(self._content_state(last_part, name.places, ("-w",)))
+            case ReferenceKind.FLAG:
+                return ReferenceCheck(self._content_state(name.text, (name.program,), ()))
+            case ReferenceKind.COMMAND if name.program == "make":
+                return ReferenceCheck(self._make_target_state(name.text))
+            case ReferenceKind.COMMAND if name.program:
+                return ReferenceCheck(self._package_script_state(name.text))
+            case ReferenceKind.COMMAND:
+                return ReferenceCheck(self._program_state(name.text, is_advised=name.is_advised))
 
-    def remember(self) -> None:
+    def save_cache(self) -> None:
         """Keep what was found for the next look; where that cannot be written, it is found again."""
         path = self.folder / FOLDER / FILE_NAME
         if self._has_news and path.parent.is_dir():
             _save(path, self._kept)
             self._has_news = False
 
-    def _file(self, text: str) -> Answer:
-        from archivist.brief.liveness import Answer, State
+    def _file_answer(self, text: str) -> ReferenceCheck:
+        from archivist.brief.liveness import PresenceState, ReferenceCheck
 
-        if self._on_disk(text):
-            return Answer(State.THERE)
+        if self._find_on_disk(text):
+            return ReferenceCheck(PresenceState.THERE)
         path = text.removeprefix("./")
-        tracked = self._index()
+        tracked = self._tracked_paths()
         # A sparse checkout leaves files out, and a path may be meant from a folder further down.
         for each, is_left_out in tracked.items():
-            if f"/{path}/" in f"/{each}/" and (is_left_out or self._on_disk(each)):
-                return Answer(State.THERE)
-        for each in self._from_top(path):
-            if (each in tracked or self._once(each)) and not self._is_ignored(each):
-                return Answer(State.GONE, self._moved(path))
-        return Answer(State.UNKNOWN)
+            if f"/{path}/" in f"/{each}/" and (is_left_out or self._find_on_disk(each)):
+                return ReferenceCheck(PresenceState.THERE)
+        for each in self._paths_from_top(path):
+            if (each in tracked or self._was_in_history(each)) and not self._is_ignored(each):
+                return ReferenceCheck(PresenceState.GONE, self._find_moved(path))
+        return ReferenceCheck(PresenceState.UNKNOWN)
 
-    def _moved(self, path: str) -> str:
+    def _find_moved(self, path: str) -> str:
         """Return the only file of the same name elsewhere, or an empty text."""
         base = path.rsplit("/", 1)[-1]
-        same = [each for each in self._index() if each.rsplit("/", 1)[-1] == base and self._on_disk(each)]
+        same = [
+            each
+            for each in self._tracked_paths()
+            if each.rsplit("/", 1)[-1] == base and self._find_on_disk(each)
+        ]
         return same[0] if len(same) == 1 else ""
 
-    def _content(self, text: str, places: Sequence[str], how: tuple[str, ...]) -> State:
+    def _content_state(self, text: str, places: Sequence[str], how: tuple[str, ...]) -> PresenceState:
         """Say whether files that are there still hold a text that they, and nothing else now, once held."""
-        from archivist.brief.liveness import State
+        from archivist.brief.liveness import PresenceState
 
-        files = [found for found in map(self._on_disk, places) if found]
+        files = [found for found in map(self._find_on_disk, places) if found]
         contents = [self._read(found) for found in files]
         if not files or not all(contents):
-            return State.UNKNOWN
+            return PresenceState.UNKNOWN
         if any(text in content for content in contents):
-            return State.THERE
+            return PresenceState.THERE
         if self._is_elsewhere(text, how):
-            return State.UNKNOWN
-        once = any(self._once(each, f"-S{text}") for place in places for each in self._from_top(place))
-        return State.GONE if once else State.UNKNOWN
+            return PresenceState.UNKNOWN
+        once = any(
+            self._was_in_history(each, f"-S{text}")
+            for place in places
+            for each in self._paths_from_top(place)
+        )
+        return PresenceState.GONE if once else PresenceState.UNKNOWN
 
-    def _target(self, target: str) -> State:
-        from archivist.brief.liveness import State
+    def _make_target_state(self, target: str) -> PresenceState:
+        from archivist.brief.liveness import PresenceState
 
         manifests = self._manifests(lambda base: base in _MAKEFILES or base.endswith(".mk"))
-        if self._on_disk(target) or any(_makes(target, self._read(each)) for each in manifests):
-            return State.THERE
+        if self._find_on_disk(target) or any(_has_target(target, self._read(each)) for each in manifests):
+            return PresenceState.THERE
         if len(manifests) > _MOST_MANIFESTS:
-            return State.UNKNOWN
+            return PresenceState.UNKNOWN
         rule = f"-G^{target}[ \t]*:([^=]|$)"
-        once = any(self._once(each, rule) for base in _MAKEFILES for each in self._from_top(base))
-        return State.GONE if once else State.UNKNOWN
+        once = any(
+            self._was_in_history(each, rule) for base in _MAKEFILES for each in self._paths_from_top(base)
+        )
+        return PresenceState.GONE if once else PresenceState.UNKNOWN
 
-    def _package_script(self, script: str) -> State:
-        from archivist.brief.liveness import State
+    def _package_script_state(self, script: str) -> PresenceState:
+        from archivist.brief.liveness import PresenceState
 
         manifests = self._manifests(lambda base: base == "package.json")
         # A dependency of that name may bring a script; only a name that no manifest has is gone.
         if any(f'"{script}"' in self._read(each) for each in manifests):
-            return State.THERE
+            return PresenceState.THERE
         if len(manifests) > _MOST_MANIFESTS:
-            return State.UNKNOWN
-        once = any(self._once(each, f'-G"{script}"[ \t]*:') for each in self._from_top("package.json"))
-        return State.GONE if once else State.UNKNOWN
+            return PresenceState.UNKNOWN
+        once = any(
+            self._was_in_history(each, f'-G"{script}"[ \t]*:')
+            for each in self._paths_from_top("package.json")
+        )
+        return PresenceState.GONE if once else PresenceState.UNKNOWN
 
-    def _program(self, program: str, *, is_advised: bool) -> State:
+    def _program_state(self, program: str, *, is_advised: bool) -> PresenceState:
         """Say whether a program can be run; one that is not found here may only be out of this PATH."""
         from shutil import which
 
-        from archivist.brief.liveness import State
+        from archivist.brief.liveness import PresenceState
 
         known = str(self._kept.programs.get(program, ""))
         found = which(program) or (known if known and Path(known).exists() else "")
@@ -360,12 +375,12 @@ class WorkingTree:
             if found != known and not _is_in_environment(Path(found)):
                 self._kept.programs[program] = found
                 self._has_news = True
-            return State.THERE
+            return PresenceState.THERE
         if self._is_lost_entry_point(program) or (known and is_advised):
             # Installing it again changes nothing that a kept look could rest on.
             self._is_complete = False
-            return State.GONE
-        return State.UNKNOWN
+            return PresenceState.GONE
+        return PresenceState.UNKNOWN
 
     def _is_lost_entry_point(self, program: str) -> bool:
         manifests = self._manifests(lambda base: base in ("pyproject.toml", "setup.cfg", "setup.py"))
@@ -373,18 +388,18 @@ class WorkingTree:
             return False
         spelled = program.replace(".", "[.]").replace("+", "[+]")
         entry = f"-G^{spelled}[ \t]*=[ \t]*[\"'][A-Za-z0-9_.]+:[A-Za-z0-9_.]+[\"']"
-        return any(self._once(each, entry) for each in self._from_top("pyproject.toml"))
+        return any(self._was_in_history(each, entry) for each in self._paths_from_top("pyproject.toml"))
 
     def _roots(self) -> tuple[Path, ...]:
         top = self.git.top if self.git else self.folder
         return (self.folder,) if top == self.folder else (self.folder, top)
 
-    def _from_top(self, path: str) -> list[str]:
+    def _paths_from_top(self, path: str) -> list[str]:
         """Return the paths from the top of the working tree that a path may mean."""
         top = self._roots()[-1]
         return [os.path.relpath(root / path, top).replace(os.sep, "/") for root in self._roots()]
 
-    def _on_disk(self, path: str) -> str:
+    def _find_on_disk(self, path: str) -> str:
         """Return where a path lies, or an empty text; either way the look rests on it."""
         for root in self._roots():
             full = os.path.normpath(root / path)
@@ -397,18 +412,18 @@ class WorkingTree:
 
     def _read(self, full: str) -> str:
         """Return a file's text, on which the look then rests; empty when it is too long to read whole."""
-        self._witnesses[full] = _changed(full)
-        text = _text(Path(full))
+        self._witnesses[full] = _change_stamp(full)
+        text = _read_text(Path(full))
         return text if len(text) < _MOST_READ_BYTES // 2 else ""
 
     def _manifests(self, is_wanted: Callable[[str], bool]) -> list[str]:
         """Return the files whose names are wanted, and those that this folder and the top could have."""
-        tracked = [path for path in self._index() if is_wanted(path.rsplit("/", 1)[-1])]
+        tracked = [path for path in self._tracked_paths() if is_wanted(path.rsplit("/", 1)[-1])]
         near = [entry.name for root in self._roots() for entry in _entries(root) if is_wanted(entry.name)]
-        found = [self._on_disk(path) for path in (*near, *tracked[: _MOST_MANIFESTS + 1])]
+        found = [self._find_on_disk(path) for path in (*near, *tracked[: _MOST_MANIFESTS + 1])]
         return [path for path in dict.fromkeys(found) if path]
 
-    def _index(self) -> dict[str, bool]:
+    def _tracked_paths(self) -> dict[str, bool]:
         """Return the tracked paths, and for each whether a sparse checkout leaves it out."""
         if self._tracked is None:
             code, out = self._git("ls-files", "-t", "-z")
@@ -419,7 +434,7 @@ class WorkingTree:
             self._tracked = {line[2:]: line.startswith("S") for line in lines}
         return self._tracked
 
-    def _once(self, path: str, *which: str) -> bool:
+    def _was_in_history(self, path: str, *which: str) -> bool:
         """Say whether history has a commit that touched a path, or in it what is asked for.
 
         A no holds for all commits up to the HEAD it was asked at, so later only the commits since are asked.
@@ -487,7 +502,7 @@ def _run_git(top: Path, words: Sequence[str], timeout_s: float) -> tuple[int, st
     return done.returncode, done.stdout.decode("utf-8", "surrogateescape")
 
 
-def _makes(target: str, makefile: str) -> bool:
+def _has_target(target: str, makefile: str) -> bool:
     """Say whether a Makefile has a target, or may have by a pattern, another file or what it computes."""
     from fnmatch import fnmatchcase
 
@@ -518,7 +533,7 @@ def _holds_files(folder: Path) -> bool:
     return any(entry.name != FOLDER for entry in _entries(folder))
 
 
-def _machine() -> str:
+def _machine_name() -> str:
     """Return the machine's name: a container may share the file and have other programs."""
     return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
 
@@ -529,21 +544,21 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _load(path: Path) -> Kept:
+def _load(path: Path) -> LivenessCache:
     try:
         with path.open("rb") as file:
-            return Kept(file.read(_MOST_FILE_BYTES))
+            return LivenessCache(file.read(_MOST_FILE_BYTES))
     except OSError:
-        return Kept()
+        return LivenessCache()
 
 
-def _save(path: Path, kept: Kept) -> None:
+def _save(path: Path, kept: LivenessCache) -> None:
     """Replace the file in one step, readable by its owner only: it holds what lessons name."""
     most = _MOST_KEPT
-    text = kept.encoded(most)
+    text = kept.encode(most)
     while len(text) > _MOST_FILE_BYTES and most:
         most //= 2
-        text = kept.encoded(most)
+        text = kept.encode(most)
     made = path.with_name(f"{FILE_NAME}.{os.urandom(6).hex()}")
     try:
         with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:

@@ -16,7 +16,7 @@ class BriefPreset(StrEnum):
     HEALER = "healer"
 
 
-def suited(
+def rules_for_preset(
     rules: BriefRules,
     preset: BriefPreset | None,
     *,

@@ -19,23 +19,25 @@ _IN_ANY_TASK = frozenset([
 ])  # fmt: skip
 
 
-def brought_up(prompt: frozenset[str], lessons: Iterable[Lesson]) -> list[Lesson]:
+def match_prompt(prompt: frozenset[str], lessons: Iterable[Lesson]) -> list[Lesson]:
     """Return the lessons of whose words a prompt holds enough, the largest share first."""
-    shares = [(_share(prompt, lesson), lesson) for lesson in lessons]
+    shares = [(_word_share(prompt, lesson), lesson) for lesson in lessons]
     found = [(share, lesson) for share, lesson in shares if share >= _LEAST_SHARE]
     found.sort(key=lambda each: (-each[0], -each[1].frequency, each[1].number))
     return [lesson for _, lesson in found]
 
 
-def _share(prompt: frozenset[str], lesson: Lesson) -> float:
+def _word_share(prompt: frozenset[str], lesson: Lesson) -> float:
     words = keywords(lesson.summary)
     common = words & prompt
     return len(common) / len(words) if len(common) >= _LEAST_WORDS else 0.0
 
 
-def fresh(lessons: Sequence[Lesson], told: Iterable[str], most: int = MOST_LESSONS) -> list[Lesson]:
+def select_untold(
+    lessons: Sequence[Lesson], briefed_ids: Iterable[str], most: int = MOST_LESSONS
+) -> list[Lesson]:
     """Return the first few lessons that were not told yet."""
-    known = frozenset(told)
+    known = frozenset(briefed_ids)
     return [lesson for lesson in lessons if lesson.id not in known][:most]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import erf, sqrt
 from typing import NamedTuple
 
-from archivist.brief.select import Chosen, says_remedy
+from archivist.brief.select import BriefedLesson, says_remedy
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status, Tally
 from archivist.text import CHARACTERS_PER_TOKEN
@@ -31,7 +31,7 @@ _COMPARED_RUNS = 5
 _MOST_ALIKE = 2
 
 
-class Merit(NamedTuple):
+class LessonScore(NamedTuple):
     """How much a lesson deserves to be told, and each part of it."""
 
     total: float
@@ -39,20 +39,20 @@ class Merit(NamedTuple):
     trust: float
 
 
-def merit(lesson: Lesson, runs_since: int, tally: Tally | None = None) -> Merit:
+def score_lesson(lesson: Lesson, runs_since: int, tally: Tally | None = None) -> LessonScore:
     """Return how much a lesson deserves to be told."""
     has_remedy = bool(lesson.rule or lesson.remedies)
-    return deserts(lesson.frequency, lesson.importance, has_remedy, runs_since, tally)
+    return score_row(lesson.frequency, lesson.importance, has_remedy, runs_since, tally)
 
 
-def deserts(
+def score_row(
     frequency: int, importance: float, has_remedy: bool, runs_since: int, tally: Tally | None = None
-) -> Merit:
+) -> LessonScore:
     """Return the merit of what a lesson's row says, without the lesson."""
     trust = trust_in(tally) if tally is not None else 0.5
     chance = frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
     remedy = REMEDY_BONUS if has_remedy else 0.0
-    return Merit((chance + importance / 2 + remedy) * (0.5 + trust), chance, trust)
+    return LessonScore((chance + importance / 2 + remedy) * (0.5 + trust), chance, trust)
 
 
 def trust_in(tally: Tally) -> float:
@@ -68,37 +68,37 @@ def trust_in(tally: Tally) -> float:
     return (1 + erf((means[1] - means[0]) / sqrt(2 * variance))) / 2
 
 
-def rank(
-    offered: Sequence[Chosen],
+def rank_lessons(
+    offered: Sequence[BriefedLesson],
     *,
     runs_since: Mapping[str, int],
-    likeness: Mapping[str, float],
+    similarity: Mapping[str, float],
     rules: BriefRules,
     tallies: Mapping[str, Tally] | None = None,
     tokens: Callable[[str], int] | None = None,
-) -> list[Chosen]:
+) -> list[BriefedLesson]:
     """Return the lessons to tell, best first, within the number and the budget that the rules allow.
 
     Lessons met in one run only come after all others, and no more of them than the rules allow. `tokens`
     counts a text's tokens; without it four characters are one.
     """
     merits = {
-        each.lesson.id: merit(
+        each.lesson.id: score_lesson(
             each.lesson, runs_since.get(each.lesson.id, 0), (tallies or {}).get(each.lesson.id)
         )
         for each in offered
     }
 
-    def key(each: Chosen) -> tuple[bool, float, float, int]:
+    def key(each: BriefedLesson) -> tuple[bool, float, float, int]:
         lesson = each.lesson
         return (
             lesson.status is Status.CANDIDATE,
             -round(merits[lesson.id].total, 3),
-            -likeness.get(lesson.id, 0.0),
+            -similarity.get(lesson.id, 0.0),
             lesson.number,
         )
 
-    told: list[Chosen] = []
+    told: list[BriefedLesson] = []
     words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens
     candidates_left = rules.max_candidates
@@ -108,7 +108,7 @@ def rank(
             break
         is_candidate = each.lesson.status is Status.CANDIDATE
         cost = cost_in_tokens(each.lesson, tokens)
-        if cost > room or (is_candidate and not candidates_left) or _is_said(each.lesson, told, words):
+        if cost > room or (is_candidate and not candidates_left) or _is_redundant(each.lesson, told, words):
             continue
         told.append(each)
         room -= cost
@@ -123,12 +123,12 @@ def cost_in_tokens(lesson: Lesson, tokens: Callable[[str], int] | None = None) -
     return characters / CHARACTERS_PER_TOKEN if tokens is None else tokens(text) + _LINE_CHARACTERS // 4
 
 
-def _is_said(lesson: Lesson, told: Sequence[Chosen], words: dict[str, frozenset[str]]) -> bool:
+def _is_redundant(lesson: Lesson, told: Sequence[BriefedLesson], words: dict[str, frozenset[str]]) -> bool:
     """Say whether enough of what is told already says the same; `words` keeps those of each lesson."""
-    return sum(_say_the_same(lesson, each.lesson, words) for each in told) >= _MOST_ALIKE
+    return sum(_are_equivalent(lesson, each.lesson, words) for each in told) >= _MOST_ALIKE
 
 
-def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) -> bool:
+def _are_equivalent(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) -> bool:
     """Say whether two lessons ask for the same, or are worded alike; mined ones share many words anyway."""
     if one.signature and other.signature:
         return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)

@@ -17,12 +17,12 @@ GENERAL = "general"
 GLOBAL_MARK = "global-"
 
 
-def mark_of(name: str) -> str:
+def global_mark_of(name: str) -> str:
     """Return the global bank's mark where a lesson's name has it, as `global-m-001` has; else nothing."""
     return GLOBAL_MARK if name.startswith(f"{GLOBAL_MARK}m-") else ""
 
 
-class Chosen(NamedTuple):
+class BriefedLesson(NamedTuple):
     """A lesson that will be told, and whether it comes from the user's global bank."""
 
     lesson: Lesson
@@ -34,7 +34,7 @@ class Chosen(NamedTuple):
         return f"{GLOBAL_MARK}{self.lesson.short_id}" if self.is_global else self.lesson.short_id
 
 
-class Told(NamedTuple):
+class RenderedBrief(NamedTuple):
     """A brief: its text, the lessons in it, and the record's id when it was recorded.
 
     `withheld` would have been told but for the hold-out; `stale` names what is gone, with the reason.
@@ -42,9 +42,9 @@ class Told(NamedTuple):
     """
 
     text: str
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[BriefedLesson, ...]
     brief_id: str = ""
-    withheld: tuple[Chosen, ...] = ()
+    withheld: tuple[BriefedLesson, ...] = ()
     stale: tuple[tuple[str, str], ...] = ()
     project: str = ""
     project_by: str = ""
@@ -65,7 +65,9 @@ def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> b
     return fits_domain and fits_role
 
 
-def choose(lessons: Iterable[Chosen], *, domain: str, role: str, rules: BriefRules) -> list[Chosen]:
+def choose_lessons(
+    lessons: Iterable[BriefedLesson], *, domain: str, role: str, rules: BriefRules
+) -> list[BriefedLesson]:
     """Return the most frequent wanted lessons, at most as many as the rules allow."""
     wanted = [each for each in lessons if is_wanted(each.lesson, domain=domain, role=role, rules=rules)]
     wanted.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))

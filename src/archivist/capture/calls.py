@@ -10,7 +10,7 @@ from typing import Any
 
 from archivist.capture.clipping import EDIT_SIDE_CHARS, OUTPUT_SIDE_CHARS, TARGET_CHARS, clip, shorten
 from archivist.capture.json_stream import decode
-from archivist.capture.values import compact, listing, mapping, objects, text
+from archivist.capture.values import compact_json, listing, mapping, objects, text
 from archivist.records import EventKind
 
 _COMMAND_KEYS = ("command", "cmd", "keystrokes", "script", "code", "chars")
@@ -57,7 +57,7 @@ _PARAMETER = re.compile(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LoggedCall:
     """A tool call as its log gives it."""
 
     tool: str
@@ -65,7 +65,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class CallDescription:
     """What a call comes down to, in the fields of an event."""
 
     kind: EventKind
@@ -74,21 +74,21 @@ class Described:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-def describe(call: Call) -> Described:
+def describe(call: LoggedCall) -> CallDescription:
     """Sort a call by its arguments first and its tool's name second, so that unknown tools are read too."""
     given = call.arguments
     patch = _patch_in(call)
     if patch:
-        return _described_patch(patch)
+        return _describe_patch(patch)
     file = _first(given, _FILE_KEYS)
     verb = text(given.get("command"))
     if file and _is_edit(call.tool, verb, given):
-        return _described_edit(file, given)
+        return _describe_edit(file, given)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
-        return Described(EventKind.TOOL_CALL, clip(command), target_of(command))
+        return CallDescription(EventKind.TOOL_CALL, clip(command), target_of(command))
     target = file or _first(given, _OTHER_TARGET_KEYS)
-    return Described(EventKind.TOOL_CALL, arguments_text(given), shorten(target, TARGET_CHARS))
+    return CallDescription(EventKind.TOOL_CALL, arguments_text(given), shorten(target, TARGET_CHARS))
 
 
 def command_of(given: Mapping[str, Any]) -> str:
@@ -128,9 +128,9 @@ def arguments_text(given: Mapping[str, Any]) -> str:
     """Write arguments as JSON, their long values clipped so that what is left is JSON still."""
     if not given:
         return ""
-    written = compact(given)
+    written = compact_json(given)
     if len(written) > 2 * OUTPUT_SIDE_CHARS:
-        written = compact(_with_clipped_values(given, _MAX_DEPTH))
+        written = compact_json(_with_clipped_values(given, _MAX_DEPTH))
     return clip(written, 4 * OUTPUT_SIDE_CHARS)
 
 
@@ -144,11 +144,11 @@ def _with_clipped_values(value: Any, depth: int) -> Any:
     return value
 
 
-def calls_in_message(message: str) -> list[Call]:
+def calls_in_message(message: str) -> list[LoggedCall]:
     """Read the calls that a model without tool calling wrote into its message."""
     if "<function=" in message:
         return [
-            Call(name, {key: value.strip("\n") for key, value in _PARAMETER.findall(body)})
+            LoggedCall(name, {key: value.strip("\n") for key, value in _PARAMETER.findall(body)})
             for name, body in _FUNCTION.findall(message)
         ]
     if '"commands"' in message or '"keystrokes"' in message:
@@ -157,8 +157,8 @@ def calls_in_message(message: str) -> list[Call]:
             reply = mapping(decode(message[start : end + 1].encode("utf-8", "replace")))
         except ValueError:
             return []
-        found = [Call("bash_command", each) for each in objects(reply.get("commands"))]
-        return [*found, Call("mark_task_complete", {})] if reply.get("task_complete") is True else found
+        found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
+        return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
 
 
@@ -170,15 +170,15 @@ def _is_edit(tool: str, verb: str, given: Mapping[str, Any]) -> bool:
     return bool(_first(given, _OLD_KEYS)) and any(isinstance(given.get(key), str) for key in _NEW_KEYS)
 
 
-def _described_edit(file: str, given: Mapping[str, Any]) -> Described:
+def _describe_edit(file: str, given: Mapping[str, Any]) -> CallDescription:
     edits = objects(given.get("edits")) or [given]
     old = "\n".join(filter(None, (_first(each, _OLD_KEYS) for each in edits)))
     new = "\n".join(filter(None, (_first(each, _NEW_KEYS) for each in edits)))
     extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
-    return Described(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
+    return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
 
 
-def _patch_in(call: Call) -> str:
+def _patch_in(call: LoggedCall) -> str:
     """Return the patch of an `apply_patch`, called by itself or through a shell."""
     for value in call.arguments.values():
         for each in listing(value) or (value,):
@@ -189,7 +189,7 @@ def _patch_in(call: Call) -> str:
     return ""
 
 
-def _described_patch(patch: str) -> Described:
+def _describe_patch(patch: str) -> CallDescription:
     files = [name.strip() for name in _PATCH_FILE.findall(patch)]
     rows = [row for row in patch.splitlines() if not row.startswith(("***", "+++", "---"))]
     old = "\n".join(row[1:] for row in rows if row.startswith("-"))
@@ -197,7 +197,7 @@ def _described_patch(patch: str) -> Described:
     extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
     if len(files) > 1:
         extra["files"] = files[:50]
-    return Described(
+    return CallDescription(
         EventKind.EDIT, clip(patch, OUTPUT_SIDE_CHARS), shorten("".join(files[:1]), TARGET_CHARS), extra
     )
 

@@ -23,7 +23,7 @@ class Cleaner:
     def event(self, event: Event) -> Event:
         """Return the event without our briefs and without secrets."""
         text, output, target = self.text(event.text), self.text(event.output), self.text(event.target)
-        extra = self._inside(event.extra) if event.extra else event.extra
+        extra = self._clean_nested(event.extra) if event.extra else event.extra
         findings = tuple(self._finding(finding) for finding in event.findings)
         return replace(event, text=text, output=output, target=target, extra=extra, findings=findings)
 
@@ -33,7 +33,7 @@ class Cleaner:
             episode,
             task=self.text(episode.task),
             summary=self.text(episode.summary),
-            extra=self._inside(episode.extra),
+            extra=self._clean_nested(episode.extra),
         )
 
     def text(self, text: str) -> str:
@@ -46,15 +46,17 @@ class Cleaner:
         return cleaned.text
 
     def _finding(self, finding: Finding) -> Finding:
-        return replace(finding, description=self.text(finding.description), extra=self._inside(finding.extra))
+        return replace(
+            finding, description=self.text(finding.description), extra=self._clean_nested(finding.extra)
+        )
 
-    def _inside(self, value: V) -> V:
+    def _clean_nested(self, value: V) -> V:
         cleaned: Any = value
         if isinstance(value, str):
             cleaned = self.text(value)
         elif isinstance(value, Mapping):
-            cleaned = {key: self._inside(item) for key, item in value.items()}
+            cleaned = {key: self._clean_nested(item) for key, item in value.items()}
         elif isinstance(value, list | tuple):
-            cleaned = [self._inside(item) for item in value]
+            cleaned = [self._clean_nested(item) for item in value]
         result: V = cleaned
         return result

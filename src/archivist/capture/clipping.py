@@ -15,7 +15,7 @@ TARGET_CHARS = 500
 _LEFT_OUT = re.compile(r"… \[(\d{1,18}) characters left out\] …")
 
 
-def left_out(characters: int) -> str:
+def omission_mark(characters: int) -> str:
     """Write the mark that stands where text is missing."""
     return f"\n… [{characters} characters left out] …\n"
 
@@ -25,15 +25,15 @@ def clip(text: str, side: int = OUTPUT_SIDE_CHARS) -> str:
 
     Marks of an earlier clipping that fall into the middle are counted in.
     """
-    if len(text) <= 2 * side + len(left_out(len(text))):
+    if len(text) <= 2 * side + len(omission_mark(len(text))):
         return text
     # A brief of ours comes off while it has both marks; cut in two it would pass for the run's own words.
     text = strip_briefs(text)
-    if len(text) <= 2 * side + len(left_out(len(text))):
+    if len(text) <= 2 * side + len(omission_mark(len(text))):
         return text
     middle = text[side:-side]
     missing = len(middle) + sum(int(mark.group(1)) - len(mark.group()) for mark in _LEFT_OUT.finditer(middle))
-    return text[:side] + left_out(max(missing, 1)) + text[-side:]
+    return text[:side] + omission_mark(max(missing, 1)) + text[-side:]
 
 
 def shorten(text: str, limit: int) -> str:

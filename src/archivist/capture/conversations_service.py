@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.capture.calls import Call, arguments_from
-from archivist.capture.outcomes import Outcome, from_structured, read_outcome
-from archivist.capture.recorder import Origin, Recorder
+from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
+from archivist.capture.recorder import LogOrigin, Recorder
 from archivist.capture.secrets import without_secrets
 from archivist.capture.values import content_text, mapping
 from archivist.capture.values import text as text_of
@@ -25,8 +25,8 @@ from archivist.clock import from_text
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records import Document, Episode, Event
-from archivist.records.plain import canonical, to_plain
-from archivist.service import Desk
+from archivist.records.plain import canonical_json, to_plain
+from archivist.service import BankService
 from archivist.store.filters import Filter, equals
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ _FAILED_TOOL = "An error occurred while running the tool"
 Turn: TypeAlias = dict[str, object]
 
 
-class Taken(NamedTuple):
+class PoppedItem(NamedTuple):
     """An item that was taken away, and the id that it had."""
 
     id: str
     turn: Turn
 
 
-class Conversations(Desk):
+class Conversations(BankService):
     """The histories of sessions."""
 
     @reads(Layer.ARCHIVE)
@@ -66,16 +66,18 @@ class Conversations(Desk):
         """Return a session's items in order; with a limit the latest ones, a limit below zero is none."""
         most = None if limit is None or limit < 0 else limit
         with self._bank.reading() as reader:
-            found = _latest(reader, session, most)
+            found = _latest_turns(reader, session, most)
         return [turn for _, turn in reversed(found)]
 
     @writes(Layer.ARCHIVE)
     def add(self, session: str, turns: Sequence[Mapping[str, object]]) -> None:
         """Add items at the end of a session, all of them or none."""
-        kept = [_kept(turn) for turn in turns]
+        kept = [_clean_turn(turn) for turn in turns]
         now = self._bank.now()
         with self._bank.transaction() as writer:
-            last = writer.select_fields(Document, ("position",), _of(session), order=("-position",), limit=1)
+            last = writer.select_fields(
+                Document, ("position",), _by_session(session), order=("-position",), limit=1
+            )
             first = last[0][0] + 1 if last else 0
             for place, turn in enumerate(kept, first):
                 name = _source(session)
@@ -90,21 +92,21 @@ class Conversations(Desk):
                 writer.put(piece, "add")
 
     @writes(Layer.ARCHIVE)
-    def pop(self, session: str) -> Taken | None:
+    def pop(self, session: str) -> PoppedItem | None:
         """Take the last item of a session away and return it; None when there is none."""
         with self._bank.transaction() as writer:
-            found = _latest(writer, session, 1)
+            found = _latest_turns(writer, session, 1)
             if not found:
                 return None
             record, turn = found[0]
             writer.remove(Document, record, "pop")
-        return Taken(record, turn)
+        return PoppedItem(record, turn)
 
     @writes(Layer.ARCHIVE)
     def clear(self, session: str) -> list[str]:
         """Take all items of a session away and return the ids that they had."""
         with self._bank.transaction() as writer:
-            found = writer.select_fields(Document, ("id",), _of(session))
+            found = writer.select_fields(Document, ("id",), _by_session(session))
             for (record,) in found:
                 writer.remove(Document, record, "clear")
         return [str(record) for (record,) in found]
@@ -120,20 +122,22 @@ class Conversations(Desk):
     ) -> list[FinishedLog]:
         """Hand a session in as a run: capture, reflect, age, audit. Nothing when there is nothing in it."""
         with self._bank.reading() as reader:
-            rows = reader.select_fields(Document, ("created", "extra"), _of(session), order=("position",))
+            rows = reader.select_fields(
+                Document, ("created", "extra"), _by_session(session), order=("position",)
+            )
         if not rows:
             return []
-        recorder = Recorder(session, Origin(run=session, project=project), agent=agent)
+        recorder = Recorder(session, LogOrigin(run=session, project=project), agent=agent)
         events: list[Event] = []
         for created, extra in rows:
             turn = mapping(json.loads(extra).get("item"))
-            events += _happened(recorder, turn, from_text(created))
+            events += _turn_events(recorder, turn, from_text(created))
         *late, episode = recorder.finish()
         events += [each for each in late if isinstance(each, Event)]
-        return hand_in(self._bank, cast("Episode", episode), events, status=status)
+        return finish_events(self._bank, cast("Episode", episode), events, status=status)
 
 
-def _happened(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> Iterator[Event]:
+def _turn_events(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> Iterator[Event]:
     """Yield what an item tells: something said, or a call with what came back."""
     kind = text_of(turn.get("type"))
     call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
@@ -145,13 +149,13 @@ def _happened(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> It
     elif kind.endswith("_call"):
         arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
         yield from recorder.call(
-            call_id, Call(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments), time
+            call_id, LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments), time
         )
     elif kind.endswith("_call_output"):
         yield from recorder.result(call_id, _outcome(turn.get("output")), time)
 
 
-def _outcome(output: object) -> Outcome:
+def _outcome(output: object) -> CallOutcome:
     structured = from_structured(output)
     if structured is not None:
         return structured
@@ -159,21 +163,26 @@ def _outcome(output: object) -> Outcome:
     return read_outcome(said, is_error=True if said.startswith(_FAILED_TOOL) else None)
 
 
-def hand_in(
+def finish_events(
     bank: Bank, episode: Episode, events: Iterable[Event], *, status: EpisodeStatus | None = None
 ) -> list[FinishedLog]:
     """Close a run whose events are at hand, as if its log had been given: capture, reflect, age, audit."""
-    from archivist.capture.service import Known
+    from archivist.capture.service import CaptureOverrides
 
-    lines = [*({"run": each.run, **_plain(each)} for each in events), {"episode": _plain(episode)}]
+    lines = [
+        *({"run": each.run, **_nonempty_fields(each)} for each in events),
+        {"episode": _nonempty_fields(episode)},
+    ]
     with TemporaryDirectory(prefix="archivist-") as folder:
         # Whoever names the agent names no file. Output may hold bytes that were no text.
         log = Path(folder, "run.jsonl")
-        log.write_text("".join(f"{canonical(line)}\n" for line in lines), "utf-8", "replace")
-        return bank.finish_log(log, known=Known(run=episode.id, project=episode.project, status=status))
+        log.write_text("".join(f"{canonical_json(line)}\n" for line in lines), "utf-8", "replace")
+        return bank.finish_log(
+            log, overrides=CaptureOverrides(run=episode.id, project=episode.project, status=status)
+        )
 
 
-def _plain(record: Event | Episode) -> dict[str, object]:
+def _nonempty_fields(record: Event | Episode) -> dict[str, object]:
     """Return a record's fields that say anything."""
     plain = to_plain(record)
     return {key: value for key, value in plain.items() if value not in ("", None, [], {})}
@@ -189,40 +198,44 @@ def _source(session: str) -> str:
     return f"{SCHEME}{session}"
 
 
-def _of(session: str) -> Filter:
+def _by_session(session: str) -> Filter:
     return equals("source", _source(session))
 
 
-def _latest(reader: Reader, session: str, limit: int | None) -> list[tuple[str, Turn]]:
-    rows = reader.select_fields(Document, ("id", "extra"), _of(session), order=("-position",), limit=limit)
+def _latest_turns(reader: Reader, session: str, limit: int | None) -> list[tuple[str, Turn]]:
+    rows = reader.select_fields(
+        Document, ("id", "extra"), _by_session(session), order=("-position",), limit=limit
+    )
     return [
         (record, turn) for record, extra in rows if isinstance(turn := json.loads(extra).get("item"), dict)
     ]
 
 
-def _kept(turn: Mapping[str, object]) -> Turn:
+def _clean_turn(turn: Mapping[str, object]) -> Turn:
     """Return an item as it is kept: JSON, and without secrets where people, models and tools speak."""
     try:
         plain = json.loads(json.dumps(dict(turn)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"an item of the session is no JSON: {error}") from None
-    return dict(_fields(plain))
+    return dict(_clean_fields(plain))
 
 
-def _fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _clean_fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for name, value in turn.items():
-        key = whole(name)
+        key = replace_surrogates(name)
         if key in _OPAQUE and isinstance(value, str):
-            yield key, whole(value)
+            yield key, replace_surrogates(value)
         elif key == "arguments" and isinstance(value, str):
-            yield key, _arguments(value)
+            yield key, _clean_arguments(value)
         elif isinstance(value, dict):
-            yield key, dict(_fields(value))
+            yield key, dict(_clean_fields(value))
         elif isinstance(value, list):
             yield (
                 key,
                 [
-                    dict(_fields(each)) if isinstance(each, dict) else without_secrets(each, is_exact=True)
+                    dict(_clean_fields(each))
+                    if isinstance(each, dict)
+                    else without_secrets(each, is_exact=True)
                     for each in value
                 ],
             )
@@ -231,7 +244,7 @@ def _fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield key, cleaned[key] if isinstance(cleaned, dict) else value
 
 
-def _arguments(text: str) -> str:
+def _clean_arguments(text: str) -> str:
     """Return a call's arguments without secrets: the very same text when there are none, else still JSON."""
     try:
         given = json.loads(text)
@@ -241,6 +254,6 @@ def _arguments(text: str) -> str:
     return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return a text without halves of surrogate pairs, which no store can hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

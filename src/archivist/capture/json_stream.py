@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from archivist.capture.clipping import left_out
+from archivist.capture.clipping import omission_mark
 
 CHUNK_BYTES = 128 * 1024
 SHORT_LINE_BYTES = 1024 * 1024
@@ -47,7 +47,7 @@ READ_FAILURES = (OSError, EOFError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedRecord:
     """Something in a log that could not be read: where it stood, and why."""
 
     where: str
@@ -55,7 +55,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """One object of a file of JSON lines."""
 
     number: int
@@ -100,7 +100,7 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
-def lines(source: BinaryIO) -> Iterator[Line | Skipped]:
+def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
     """Yield each line as an object, or as the reason that kept it from being one."""
     number = 0
     while True:
@@ -113,10 +113,10 @@ def lines(source: BinaryIO) -> Iterator[Line | Skipped]:
             if len(raw) == SHORT_LINE_BYTES and not raw.endswith(b"\n"):
                 raw = _clipped_line(raw, source)
         except READ_FAILURES as error:
-            yield Skipped(f"line {number}", f"the file is cut or damaged: {error}")
+            yield SkippedRecord(f"line {number}", f"the file is cut or damaged: {error}")
             return
         if raw is None:
-            yield Skipped(f"line {number}", f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
+            yield SkippedRecord(f"line {number}", f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
             continue
         raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
         if not raw:
@@ -124,12 +124,12 @@ def lines(source: BinaryIO) -> Iterator[Line | Skipped]:
         try:
             value = decode(raw)
         except ValueError as error:
-            yield Skipped(f"line {number}", f"not JSON: {_short(error)}")
+            yield SkippedRecord(f"line {number}", f"not JSON: {_short_message(error)}")
             continue
         if isinstance(value, dict):
-            yield Line(number, value)
+            yield LogLine(number, value)
         else:
-            yield Skipped(f"line {number}", "not a JSON object")
+            yield SkippedRecord(f"line {number}", "not a JSON object")
 
 
 class _RestOfLine:
@@ -253,7 +253,7 @@ class Scanner:
             end = match.end() if match else self._at
             is_closed = end < len(self._buffer) and self._buffer[end] == _QUOTE
             if not is_closed:
-                end = self._whole_characters(end)
+                end = self._character_boundary(end)
             piece = self._buffer[self._at : end]
             self._at = end
             if kept < KEPT_STRING_BYTES:
@@ -263,18 +263,18 @@ class Scanner:
                 tail.append(piece)
                 # Pieces after the first keep the end whole even when the last one is short.
                 while sum(map(len, tail)) - len(tail[0]) >= KEPT_STRING_BYTES:
-                    dropped += _characters(tail.popleft())
+                    dropped += _count_characters(tail.popleft())
             if is_closed:
                 break
-            self._go_on_in_string()
+            self._continue_string()
         self._at += 1
         if dropped:
-            out += json.dumps(left_out(dropped))[1:-1].encode()
+            out += json.dumps(omission_mark(dropped))[1:-1].encode()
         for piece in tail:
             out += piece
         out.append(_QUOTE)
 
-    def _go_on_in_string(self) -> None:
+    def _continue_string(self) -> None:
         remaining = len(self._buffer) - self._at
         if remaining >= _LONGEST_ESCAPE:
             # A backslash that begins no escape: take it for a character, and go on behind it.
@@ -282,7 +282,7 @@ class Scanner:
         elif not self._fill():
             raise _CutShortError
 
-    def _whole_characters(self, end: int) -> int:
+    def _character_boundary(self, end: int) -> int:
         """Move the end of a piece back when it falls inside a UTF-8 character."""
         for back in range(1, 4):
             place = end - back
@@ -296,34 +296,34 @@ class Scanner:
         return end
 
 
-def _characters(piece: bytes) -> int:
+def _count_characters(piece: bytes) -> int:
     try:
         return len(msgspec.json.decode(b'"' + piece + b'"', type=str))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return len(piece)
 
 
-def document(source: BinaryIO, arrays: Collection[str] | None = None) -> Iterator[Part | Skipped]:
+def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> Iterator[Part | SkippedRecord]:
     """Yield the members of one document: arrays by element when they are named, other members whole.
 
     Without `arrays` every array is read by element. A document that is itself an array has the key "".
     A small document is decoded at once; a large or a broken one is cut into its parts as it is read.
     """
-    start = _Start(source)
-    whole = start.decoded()
+    start = _ReadAhead(source)
+    whole = start.decode_whole()
     if isinstance(whole, dict | list):
         yield from _parts(whole, arrays)
         return
     scanner = Scanner(cast("BinaryIO", start))
     try:
-        yield from _document(scanner, arrays)
+        yield from _scan_document(scanner, arrays)
     except _CutShortError:
-        yield Skipped(f"byte {scanner.offset}", "the document is cut short")
+        yield SkippedRecord(f"byte {scanner.offset}", "the document is cut short")
     except READ_FAILURES as error:
-        yield Skipped(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
+        yield SkippedRecord(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
 
 
-class _Start:
+class _ReadAhead:
     """A source whose beginning was read ahead, to be read again from there."""
 
     def __init__(self, source: BinaryIO) -> None:
@@ -338,7 +338,7 @@ class _Start:
         self._buffer = bytes(buffer)
         self._at = 0
 
-    def decoded(self) -> Any:
+    def decode_whole(self) -> Any:
         """Return the whole document, or None when it is too large or not clean JSON."""
         if self._failure is not None or len(self._buffer) > SMALL_DOCUMENT_BYTES:
             return None
@@ -370,7 +370,7 @@ def _parts(whole: dict[str, Any] | list[Any], arrays: Collection[str] | None) ->
             yield Part(key, None, value)
 
 
-def _document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part | Skipped]:
+def _scan_document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part | SkippedRecord]:
     for byte in _BOM:
         if scanner.peek() == byte:
             scanner.skip()
@@ -379,7 +379,7 @@ def _document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part
         yield from _elements(scanner, "")
         return
     if first != _OPEN:
-        yield Skipped("byte 0", "not a JSON object or array")
+        yield SkippedRecord("byte 0", "not a JSON object or array")
         return
     scanner.skip()
     while True:
@@ -389,9 +389,9 @@ def _document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part
         elif following == _CLOSE:
             return
         elif following == _QUOTE:
-            key = _decoded(scanner.value())
+            key = _decode_or_none(scanner.value())
             if scanner.peek() != ord(":"):
-                yield _unexpected(scanner)
+                yield _report_unexpected(scanner)
                 return
             scanner.skip()
             name = key if isinstance(key, str) else ""
@@ -400,11 +400,11 @@ def _document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part
             else:
                 yield _part(scanner, name, None)
         else:
-            yield _unexpected(scanner)
+            yield _report_unexpected(scanner)
             return
 
 
-def _elements(scanner: Scanner, key: str) -> Iterator[Part | Skipped]:
+def _elements(scanner: Scanner, key: str) -> Iterator[Part | SkippedRecord]:
     scanner.skip()
     index = 0
     while True:
@@ -421,40 +421,40 @@ def _elements(scanner: Scanner, key: str) -> Iterator[Part | Skipped]:
             index += 1
 
 
-def _part(scanner: Scanner, key: str, index: int | None) -> Part | Skipped:
+def _part(scanner: Scanner, key: str, index: int | None) -> Part | SkippedRecord:
     where = f"byte {scanner.offset}" if not key else f"{key}[{index}]" if index is not None else key
     raw = scanner.value()
     if raw is None:
-        return Skipped(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
+        return SkippedRecord(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
     if not raw:
         # A stray byte that begins no value, such as a colon, must be passed or it would be met for ever.
         scanner.skip()
-        return Skipped(where, "not JSON")
+        return SkippedRecord(where, "not JSON")
     try:
         return Part(key, index, decode(raw))
     except ValueError as error:
-        return Skipped(where, f"not JSON: {_short(error)}")
+        return SkippedRecord(where, f"not JSON: {_short_message(error)}")
 
 
-def _decoded(raw: bytearray | None) -> Any:
+def _decode_or_none(raw: bytearray | None) -> Any:
     try:
         return decode(raw or b"")
     except ValueError:
         return None
 
 
-def _unexpected(scanner: Scanner) -> Skipped:
+def _report_unexpected(scanner: Scanner) -> SkippedRecord:
     if scanner.peek() == -1:
-        return Skipped(f"byte {scanner.offset}", "the document is cut short")
-    return Skipped(f"byte {scanner.offset}", "not JSON from here on")
+        return SkippedRecord(f"byte {scanner.offset}", "the document is cut short")
+    return SkippedRecord(f"byte {scanner.offset}", "not JSON from here on")
 
 
-def _short(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     return str(error).split("\n")[0][:120]
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
+class LogPreview:
     """What can be told from the beginning of a log: its first objects, whole or as far as they go."""
 
     is_list: bool
@@ -470,26 +470,26 @@ _GLIMPSED_OBJECTS = 50
 
 
 @lru_cache(maxsize=4)
-def glimpse(head: bytes) -> Glimpse:
+def preview_log(head: bytes) -> LogPreview:
     """Read the first objects of a log from its beginning, which may end anywhere."""
     head = head.removeprefix(_BOM).lstrip()
     found: list[dict[str, Any]] = []
-    for each in lines(BytesIO(head)):
-        if isinstance(each, Line):
+    for each in read_lines(BytesIO(head)):
+        if isinstance(each, LogLine):
             found.append(each.value)
         elif not found:
             # The first line is no object by itself: one document over many lines, or cut by the head's end.
-            return _glimpse_of_document(head)
+            return _preview_document(head)
         if len(found) == _GLIMPSED_OBJECTS:
             break
-    return Glimpse(False, tuple(found))
+    return LogPreview(False, tuple(found))
 
 
-def _glimpse_of_document(head: bytes) -> Glimpse:
+def _preview_document(head: bytes) -> LogPreview:
     members: dict[str, Any] = {}
     listed: list[dict[str, Any]] = []
-    for part in document(BytesIO(head)):
-        if isinstance(part, Skipped):
+    for part in read_document(BytesIO(head)):
+        if isinstance(part, SkippedRecord):
             continue
         if part.key == "" and part.index is not None:
             if isinstance(part.value, dict):
@@ -501,5 +501,5 @@ def _glimpse_of_document(head: bytes) -> Glimpse:
         if len(listed) == _GLIMPSED_OBJECTS:
             break
     if listed:
-        return Glimpse(True, tuple(listed))
-    return Glimpse(False, (members,) if members else ())
+        return LogPreview(True, tuple(listed))
+    return LogPreview(False, (members,) if members else ())

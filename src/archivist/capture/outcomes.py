@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from archivist.capture.json_stream import decode
-from archivist.capture.values import content_text, mapping, real, text, whole
+from archivist.capture.values import as_float, as_integer, content_text, mapping, text
 
 _EXIT_LINE = re.compile(r"\A(?:Error: )?Exit code:? (-?\d{1,10})(?:\n|\Z)")
 _CODEX_FRAME = re.compile(
@@ -44,7 +44,7 @@ _REFUSED_EDIT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What came back from a call."""
 
     output: str = ""
@@ -61,12 +61,12 @@ def read_outcome(
     is_error: bool | None = None,
     duration_s: float | None = None,
     extra: dict[str, object] | None = None,
-) -> Outcome:
+) -> CallOutcome:
     """Take the output out of whatever frame it came in. What the log states outside of it goes first.
 
     It is an error when the log says so, else when the exit code is not zero or the command timed out.
     """
-    found = _unframed(content)
+    found = _strip_frame(content)
     code = exit_code if exit_code is not None else found.exit_code
     more = {**found.extra, **(extra or {})}
     if is_timeout(content) and (is_error or code != 0):
@@ -74,7 +74,7 @@ def read_outcome(
     is_failure = (
         is_error if is_error is not None else (code not in (None, 0) or "timed_out" in more or found.is_error)
     )
-    return Outcome(
+    return CallOutcome(
         output=found.output,
         exit_code=code,
         is_error=is_failure,
@@ -96,7 +96,7 @@ def is_refused_edit(output: str) -> bool:
     return bool(_REFUSED_EDIT.match(output))
 
 
-def from_structured(content: object) -> Outcome | None:
+def from_structured(content: object) -> CallOutcome | None:
     """Read an output given as an object, such as `{"output", "metadata": {"exit_code"}}`."""
     if isinstance(content, str) and content.startswith("{") and content.endswith("}"):
         try:
@@ -113,37 +113,37 @@ def from_structured(content: object) -> Outcome | None:
     output = output or "\n".join(filter(None, (text(given.get("stdout")), text(given.get("stderr")))))
     return read_outcome(
         output or text(given.get("error")),
-        exit_code=whole(facts.get("exit_code", given.get("exit_code"))),
+        exit_code=as_integer(facts.get("exit_code", given.get("exit_code"))),
         is_error=None if passed is None else not passed,
-        duration_s=real(facts.get("duration_seconds")),
+        duration_s=as_float(facts.get("duration_seconds")),
     )
 
 
-def _unframed(content: str) -> Outcome:
+def _strip_frame(content: str) -> CallOutcome:
     if content.startswith(("<returncode>", "<exception>", "<output>")):
         return _from_tags(content)
     if frame := _CODEX_FRAME.match(content):
         code = frame.group("exit") or frame.group("code")
-        return Outcome(
+        return CallOutcome(
             content[frame.end() :],
             int(code) if code else None,
             duration_s=float(frame.group("wall")) if _is_number(frame.group("wall")) else None,
         )
     if line := _EXIT_LINE.match(content):
-        return Outcome(content[line.end() :], int(line.group(1)), is_error=int(line.group(1)) != 0)
+        return CallOutcome(content[line.end() :], int(line.group(1)), is_error=int(line.group(1)) != 0)
     if "exit code" in content[-600:] and (
         ends := list(_ENDED_WITH.finditer(content, max(0, len(content) - 600)))
     ):
         output = _FOLDER_NOTES.sub("", content[: ends[0].start()] + content[ends[-1].end() :])
-        return Outcome(output, int(ends[-1].group(1)))
+        return CallOutcome(output, int(ends[-1].group(1)))
     if "<tool_use_error>" in content[:40]:
-        return Outcome(_ERROR_TAGS.sub("", content), is_error=True)
-    return Outcome(content)
+        return CallOutcome(_ERROR_TAGS.sub("", content), is_error=True)
+    return CallOutcome(content)
 
 
-def _from_tags(content: str) -> Outcome:
+def _from_tags(content: str) -> CallOutcome:
     code = _RETURN_CODE.search(content[:4_000])
-    outcome = Outcome(exit_code=int(code.group(1)) if code else None)
+    outcome = CallOutcome(exit_code=int(code.group(1)) if code else None)
     if failure := _EXCEPTION_TAG.match(content):
         outcome = replace(outcome, is_error=True, extra={"exception": failure.group(1)[:500]})
     body = _OUTPUT_TAG.search(content)

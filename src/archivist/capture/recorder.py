@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from archivist.capture.calls import Call, Described, describe
+from archivist.capture.calls import CallDescription, LoggedCall, describe
 from archivist.capture.clipping import MESSAGE_SIDE_CHARS, clip
-from archivist.capture.outcomes import Outcome, is_refused_edit
+from archivist.capture.outcomes import CallOutcome, is_refused_edit
 from archivist.capture.provenance import provider_and_model, task_of
 from archivist.capture.status import Ending, status_of
 from archivist.capture.values import seconds_between
@@ -23,7 +23,7 @@ MAX_WAITING = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class LogOrigin:
     """Where a log came from, and what the caller knows better than the log."""
 
     path_name: str = ""
@@ -32,7 +32,7 @@ class Origin:
 
 
 @dataclass(slots=True)
-class Spent:
+class UsageTotals:
     """What a run has used so far; input counts what came from a cache, which `cached_tokens` tells apart."""
 
     input_tokens: int = 0
@@ -41,7 +41,7 @@ class Spent:
     cost_usd: float = 0.0
     extra: dict[str, object] = field(default_factory=dict)
 
-    def add(self, other: Spent) -> None:
+    def add(self, other: UsageTotals) -> None:
         """Add what another part of the run used."""
         self.input_tokens += other.input_tokens
         self.output_tokens += other.output_tokens
@@ -62,18 +62,18 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _PendingCall:
     seq: int
     time: datetime | None
     tool: str = ""
-    described: Described | None = None
-    outcome: Outcome | None = None
+    described: CallDescription | None = None
+    outcome: CallOutcome | None = None
 
 
 class Recorder:
     """The run that is being read."""
 
-    def __init__(self, run: str, origin: Origin, *, parent: str = "", agent: str = "") -> None:
+    def __init__(self, run: str, origin: LogOrigin, *, parent: str = "", agent: str = "") -> None:
         self.run = run
         self._origin = origin
         self.parent = parent
@@ -85,7 +85,7 @@ class Recorder:
         self.model = ""
         self.provider = ""
         self.stated: EpisodeStatus | None = None
-        self.spent = Spent()
+        self.spent = UsageTotals()
         self.extra: dict[str, object] = {}
         self.started: datetime | None = None
         self.finished: datetime | None = None
@@ -95,9 +95,9 @@ class Recorder:
         self.result_expected = False
         self._last_role = ""
         self.next_seq = 0
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _PendingCall] = {}
 
-    def see(self, time: datetime | None) -> None:
+    def extend_span(self, time: datetime | None) -> None:
         """Widen the run's span to this time."""
         if time is None:
             return
@@ -120,10 +120,10 @@ class Recorder:
         extra: dict[str, object] | None = None,
     ) -> Iterator[Event]:
         """Yield what somebody said, if it is anything."""
-        self.see(time)
+        self.extend_span(time)
         if not text.strip():
             return
-        placed = self._placed(extra or {}, self.folder)
+        placed = self._with_folder(extra or {}, self.folder)
         if role == "user" and not self.task:
             # What the run was asked first is asked of the whole of it.
             self.task, placed = task_of(text), extra or {}
@@ -147,53 +147,59 @@ class Recorder:
         extra: dict[str, object] | None = None,
     ) -> Iterator[Event]:
         """Yield something that is neither a message nor a call."""
-        self.see(time)
+        self.extend_span(time)
         yield self._event(kind, time, name=name, text=clip(text, MESSAGE_SIDE_CHARS), extra=extra or {})
 
-    def call(self, call_id: str, call: Call, time: datetime | None = None) -> Iterator[Event]:
+    def call(self, call_id: str, call: LoggedCall, time: datetime | None = None) -> Iterator[Event]:
         """Take a call, and yield it if its result came before it."""
-        self.see(time)
+        self.extend_span(time)
         self._last_role = "tool"
         early = self._waiting.pop(call_id, None) if call_id else None
         if early is not None and early.outcome is not None:
-            yield self._joined(
-                _Waiting(early.seq, time or early.time, call.tool, self._described(call)), early.outcome, None
+            yield self._join_result(
+                _PendingCall(early.seq, time or early.time, call.tool, self._describe_call(call)),
+                early.outcome,
+                None,
             )
             return
         if early is not None:
             # The same id twice: the first call keeps its place in the log without a result.
-            yield self._unanswered(early)
-        seq = self._number()
-        self._waiting[call_id or f"#{seq}"] = _Waiting(seq, time, call.tool, self._described(call))
-        yield from self._keep_few_waiting()
+            yield self._close_unanswered(early)
+        seq = self._take_seq()
+        self._waiting[call_id or f"#{seq}"] = _PendingCall(seq, time, call.tool, self._describe_call(call))
+        yield from self._flush_oldest()
 
-    def result(self, call_id: str, outcome: Outcome, time: datetime | None = None) -> Iterator[Event]:
+    def result(self, call_id: str, outcome: CallOutcome, time: datetime | None = None) -> Iterator[Event]:
         """Yield a call with its result; a result whose call is not known yet waits for it."""
-        self.see(time)
+        self.extend_span(time)
         self._last_role = "tool"
         waiting = self._waiting.pop(call_id, None)
         if waiting is not None and waiting.described is not None:
-            yield self._joined(waiting, outcome, time)
+            yield self._join_result(waiting, outcome, time)
             return
         if waiting is not None:
-            yield self._unanswered(waiting)
-        seq = self._number()
+            yield self._close_unanswered(waiting)
+        seq = self._take_seq()
         # Clipped now, so that what waits is small.
         clipped = replace(outcome, output=clip(outcome.output))
-        self._waiting[call_id or f"#{seq}"] = _Waiting(seq, time, outcome=clipped)
-        yield from self._keep_few_waiting()
+        self._waiting[call_id or f"#{seq}"] = _PendingCall(seq, time, outcome=clipped)
+        yield from self._flush_oldest()
 
-    def whole_call(self, call: Call, outcome: Outcome, time: datetime | None = None) -> Iterator[Event]:
+    def call_with_result(
+        self, call: LoggedCall, outcome: CallOutcome, time: datetime | None = None
+    ) -> Iterator[Event]:
         """Yield a call whose result stands beside it."""
-        self.see(time)
+        self.extend_span(time)
         self._last_role = "tool"
-        yield self._joined(_Waiting(self._number(), time, call.tool, self._described(call)), outcome, None)
+        yield self._join_result(
+            _PendingCall(self._take_seq(), time, call.tool, self._describe_call(call)), outcome, None
+        )
 
     def oldest_call(self) -> str:
         """Return the id of the call that has waited longest, or nothing."""
         return next((key for key, each in self._waiting.items() if each.described is not None), "")
 
-    def waiting_tool(self, call_id: str) -> str:
+    def pending_tool(self, call_id: str) -> str:
         """Return the tool of a call that waits for its result."""
         waiting = self._waiting.get(call_id)
         return waiting.tool if waiting else ""
@@ -209,7 +215,7 @@ class Recorder:
             result_expected=self.result_expected,
         )
         for waiting in self._waiting.values():
-            yield self._unanswered(waiting)
+            yield self._close_unanswered(waiting)
         self._waiting.clear()
         yield Episode(
             id=self.run,
@@ -229,24 +235,24 @@ class Recorder:
             extra=self.extra,
         )
 
-    def go_to(self, folder: str) -> None:
+    def enter_folder(self, folder: str) -> None:
         """Take the folder that the run works in from here on; the first is where it began."""
         if folder:
             self.folder = folder
             self.extra.setdefault(FOLDER, folder)
 
-    def _described(self, call: Call) -> Described:
+    def _describe_call(self, call: LoggedCall) -> CallDescription:
         described = describe(call)
         named = call.arguments.get("workdir")
         folder = named if isinstance(named, str) and named.startswith("/") else self.folder
-        return replace(described, extra=self._placed(described.extra, folder))
+        return replace(described, extra=self._with_folder(described.extra, folder))
 
-    def _placed(self, extra: dict[str, object], folder: str) -> dict[str, object]:
+    def _with_folder(self, extra: dict[str, object], folder: str) -> dict[str, object]:
         """Add the folder that something was done in, when the run began in another."""
         began = self.extra.get(FOLDER, folder)
         return {**extra, FOLDER: folder, BEGAN: began} if folder and folder != began else extra
 
-    def _number(self) -> int:
+    def _take_seq(self) -> int:
         self.next_seq += 1
         return self.next_seq - 1
 
@@ -262,7 +268,7 @@ class Recorder:
     ) -> Event:
         return Event(
             run=self.run,
-            seq=self._number(),
+            seq=self._take_seq(),
             kind=kind,
             name=name,
             time=time,
@@ -271,8 +277,8 @@ class Recorder:
             extra=extra,
         )
 
-    def _joined(self, call: _Waiting, outcome: Outcome, ended: datetime | None) -> Event:
-        described = call.described or Described(EventKind.TOOL_CALL, "")
+    def _join_result(self, call: _PendingCall, outcome: CallOutcome, ended: datetime | None) -> Event:
+        described = call.described or CallDescription(EventKind.TOOL_CALL, "")
         duration_s = outcome.duration_s
         return Event(
             run=self.run,
@@ -292,15 +298,15 @@ class Recorder:
             extra={**described.extra, **outcome.extra},
         )
 
-    def _unanswered(self, waiting: _Waiting) -> Event:
+    def _close_unanswered(self, waiting: _PendingCall) -> Event:
         if waiting.outcome is not None:
-            event = self._joined(waiting, waiting.outcome, None)
+            event = self._join_result(waiting, waiting.outcome, None)
             event.extra["call_missing"] = True
         else:
-            event = self._joined(waiting, Outcome(), None)
+            event = self._join_result(waiting, CallOutcome(), None)
             event.extra["result_missing"] = True
         return event
 
-    def _keep_few_waiting(self) -> Iterator[Event]:
+    def _flush_oldest(self) -> Iterator[Event]:
         while len(self._waiting) > MAX_WAITING:
-            yield self._unanswered(self._waiting.pop(next(iter(self._waiting))))
+            yield self._close_unanswered(self._waiting.pop(next(iter(self._waiting))))

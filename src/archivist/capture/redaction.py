@@ -26,7 +26,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
+class RedactedText:
     """A text without its secrets, and what they were."""
 
     text: str
@@ -44,25 +44,25 @@ class _Span(NamedTuple):
 _BY_FORM, _BY_PLACE, _BY_NAME, _BY_ECHO = range(4)
 
 
-def redact(text: str) -> Redacted:
+def redact(text: str) -> RedactedText:
     """Replace every secret by `[redacted:kind]`; text without any comes back as the same object."""
     spans = _find(text)
     if not spans:
-        return Redacted(text)
+        return RedactedText(text)
     counts: Counter[tuple[str, str]] = Counter()
     # Taking one secret out can bare the next, so look again until a look finds nothing. Each round leaves
     # fewer characters outside placeholders, so this ends.
     while spans:
         pieces: list[str] = []
         position = 0
-        for start, end, kind, _ in _with_echoes(text, _merged(spans)):
+        for start, end, kind, _ in _with_repeats(text, _merge_spans(spans)):
             pieces += (text[position:start], rules.PLACEHOLDER_START, kind, "]")
             position = end
             counts[kind, text[start:end]] += 1
         pieces.append(text[position:])
         text = "".join(pieces)
         spans = _find(text)
-    return Redacted(text, tuple(Secret(kind, count) for (kind, _), count in counts.items()))
+    return RedactedText(text, tuple(Secret(kind, count) for (kind, _), count in counts.items()))
 
 
 def _find(text: str) -> list[_Span]:
@@ -92,7 +92,7 @@ def _find(text: str) -> list[_Span]:
     return spans
 
 
-def _is_fresh(text: str, start: int) -> bool:
+def _is_at_boundary(text: str, start: int) -> bool:
     return rules.FRESH_START.search(text[max(0, start - 10) : start]) is not None
 
 
@@ -102,7 +102,7 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
         start = after - len(rule.prefix)
         if start < rule.lead or not text.startswith(rule.prefix, start):
             continue
-        if not rule.lead and not _is_fresh(text, start):
+        if not rule.lead and not _is_at_boundary(text, start):
             continue
         body = rule.body.match(text, after)
         if body and not rules.is_blank(body[0]) and (not rule.is_mixed or rules.is_mixed(body[0])):
@@ -113,7 +113,7 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
 def _capital_keys(text: str) -> Iterator[_Span]:
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
-            if _is_fresh(text, match.start()):
+            if _is_at_boundary(text, match.start()):
                 yield _Span(match.start(), match.end(), kind, _BY_FORM)
 
 
@@ -316,7 +316,7 @@ def _flag_value(text: str, start: int, pattern: re.Pattern[str], program: re.Pat
     return _Span(*value.span(1), "password", _BY_PLACE) if program.search(line) else None
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
+def _merge_spans(spans: list[_Span]) -> list[_Span]:
     """Unite spans that overlap, under the kind that says most."""
     merged: list[_Span] = []
     for span in sorted(spans):
@@ -329,7 +329,7 @@ def _merged(spans: list[_Span]) -> list[_Span]:
     return merged
 
 
-def _with_echoes(text: str, spans: list[_Span]) -> list[_Span]:
+def _with_repeats(text: str, spans: list[_Span]) -> list[_Span]:
     """Add the other places of the secrets that were found, and give one secret one kind."""
     kinds: dict[str, _Span] = {}
     for span in spans:
@@ -346,4 +346,4 @@ def _with_echoes(text: str, spans: list[_Span]) -> list[_Span]:
                 echoes.append(_Span(at, at + len(value), span.kind, _BY_ECHO))
             at = text.find(value, at + len(value))
     named = [span._replace(kind=kinds[text[span.start : span.end]].kind) for span in spans]
-    return _merged(named + echoes)
+    return _merge_spans(named + echoes)

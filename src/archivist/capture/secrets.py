@@ -12,20 +12,20 @@ from archivist.text import without_controls
 T = TypeVar("T")
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return a text as it may be kept: without secrets and without control characters."""
     return redact(without_controls(text)).text
 
 
-def checked_name(what: str, name: str) -> str:
+def validate_name(what: str, name: str) -> str:
     """Return a name on one line, or refuse it: one that a secret was taken out of would name nothing."""
-    told = " ".join(without_controls(_whole(name)).split())
+    told = " ".join(without_controls(_replace_surrogates(name)).split())
     if redact(told).found:
         raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
     return told
 
 
-def checked_path(what: str, path: str) -> str:
+def validate_path(what: str, path: str) -> str:
     """Return a path or a name of several words as it is, or refuse it: changed it would lead nowhere."""
     if redact(path).found:
         raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
@@ -40,10 +40,10 @@ def without_secrets(value: object, *, is_exact: bool = False) -> object:
     Control characters go too, unless the value must come back exactly as it was given.
     """
     if isinstance(value, str):
-        return _kept(value, is_exact=is_exact)
+        return _redact_text(value, is_exact=is_exact)
     if isinstance(value, Mapping):
         return {
-            _kept(key, is_exact=is_exact) if isinstance(key, str) else key: _named(
+            _redact_text(key, is_exact=is_exact) if isinstance(key, str) else key: _redact_named_value(
                 key, item, is_exact=is_exact
             )
             for key, item in value.items()
@@ -53,22 +53,22 @@ def without_secrets(value: object, *, is_exact: bool = False) -> object:
     return value
 
 
-def _kept(text: str, *, is_exact: bool) -> str:
-    return redact(_whole(text)).text if is_exact else cleaned(_whole(text))
+def _redact_text(text: str, *, is_exact: bool) -> str:
+    return redact(_replace_surrogates(text)).text if is_exact else clean_text(_replace_surrogates(text))
 
 
-def _named(name: object, value: object, *, is_exact: bool) -> object:
+def _redact_named_value(name: object, value: object, *, is_exact: bool) -> object:
     """Return a named value without its secrets: what it is called can tell that it is one."""
     if not isinstance(value, str) or not isinstance(name, str) or "=" in name:
         return without_secrets(value, is_exact=is_exact)
     beginning = f"{name}="
-    told = _kept(f"{beginning}{value}", is_exact=is_exact)
+    told = _redact_text(f"{beginning}{value}", is_exact=is_exact)
     if told.startswith(beginning):
         return told.removeprefix(beginning)
     return without_secrets(value, is_exact=is_exact)
 
 
-def _whole(value: T) -> T:
+def _replace_surrogates(value: T) -> T:
     """Return a text without halves of surrogate pairs, which neither UTF-8 nor a store can hold."""
     if not isinstance(value, str) or value.isascii():
         return value

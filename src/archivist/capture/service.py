@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from archivist import projects
 from archivist.capture.clean import Cleaner
-from archivist.capture.formats.registry import Origin, Skipped, read_log
+from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.capture.outcomes_file import outcome_of
 from archivist.capture.recorder import BEGAN, FOLDER
 from archivist.errors import InputError
 from archivist.paths import is_folder
 from archivist.records import Episode, EpisodeStatus, Event
-from archivist.records.episode import updated
+from archivist.records.episode import merge_episode
 from archivist.records.words import PART
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CaptureResult:
     """What a log held: its runs, how many events came in, what was left out, which secrets came out."""
 
     file: str
@@ -44,7 +44,7 @@ class Captured:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CaptureOverrides:
     """What the caller knows better than the log.
 
     With a folder the project is that of its repository: a subagent that began in another is filed there.
@@ -58,30 +58,30 @@ class Known:
 
 
 def capture_file(
-    bank: Bank, path: Path, *, format_name: str = "auto", known: Known | None = None
-) -> Captured:
+    bank: Bank, path: Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
+) -> CaptureResult:
     """Take a log in. The same file again changes nothing; a longer version adds what is new."""
-    known = known or Known()
-    digest = _digest(path, known)
-    runs = _runs_of(bank, digest)
+    overrides = overrides or CaptureOverrides()
+    digest = _digest(path, overrides)
+    runs = _captured_runs(bank, digest)
     if runs is not None:
-        return Captured(str(path), runs, is_unchanged=True)
-    intake = _Intake(bank, known)
-    origin = Origin(path_name=path.name, run=known.run, project=known.project)
+        return CaptureResult(str(path), runs, is_unchanged=True)
+    intake = _Intake(bank, overrides)
+    origin = LogOrigin(path_name=path.name, run=overrides.run, project=overrides.project)
     for item in read_log(path, origin, format_name):
-        intake.take(item)
+        intake.add(item)
     captured = replace(intake.finish(), file=str(path))
     with bank.transaction() as writer:
-        writer.remember_file(digest, [episode.id for episode in captured.episodes])
+        writer.mark_file_captured(digest, [episode.id for episode in captured.episodes])
     return captured
 
 
 class _Intake:
     """Hold a batch of events until it is written. A run's record comes after its events."""
 
-    def __init__(self, bank: Bank, known: Known) -> None:
+    def __init__(self, bank: Bank, overrides: CaptureOverrides) -> None:
         self._bank = bank
-        self._known = known
+        self._known = overrides
         self._cleaner = Cleaner()
         self._events: list[Event] = []
         # By folder and where the run began: the project of another repository, nothing for the run's own.
@@ -92,35 +92,35 @@ class _Intake:
         self._count = 0
         self._changed = 0
 
-    def take(self, item: Event | Episode | Skipped) -> None:
+    def add(self, item: Event | Episode | SkippedRecord) -> None:
         match item:
             case Event():
                 self._count += 1
-                self._events.append(self._placed(self._cleaner.event(item)))
+                self._events.append(self._assign_part(self._cleaner.event(item)))
                 if len(self._events) >= _BATCH:
                     self._write()
             case Episode():
-                self._episodes.append(self._judged(self._filed(self._cleaner.episode(item))))
-            case Skipped():
+                self._episodes.append(self._apply_outcome(self._assign_project(self._cleaner.episode(item))))
+            case SkippedRecord():
                 self._reasons[f"{item.where}: {item.reason}"] += 1
 
-    def finish(self) -> Captured:
+    def finish(self) -> CaptureResult:
         with self._bank.transaction() as writer:
             self._write()
             stored = []
             runs = {episode.id: episode for episode in self._episodes}
             parts = (
-                self._part_of(runs[run], name, project, folder)
+                self._build_part(runs[run], name, project, folder)
                 for name, (run, project, folder) in self._parts.items()
                 if run in runs
             )
             for episode in (*self._episodes, *parts):
                 before = writer.get(Episode, episode.id)
-                stored.append(updated(before, episode) if before else episode)
+                stored.append(merge_episode(before, episode) if before else episode)
                 self._changed += writer.put(stored[-1], "capture")
                 if self._changed:
                     writer.queue(episode.id)
-        return Captured(
+        return CaptureResult(
             file="",
             episodes=tuple(stored),
             events=self._count,
@@ -132,68 +132,72 @@ class _Intake:
 
     def _write(self) -> None:
         with self._bank.transaction() as writer:
-            for run, events in _by_run(self._events).items():
+            for run, events in _group_by_run(self._events).items():
                 self._changed += writer.put_events(run, events, "capture")
         self._events.clear()
 
-    def _placed(self, event: Event) -> Event:
+    def _assign_part(self, event: Event) -> Event:
         """Return what was done in another repository as a part of its run that is filed there."""
         if BEGAN not in event.extra:
             return event
         folder, began = str(event.extra[FOLDER]), str(event.extra[BEGAN])
         event = replace(event, extra={name: each for name, each in event.extra.items() if name != BEGAN})
-        project = self._project_elsewhere(folder, began)
+        project = self._foreign_project(folder, began)
         if not project:
             return event
         part = f"{event.run}{PART}{project}"
         self._parts.setdefault(part, (event.run, project, folder))
         return replace(event, run=part)
 
-    def _project_elsewhere(self, folder: str, began: str) -> str:
+    def _foreign_project(self, folder: str, began: str) -> str:
         if (folder, began) not in self._elsewhere:
             root = self._bank.root
             with self._bank.reading() as reader:
-                project = projects.elsewhere(reader, Path(folder), Path(began), root)
-                is_own = project and project == projects.worked_on(reader, Path(began), root)
+                project = projects.foreign_project(reader, Path(folder), Path(began), root)
+                is_own = project and project == projects.project_at(reader, Path(began), root)
             self._elsewhere[folder, began] = "" if is_own else project
         return self._elsewhere[folder, began]
 
-    def _part_of(self, run: Episode, name: str, project: str, folder: str) -> Episode:
+    def _build_part(self, run: Episode, name: str, project: str, folder: str) -> Episode:
         """Return the part of a run that was done elsewhere, as a run of its own below it."""
-        kept = {FOLDER: folder, projects.CHECKOUT: projects.whereabouts(Path(folder), self._bank.root)}
+        kept = {FOLDER: folder, projects.CHECKOUT: projects.checkout_info(Path(folder), self._bank.root)}
         extra = {**run.extra, **kept}
         return replace(run, id=name, parent=run.id, project=project, usage=None, extra=extra)
 
-    def _filed(self, episode: Episode) -> Episode:
+    def _assign_project(self, episode: Episode) -> Episode:
         """File a run under another name when its project's is that of another repository."""
         folder = episode.extra.get(FOLDER)
         if not isinstance(folder, str) or not is_folder(Path(folder)):
             return episode
         if self._known.project:
             is_led = episode.parent and self._known.folder
-            project = self._project_elsewhere(folder, self._known.folder) if is_led else ""
+            project = self._foreign_project(folder, self._known.folder) if is_led else ""
             return replace(episode, project=project or episode.project)
         with self._bank.reading() as reader:
-            project = projects.filed(reader, episode.project, Path(folder), self._bank.root)
+            project = projects.project_of_run(reader, episode.project, Path(folder), self._bank.root)
         return replace(episode, project=project)
 
-    def _judged(self, episode: Episode) -> Episode:
+    def _apply_outcome(self, episode: Episode) -> Episode:
         status = outcome_of(episode, self._known.outcomes) or (
             self._known.status if not episode.parent else None
         )
         return replace(episode, status=status) if status else episode
 
 
-def _by_run(events: Iterable[Event]) -> dict[str, list[Event]]:
+def _group_by_run(events: Iterable[Event]) -> dict[str, list[Event]]:
     runs: dict[str, list[Event]] = {}
     for event in events:
         runs.setdefault(event.run, []).append(event)
     return runs
 
 
-def _digest(path: Path, known: Known) -> str:
+def _digest(path: Path, overrides: CaptureOverrides) -> str:
     """Return the hash of a file and of what was said about it: either one changing makes it news."""
-    digest = sha256(repr((known.run, known.project, known.status, sorted(known.outcomes.items()))).encode())
+    digest = sha256(
+        repr(
+            (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
+        ).encode()
+    )
     try:
         with path.open("rb") as stream:
             while chunk := stream.read(_CHUNK):
@@ -207,7 +211,7 @@ def _digest(path: Path, known: Known) -> str:
     return digest.hexdigest()
 
 
-def _runs_of(bank: Bank, digest: str) -> tuple[Episode, ...] | None:
+def _captured_runs(bank: Bank, digest: str) -> tuple[Episode, ...] | None:
     """Return the runs of a file that was captured before, unless one of them has gone since."""
     with bank.reading() as reader:
         names = reader.file_runs(digest)

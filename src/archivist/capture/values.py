@@ -37,7 +37,7 @@ def objects(value: object) -> list[Mapping[str, Any]]:
     return [each for each in listing(value) if isinstance(each, dict)]
 
 
-def whole(value: object) -> int | None:
+def as_integer(value: object) -> int | None:
     """Return a whole number that fits in 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -49,10 +49,10 @@ def whole(value: object) -> int | None:
 
 def count(value: object) -> int:
     """Return a number of things, zero when there is none."""
-    return max(0, whole(value) or 0)
+    return max(0, as_integer(value) or 0)
 
 
-def real(value: object) -> float | None:
+def as_float(value: object) -> float | None:
     """Return a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -63,14 +63,14 @@ def real(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def moment(value: object) -> datetime | None:
+def as_time(value: object) -> datetime | None:
     """Return a time given as ISO 8601 text or as seconds or milliseconds since 1970."""
     if isinstance(value, str):
         try:
             return from_text(value)
         except (ValueError, OverflowError):
             return None
-    number = real(value)
+    number = as_float(value)
     if number is None or number <= 0:
         return None
     try:
@@ -86,7 +86,7 @@ def seconds_between(start: datetime | None, end: datetime | None) -> float | Non
     return round((end - start).total_seconds(), 3)
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """Write a value as JSON without spaces."""
     try:
         return msgspec.json.encode(value).decode()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from archivist.records.words import Severity
 
 
-class Lessons(NamedTuple):
+class LessonRules(NamedTuple):
     """When a finding is a known lesson, and when a lesson is believed."""
 
     finding_overlap: float = 0.5
@@ -32,14 +32,14 @@ class BriefRules(NamedTuple):
     holdout: float = 0.0
 
 
-class Decay(NamedTuple):
+class DecayRules(NamedTuple):
     """How a lesson fades: one frequency for so many runs that did not meet it."""
 
     unseen_runs: int = 10
     preferences_fade: bool = True
 
 
-class Reflect(NamedTuple):
+class ReflectRules(NamedTuple):
     """When runs are reflected on, and what of it is kept."""
 
     enabled: bool = True
@@ -75,7 +75,7 @@ class RecallRules(NamedTuple):
     half_life_cycles: float = 58.0
 
 
-class Retention(NamedTuple):
+class RetentionRules(NamedTuple):
     """How long runs are kept that no lesson cites, and from which size on a bank is called large."""
 
     episodes_days: int = 30
@@ -172,12 +172,12 @@ class StoreRules(NamedTuple):
 class Config(NamedTuple):
     """Everything that can be set."""
 
-    lessons: Lessons = Lessons()
+    lessons: LessonRules = LessonRules()
     brief: BriefRules = BriefRules()
-    decay: Decay = Decay()
-    reflect: Reflect = Reflect()
+    decay: DecayRules = DecayRules()
+    reflect: ReflectRules = ReflectRules()
     recall: RecallRules = RecallRules()
-    retention: Retention = Retention()
+    retention: RetentionRules = RetentionRules()
     working: WorkingRules = WorkingRules()
     core: CoreRules = CoreRules()
     stream: StreamRules = StreamRules()

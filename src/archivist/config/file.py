@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from archivist.config.layers import BOM, decoded, parsed
+from archivist.config.layers import BOM, decode_text, parse_toml
 from archivist.errors import ConfigError
-from archivist.files.lock import locked
+from archivist.files.lock import lock_folder
 from archivist.files.write import replace_file
 
 
@@ -23,7 +23,7 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
     folder = path.resolve().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
+        with lock_folder(folder):
             return _change(path, key, value)
     except OSError as error:
         raise ConfigError(
@@ -37,21 +37,21 @@ def _change(path: Path, key: str, value: object) -> bool:
         raw = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    text = decoded(raw, path)
+    text = decode_text(raw, path)
     bom = BOM if text.startswith(BOM) else ""
-    after = bom + edited(text.removeprefix(bom), key, value, where=str(path))
+    after = bom + edit_text(text.removeprefix(bom), key, value, where=str(path))
     if after == text:
         return False
     replace_file(path, after.encode("utf-8"))
     return True
 
 
-def edited(text: str, key: str, value: object = None, *, where: str) -> str:
+def edit_text(text: str, key: str, value: object = None, *, where: str) -> str:
     """Return a configuration's text with one key set, or taken out for None; every other line stays.
 
     What was edited is read again: unless exactly that one key has changed, the edit is refused.
     """
-    before = parsed(text, where)
+    before = parse_toml(text, where)
     section, _, name = key.partition(".")
     known = before.get(section, {})
     if not isinstance(known, dict):
@@ -59,10 +59,10 @@ def edited(text: str, key: str, value: object = None, *, where: str) -> str:
     rest = {each: item for each, item in known.items() if each != name}
     if value is None and rest == known:
         return text
-    after = _edited_lines(text, section, name, None if value is None else to_toml(value))
+    after = _edit_lines(text, section, name, None if value is None else to_toml(value))
     wanted = {**before, section: rest if value is None else {**rest, name: value}}
     try:
-        is_safe = _filled(parsed(after, where)) == _filled(wanted)
+        is_safe = _without_empty_sections(parse_toml(after, where)) == _without_empty_sections(wanted)
     except ConfigError:
         is_safe = False
     if not is_safe:
@@ -86,7 +86,7 @@ def to_toml(value: object) -> str:
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _edited_lines(text: str, section: str, name: str, value: str | None) -> str:
+def _edit_lines(text: str, section: str, name: str, value: str | None) -> str:
     import re
 
     header = re.compile(r"[ \t]*\[[ \t]*([\w-]+)[ \t]*\][ \t]*(?:#.*)?\r?")
@@ -116,5 +116,5 @@ def _edited_lines(text: str, section: str, name: str, value: str | None) -> str:
     return "\n".join(lines)
 
 
-def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty_sections(values: Mapping[str, Any]) -> dict[str, Any]:
     return {section: settings for section, settings in values.items() if settings != {}}

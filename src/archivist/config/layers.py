@@ -50,25 +50,25 @@ Layer = Literal["default", "global", "project", "environment", "flag"]
 
 
 # Named tuples, because a dataclass takes half a millisecond to make, which every cold start would wait for.
-class Origin(NamedTuple):
+class SettingOrigin(NamedTuple):
     """Where a value came from: the layer, and the file, variable or flag in it."""
 
     layer: Layer
     name: str
 
 
-_Setting = tuple[str, object, Origin]
+_Setting = tuple[str, object, SettingOrigin]
 
 
-class Effective(NamedTuple):
+class EffectiveConfig(NamedTuple):
     """The configuration that counts, and the origin of each key that some layer sets."""
 
     config: Config
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, SettingOrigin]
 
-    def origin(self, key: str) -> Origin:
+    def origin(self, key: str) -> SettingOrigin:
         """Return where the value of `section.key` came from."""
-        return self.origins.get(key) or Origin("default", "")
+        return self.origins.get(key) or SettingOrigin("default", "")
 
 
 def load_effective(
@@ -77,18 +77,18 @@ def load_effective(
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
     flags: Sequence[str] = (),
-) -> Effective:
+) -> EffectiveConfig:
     """Read every layer for the bank in a folder (None for no project's) and keep where each value came from.
 
     `home` is the global bank's folder, and `environment` the variables; by default those of this process.
     """
     home = home or _home()
     variables = os.environ if environment is None else environment
-    config, origins = Config(), dict[str, Origin]()
-    for key, value, origin in _given(folder, home, variables, flags):
-        config = _with(config, key, value)
+    config, origins = Config(), dict[str, SettingOrigin]()
+    for key, value, origin in _layered_settings(folder, home, variables, flags):
+        config = _with_value(config, key, value)
         origins[key] = origin
-    return Effective(config, origins)
+    return EffectiveConfig(config, origins)
 
 
 def load(path: Path) -> Config:
@@ -99,12 +99,12 @@ def load(path: Path) -> Config:
 def from_values(values: Mapping[str, Any], *, where: str) -> Config:
     """Build a configuration from nested values, refusing what it does not know."""
     config = Config()
-    for key, value in _checked_values(values, where):
-        config = _with(config, key, value)
+    for key, value in _check_values(values, where):
+        config = _with_value(config, key, value)
     return config
 
 
-def flat(config: Config) -> dict[str, object]:
+def flatten_config(config: Config) -> dict[str, object]:
     """Return every value by its `section.key`, in the order of the sections."""
     return {
         f"{section}.{key}": value
@@ -115,15 +115,15 @@ def flat(config: Config) -> dict[str, object]:
 
 def check_key(key: str, *, where: str) -> str:
     """Return a `section.key` that exists, or refuse it with the nearest one that does."""
-    if key not in flat(Config()):
-        raise ConfigError(f"{where}: unknown key {key!r}", hint=f"did you mean {_nearest(key)!r}?")
+    if key not in flatten_config(Config()):
+        raise ConfigError(f"{where}: unknown key {key!r}", hint=f"did you mean {_nearest_key(key)!r}?")
     return key
 
 
 def from_text(key: str, text: str, *, where: str) -> object:
     """Return the value that a text means for a known key."""
-    default = flat(Config())[key]
-    return _checked(key, default, _value_of(text, default), where)
+    default = flatten_config(Config())[key]
+    return _check_value(key, default, _value_of(text, default), where)
 
 
 def check_flags(flags: Sequence[str]) -> None:
@@ -132,13 +132,13 @@ def check_flags(flags: Sequence[str]) -> None:
         pass
 
 
-def _given(
+def _layered_settings(
     folder: Path | None, home: Path | None, variables: Mapping[str, str], flags: Sequence[str]
 ) -> Iterator[_Setting]:
     """Yield every value that some layer gives, the weakest layer first."""
     if home is not None:
         for key, value, origin in _from_file(home, "global"):
-            yield key, _beside(home, key, value), origin
+            yield key, _resolve_embedder_path(home, key, value), origin
     if folder is not None and (home is None or folder.absolute() != home.absolute()):
         yield from _from_file(folder, "project")
     yield from _from_variables(variables)
@@ -149,8 +149,8 @@ def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
     path = folder / CONFIG_NAME
     values = _read(path)
     if values:
-        for key, value in _checked_values(values, str(path)):
-            yield key, value, Origin(layer, str(path))
+        for key, value in _check_values(values, str(path)):
+            yield key, value, SettingOrigin(layer, str(path))
 
 
 def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
@@ -159,16 +159,16 @@ def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
     for name in sorted(named):
         section, has_key, rest = name.removeprefix(_VARIABLES).lower().partition("__")
         key = f"{section}.{rest}"
-        if not has_key and section not in {known.replace(".", "_") for known in flat(Config())}:
+        if not has_key and section not in {known.replace(".", "_") for known in flatten_config(Config())}:
             continue
-        if not has_key or key not in flat(Config()):
-            near = _nearest(key if has_key else section.replace("_", ".", 1))
+        if not has_key or key not in flatten_config(Config()):
+            near = _nearest_key(key if has_key else section.replace("_", ".", 1))
             raise ConfigError(
                 f"environment variable {name} names no setting", hint=f"did you mean {variable_of(near)}?"
             )
         if variables[name]:
             value = from_text(key, variables[name], where=f"environment variable {name}")
-            yield key, value, Origin("environment", name)
+            yield key, value, SettingOrigin("environment", name)
 
 
 def _from_flags(flags: Sequence[str]) -> Iterator[_Setting]:
@@ -178,7 +178,7 @@ def _from_flags(flags: Sequence[str]) -> Iterator[_Setting]:
         if not has_value:
             raise ConfigError(f"--set {flag}: expected KEY=VALUE", hint="for example brief.max_lessons=3")
         check_key(key, where=f"--set {flag}")
-        yield key, from_text(key, text, where=f"--set {flag}"), Origin("flag", f"--set {flag}")
+        yield key, from_text(key, text, where=f"--set {flag}"), SettingOrigin("flag", f"--set {flag}")
 
 
 def variable_of(key: str) -> str:
@@ -186,7 +186,7 @@ def variable_of(key: str) -> str:
     return f"{_VARIABLES}{key.replace('.', '__').upper()}"
 
 
-def _beside(home: Path, key: str, value: object) -> object:
+def _resolve_embedder_path(home: Path, key: str, value: object) -> object:
     """Let a folder that the global file names lie beside that file, not beside each project's bank."""
     kind, _, where = str(value).partition(":")
     if key != "recall.embedder" or kind != "onnx":
@@ -202,7 +202,7 @@ def _home() -> Path | None:
         return None
 
 
-def _with(config: Config, key: str, value: object) -> Config:
+def _with_value(config: Config, key: str, value: object) -> Config:
     section, _, name = key.partition(".")
     changed: Any = getattr(config, section)._replace(**{name: value})
     return config._replace(**{section: changed})
@@ -216,21 +216,21 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    return parsed(decoded(raw, path).removeprefix(BOM), str(path))
+    return parse_toml(decode_text(raw, path).removeprefix(BOM), str(path))
 
 
-def decoded(raw: bytes, path: Path) -> str:
+def decode_text(raw: bytes, path: Path) -> str:
     """Return a file\'s bytes as text."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, column = _place(raw[: error.start].decode("utf-8"))
+        line, column = _line_and_column(raw[: error.start].decode("utf-8"))
         raise ConfigError(
             f"{str(path)!r} cannot be read: not UTF-8 text (at line {line}, column {column})"
         ) from None
 
 
-def parsed(text: str, where: str) -> dict[str, Any]:
+def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Return a TOML text as values; what cannot be read is named by line and column."""
     if not text:
         return {}
@@ -241,23 +241,23 @@ def parsed(text: str, where: str) -> dict[str, Any]:
     except RecursionError:
         reason = "its values are nested too deeply"
     except ValueError as error:
-        line, column = _place(text)
+        line, column = _line_and_column(text)
         reason = str(error).replace("(at end of document)", f"(at line {line}, column {column})")
     raise ConfigError(f"{where!r} cannot be read: {reason}")
 
 
-def _place(text: str) -> tuple[int, int]:
+def _line_and_column(text: str) -> tuple[int, int]:
     """Return the line and the column that follow a text, counted from 1."""
     return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
-def _checked_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, object]]:
+def _check_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, object]]:
     """Yield each key of nested values with its value in the right type."""
-    defaults = flat(Config())
+    defaults = flatten_config(Config())
     sections = {key.partition(".")[0] for key in defaults}
     for section, settings in values.items():
         if section not in sections:
-            near = _close(section, sections)
+            near = _closest_name(section, sections)
             raise ConfigError(f"{where}: unknown key {section!r}", hint=f"did you mean {near!r}?")
         if not isinstance(settings, dict):
             raise ConfigError(
@@ -266,26 +266,28 @@ def _checked_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str
         for name, value in settings.items():
             key = f"{section}.{name}"
             if key not in defaults:
-                raise ConfigError(f"{where}: unknown key {key!r}", hint=_near_key(section, name))
-            yield key, _checked(key, defaults[key], value, where)
+                raise ConfigError(f"{where}: unknown key {key!r}", hint=_near_key_hint(section, name))
+            yield key, _check_value(key, defaults[key], value, where)
 
 
-def _near_key(section: str, name: str) -> str:
-    home, _, near = _nearest(f"{section}.{name}").partition(".")
+def _near_key_hint(section: str, name: str) -> str:
+    home, _, near = _nearest_key(f"{section}.{name}").partition(".")
     if near == name:
         return f"did you mean {near!r} in [{home}]?"
-    near = _close(name, [key.partition(".")[2] for key in flat(Config()) if key.startswith(f"{section}.")])
+    near = _closest_name(
+        name, [key.partition(".")[2] for key in flatten_config(Config()) if key.startswith(f"{section}.")]
+    )
     return f"did you mean {near!r}?"
 
 
-def _nearest(key: str) -> str:
+def _nearest_key(key: str) -> str:
     """Return the known key most like this one: of the same name in another section, else by its letters."""
-    known = list(flat(Config()))
+    known = list(flatten_config(Config()))
     same = [each for each in known if each.partition(".")[2] == key.rpartition(".")[2]]
-    return _close(key, same or known)
+    return _closest_name(key, same or known)
 
 
-def _close(name: str, names: Sequence[str] | set[str]) -> str:
+def _closest_name(name: str, names: Sequence[str] | set[str]) -> str:
     from difflib import get_close_matches
 
     return get_close_matches(name, sorted(names), n=1, cutoff=0.0)[0]
@@ -306,7 +308,7 @@ def _value_of(text: str, default: object) -> object:
     return text
 
 
-def _checked(key: str, default: object, value: object, where: str) -> object:
+def _check_value(key: str, default: object, value: object, where: str) -> object:
     """Return the value in its default's type, or say what is wrong with it."""
     shown = f"{where}: {key}"
     if isinstance(default, Severity):
@@ -316,7 +318,7 @@ def _checked(key: str, default: object, value: object, where: str) -> object:
     if isinstance(default, str):
         if not isinstance(value, str):
             raise ConfigError(f"{shown}: expected a text, not {value!r}")
-        return _checked_text(key, value, shown)
+        return _check_text(key, value, shown)
     if isinstance(default, bool):
         if not isinstance(value, bool):
             raise ConfigError(f"{shown}: expected true or false, not {value!r}")
@@ -333,7 +335,7 @@ def _checked(key: str, default: object, value: object, where: str) -> object:
     return type(default)(value)  # type: ignore[call-arg]
 
 
-def _checked_text(key: str, value: str, shown: str) -> str:
+def _check_text(key: str, value: str, shown: str) -> str:
     """Return a text that its key may hold. What may be a secret is refused without repeating it."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ConfigError(f"{shown}: not UTF-8 text")

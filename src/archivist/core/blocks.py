@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar, cast
 
 from archivist.brief.render import one_line
-from archivist.capture.secrets import checked_name
+from archivist.capture.secrets import validate_name
 from archivist.clock import from_text, to_short_text
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Block, CoreSection
@@ -56,7 +56,7 @@ _ONE_OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class WorkStatus:
     """Where the work stands. What shipped is in the order of shipping, the newest last."""
 
     sprint: str = ""
@@ -86,7 +86,7 @@ class RoleState:
 
 def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -> CoreSection:
     """Return the section that a name means, in snake_case or camelCase; the hint names those on offer."""
-    found = _word(CoreSection, name)
+    found = _find_word(CoreSection, name)
     if found is None:
         raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {', '.join(offered)}")
     return found
@@ -94,90 +94,90 @@ def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -
 
 def list_of(name: str) -> ListName:
     """Return the list that a name means, in snake_case or camelCase."""
-    found = _word(ListName, name)
+    found = _find_word(ListName, name)
     if found is None:
         known = ", ".join(ListName)
         raise InputError(f"{name!r} is no list of core memory", hint=f"the lists are {known}")
     return found
 
 
-def checked_role(role: str) -> str:
+def validate_role(role: str) -> str:
     """Return the name of a role, or refuse what cannot be one."""
-    name = checked_name("role", role)
+    name = validate_name("role", role)
     if len(name) > _MOST_ID or ":" in name or role.strip() != one_line(role):
         raise InputError(f"{name[:_MOST_ID]!r} is no role", hint="a short name on one line, without colons")
     return name
 
 
-def updated(section: CoreSection, before: Content, given: Given, *, now: str, keep: int) -> Content:
+def update_section(section: CoreSection, before: Content, update: Given, *, now: str, keep: int) -> Content:
     """Return a free section's content after an update: fields that are given replace, the rest stays.
 
     A text is the sprint of a status, what a role works on, or all its lessons. A list of threads replaces the
     list; one thread as an object is merged into it.
     """
-    given = _parsed(section, given)
-    if isinstance(given, str) and not given.strip():
+    update = _parse_json(section, update)
+    if isinstance(update, str) and not update.strip():
         field = {CoreSection.STATUS: "sprint", CoreSection.ROLE_STATE: "workingOn"}.get(section, "text")
         raise InputError(f"{section.value}: nothing to say", hint=f'to empty it: \'{{"{field}": ""}}\'')
     match section:
         case CoreSection.LESSONS:
-            return {"text": _text(given)}
+            return {"text": _lessons_text(update)}
         case CoreSection.THREADS:
-            return _threads_updated(before, given, now)
+            return _update_threads(before, update, now)
         case CoreSection.STATUS:
-            merged = _merged(section, Status, before, given, "sprint")
-            return to_plain(replace(merged, recently_shipped=_last(merged.recently_shipped, keep)))  # type: ignore[no-any-return]
+            merged = _merge_fields(section, WorkStatus, before, update, "sprint")
+            return to_plain(replace(merged, recently_shipped=_keep_last(merged.recently_shipped, keep)))  # type: ignore[no-any-return]
         case CoreSection.ROLE_STATE:
-            return to_plain(_merged(section, RoleState, before, given, "working_on"))  # type: ignore[no-any-return]
-    raise InputError(f"{section.value} is changed by proposals only", hint=proposing(section))
+            return to_plain(_merge_fields(section, RoleState, before, update, "working_on"))  # type: ignore[no-any-return]
+    raise InputError(f"{section.value} is changed by proposals only", hint=proposal_command(section))
 
 
-def appended(
-    place: ListName, before: Content, item: Given, *, now: str, keep: int, new_thread: str
+def append_item(
+    list_name: ListName, before: Content, item: Given, *, now: str, keep: int, new_thread: str
 ) -> Content:
     """Return the content of a list's section with one thing more.
 
     A thread whose id is known is updated and its roles are united; an equal item is not doubled. Of what was
     shipped only the newest are kept, and they stand last.
     """
-    if place is ListName.THREADS:
-        fields = {"summary": item} if isinstance(_parsed(place.section, item), str) else item
-        return _with_thread(before, _parsed(place.section, fields), now, new_thread, is_uniting=True)
-    line = _line(place, item)
-    if place is ListName.LESSONS:
+    if list_name is ListName.THREADS:
+        fields = {"summary": item} if isinstance(_parse_json(list_name.section, item), str) else item
+        return _with_thread(before, _parse_json(list_name.section, fields), now, new_thread, is_uniting=True)
+    line = _item_line(list_name, item)
+    if list_name is ListName.LESSONS:
         text = str(before.get("text", ""))
         said = f"- {line}"
         return {"text": text if said in text.splitlines() else f"{text}\n{said}".strip("\n")}
-    status = from_plain(Status, before)
-    items = [each for each in getattr(status, place.value) if each != line] + [line]
-    if place is ListName.RECENTLY_SHIPPED:
-        items = list(_last(items, keep))
-    elif line in getattr(status, place.value):
+    status = from_plain(WorkStatus, before)
+    items = [each for each in getattr(status, list_name.value) if each != line] + [line]
+    if list_name is ListName.RECENTLY_SHIPPED:
+        items = list(_keep_last(items, keep))
+    elif line in getattr(status, list_name.value):
         return before
-    changed: dict[str, Any] = {place.value: tuple(items)}
+    changed: dict[str, Any] = {list_name.value: tuple(items)}
     return to_plain(replace(status, **changed))  # type: ignore[no-any-return]
 
 
-def taken_out(place: ListName, before: Content, item: str) -> Content:
+def remove_item(list_name: ListName, before: Content, item: str) -> Content:
     """Return the content of a list's section without one thing: a thread by its id, else by its words."""
     wanted = one_line(item)
-    if place is ListName.THREADS:
+    if list_name is ListName.THREADS:
         threads = threads_of(before)
         rest = [thread for thread in threads if thread.id != wanted]
         if len(rest) == len(threads):
-            raise _missing("thread", item)
+            raise _missing_error("thread", item)
         return {"items": to_plain(rest)}
-    if place is ListName.LESSONS:
+    if list_name is ListName.LESSONS:
         lines = str(before.get("text", "")).splitlines()
         left = [line for line in lines if one_line(line) not in (wanted, f"- {wanted}")]
         if len(left) == len(lines):
-            raise _missing("lesson in core memory", item)
+            raise _missing_error("lesson in core memory", item)
         return {"text": "\n".join(left)}
-    status = from_plain(Status, before)
-    items: tuple[str, ...] = getattr(status, place.value)
+    status = from_plain(WorkStatus, before)
+    items: tuple[str, ...] = getattr(status, list_name.value)
     if wanted not in items:
-        raise _missing(_ONE_OF[place], item)
-    changed: dict[str, Any] = {place.value: tuple(each for each in items if each != wanted)}
+        raise _missing_error(_ONE_OF[list_name], item)
+    changed: dict[str, Any] = {list_name.value: tuple(each for each in items if each != wanted)}
     return to_plain(replace(status, **changed))  # type: ignore[no-any-return]
 
 
@@ -192,7 +192,7 @@ def text_of(block: Block | None) -> str:
     return str(block.content.get("text", "")) if block else ""
 
 
-def _word(words: type[W], name: str) -> W | None:
+def _find_word(words: type[W], name: str) -> W | None:
     snake = _snake(name.strip())
     return next((word for word in words if word.value == snake), None)
 
@@ -206,7 +206,7 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _parsed(section: CoreSection, given: Given) -> Given:
+def _parse_json(section: CoreSection, given: Given) -> Given:
     """Return what a text spells as JSON, where it does: tools often hand an object over as a text."""
     if not isinstance(given, str | Mapping | list | tuple):
         raise InputError(f"{section.value}: expected a text or an object, not {given!r}")
@@ -226,7 +226,7 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _text(given: Given) -> str:
+def _lessons_text(given: Given) -> str:
     if isinstance(given, Mapping):
         unknown = next((name for name in given if name != "text"), None)
         if unknown is not None:
@@ -241,7 +241,7 @@ def _text(given: Given) -> str:
     raise InputError("lessons: expected a text or a list of texts", hint="archivist core update lessons TEXT")
 
 
-def _line(place: ListName, item: Given) -> str:
+def _item_line(place: ListName, item: Given) -> str:
     if isinstance(item, Mapping):
         # Tools that only know objects wrap the words in one.
         values = list(item.values())
@@ -253,7 +253,7 @@ def _line(place: ListName, item: Given) -> str:
     return one_line(item)
 
 
-def _merged(section: CoreSection, kind: type[R], before: Content, given: Given, text_field: str) -> R:
+def _merge_fields(section: CoreSection, kind: type[R], before: Content, given: Given, text_field: str) -> R:
     if isinstance(given, str):
         given = {text_field: given}
     if not isinstance(given, Mapping):
@@ -275,11 +275,11 @@ def _fields(section: CoreSection, kind: type[Any], given: Mapping[str, object]) 
         if key not in types:
             known = ", ".join(_camel(field) for field in types)
             raise InputError(f"{section.value}: unknown field {name!r}", hint=f"the fields are {known}")
-        found[key] = _value(f"{section.value}.{name}", value, is_list=types[key] is not str)
+        found[key] = _field_value(f"{section.value}.{name}", value, is_list=types[key] is not str)
     return found
 
 
-def _value(name: str, value: object, *, is_list: bool) -> object:
+def _field_value(name: str, value: object, *, is_list: bool) -> object:
     if is_list:
         items = [value] if isinstance(value, str) else [] if value is None else value
         if not isinstance(items, list | tuple) or not _are_texts(list(items)):
@@ -290,7 +290,7 @@ def _value(name: str, value: object, *, is_list: bool) -> object:
     return "" if value is None else one_line(str(value))
 
 
-def _threads_updated(before: Content, given: Given, now: str) -> Content:
+def _update_threads(before: Content, given: Given, now: str) -> Content:
     if isinstance(given, Mapping):
         return _with_thread(before, given, now, "", is_uniting=False)
     if isinstance(given, str):
@@ -301,7 +301,7 @@ def _threads_updated(before: Content, given: Given, now: str) -> Content:
     known = {thread.id: thread for thread in threads_of(before)}
     after: dict[str, Thread] = {}
     for item in given:
-        thread = _thread(item, known, now, "", is_uniting=False)
+        thread = _build_thread(item, known, now, "", is_uniting=False)
         if thread.id in after:
             raise InputError(
                 f"threads: {thread.id!r} is there twice", hint="every thread has an id of its own"
@@ -312,11 +312,11 @@ def _threads_updated(before: Content, given: Given, now: str) -> Content:
 
 def _with_thread(before: Content, given: Given, now: str, new_thread: str, *, is_uniting: bool) -> Content:
     threads = {thread.id: thread for thread in threads_of(before)}
-    thread = _thread(given, threads, now, new_thread, is_uniting=is_uniting)
+    thread = _build_thread(given, threads, now, new_thread, is_uniting=is_uniting)
     return {"items": to_plain(list({**threads, thread.id: thread}.values()))}
 
 
-def _thread(
+def _build_thread(
     given: object, known: Mapping[str, Thread], now: str, new_thread: str, *, is_uniting: bool
 ) -> Thread:
     if not isinstance(given, Mapping):
@@ -335,10 +335,10 @@ def _thread(
         raise InputError(f"threads: {name!r} needs a summary", hint='{"id": "84", "summary": "…"}')
     if replace(thread, last_update=before.last_update) == before and not fields.get("last_update"):
         return before
-    return replace(thread, last_update=_moment(str(fields.get("last_update") or now)))
+    return replace(thread, last_update=_parse_time(str(fields.get("last_update") or now)))
 
 
-def _moment(text: str) -> str:
+def _parse_time(text: str) -> str:
     try:
         return to_short_text(from_text(text))
     except (ValueError, OverflowError):
@@ -347,16 +347,16 @@ def _moment(text: str) -> str:
         ) from None
 
 
-def _last(items: Sequence[str], keep: int) -> tuple[str, ...]:
+def _keep_last(items: Sequence[str], keep: int) -> tuple[str, ...]:
     return tuple(items[max(0, len(items) - max(0, keep)) :])
 
 
-def _missing(kind: str, name: str) -> NotFoundError:
+def _missing_error(kind: str, name: str) -> NotFoundError:
     error = NotFoundError(kind, name)
     error.hint = "archivist core show prints what there is"
     return error
 
 
-def proposing(section: CoreSection) -> str:
+def proposal_command(section: CoreSection) -> str:
     """Say how a guarded block is changed."""
     return f"archivist proposals add {section.value} TEXT --reason WHY"

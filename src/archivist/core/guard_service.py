@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 
-def require_adopter(bank: Bank, what: str) -> None:
+def require_approver(bank: Bank, what: str) -> None:
     """Refuse, and note in the ledger, whoever may not change guarded blocks alone: only people may."""
-    patterns = policy.approvers(bank.config.proposals.approvers)
+    patterns = policy.parse_approvers(bank.config.proposals.approvers)
     is_person = bank.actor.kind is ActorKind.HUMAN
-    if not is_person or not any(policy.fits(pattern, bank.actor) for pattern in patterns):
-        bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=what, hint=who_may(bank))
+    if not is_person or not any(policy.matches_actor(pattern, bank.actor) for pattern in patterns):
+        bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=what, hint=approver_hint(bank))
 
 
-def guard_taken(bank: Bank, records: Sequence[object]) -> None:
+def guard_import(bank: Bank, records: Sequence[object]) -> None:
     """Refuse to take guarded blocks or proposals in from files, but for people who approve.
 
     A block whose fields are not its section's is refused to everybody: nobody could see core memory with it.
@@ -47,14 +47,14 @@ def guard_taken(bank: Bank, records: Sequence[object]) -> None:
         ]
         changed += [each.short_id for each in proposals if reader.get(Proposal, each.id) != each]
     if changed:
-        require_adopter(bank, changed[0])
+        require_approver(bank, changed[0])
 
 
 def guard_erasure(bank: Bank, names: Sequence[str], matching: str) -> None:
     """Refuse to erase a guarded block or a proposal, or their words, but for people who approve."""
-    from archivist.forget.receipt import sought
+    from archivist.forget.receipt import erasure_query
 
-    what = sought(matching) if matching else None
+    what = erasure_query(matching) if matching else None
     asked = {*names, *(name.lower() for name in names)}
     with bank.reading() as reader:
         said: dict[str, tuple[str, ...]] = {
@@ -71,10 +71,10 @@ def guard_erasure(bank: Bank, names: Sequence[str], matching: str) -> None:
         if (any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked)
     ]
     if touched:
-        require_adopter(bank, touched[0])
+        require_approver(bank, touched[0])
 
 
-def who_may(bank: Bank) -> str:
+def approver_hint(bank: Bank) -> str:
     """Say who decides, for the hint of a refusal."""
     names = bank.config.proposals.approvers.strip() or "nobody"
     return f"proposals.approvers: {names}; only people decide on their own proposals"

@@ -16,7 +16,7 @@ from archivist.records import Actor, ActorKind, Lesson, LessonType, Proposal, Pr
 RULE = "rule"
 
 
-def approvers(text: str) -> tuple[Actor, ...]:
+def parse_approvers(text: str) -> tuple[Actor, ...]:
     """Read who may decide: actors `kind[:name[:role]]`, separated by commas."""
     try:
         return tuple(Actor.parse(part.strip()) for part in text.split(",") if part.strip())
@@ -24,7 +24,7 @@ def approvers(text: str) -> tuple[Actor, ...]:
         raise ConfigError(f"proposals.approvers: {error.message}", hint=error.hint) from None
 
 
-def fits(pattern: Actor, actor: Actor) -> bool:
+def matches_actor(pattern: Actor, actor: Actor) -> bool:
     """Say whether an actor is one that a pattern means; a part that the pattern leaves out fits any."""
     return (
         pattern.kind is actor.kind and pattern.name in ("", actor.name) and pattern.role in ("", actor.role)
@@ -39,10 +39,10 @@ def may_decide(actor: Actor, proposer: Actor, patterns: Iterable[Actor]) -> bool
     is_own = (actor.kind, actor.name) == (proposer.kind, proposer.name)
     if is_own and actor.kind is not ActorKind.HUMAN:
         return False
-    return any(fits(pattern, actor) for pattern in patterns)
+    return any(matches_actor(pattern, actor) for pattern in patterns)
 
 
-def as_of(proposal: Proposal, now: datetime) -> Proposal:
+def expire_if_due(proposal: Proposal, now: datetime) -> Proposal:
     """Return a proposal as it stands at a time: an open one past its time has expired."""
     if proposal.status is ProposalStatus.OPEN and now >= proposal.expires:
         return replace(proposal, status=ProposalStatus.EXPIRED, decided=proposal.expires)
@@ -87,17 +87,17 @@ def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
         *shown.splitlines(),
         fence,
         "",
-        _to_decide(proposal) if is_open else _decided(proposal),
+        _decision_hint(proposal) if is_open else _decision_text(proposal),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _to_decide(proposal: Proposal) -> str:
+def _decision_hint(proposal: Proposal) -> str:
     command, name = "archivist proposals", proposal.short_id
     return f"To decide: `{command} accept {name}` or `{command} reject {name}`."
 
 
-def _decided(proposal: Proposal) -> str:
+def _decision_text(proposal: Proposal) -> str:
     """Say what became of a proposal, and how that is taken back where it can be."""
     word = proposal.status.value.replace("_", " ").capitalize()
     when = f" on {proposal.decided:%Y-%m-%d}" if proposal.decided else ""
@@ -108,7 +108,7 @@ def _decided(proposal: Proposal) -> str:
     return f"{word}{when}{by}.{comment}{back}"
 
 
-def makes_rule(lesson: Lesson, *, at_runs: int) -> bool:
+def is_rule_candidate(lesson: Lesson, *, at_runs: int) -> bool:
     """Say whether a lesson is a failure met so often that it should be a rule, and says what to do."""
     return (
         lesson.type is LessonType.PATTERN
@@ -131,6 +131,6 @@ def with_line(text: str, line: str) -> str:
     return text if line in text.splitlines() else f"{text}\n{line}".strip("\n")
 
 
-def rebased(proposal: Proposal, current: str) -> Proposal:
+def rebase_proposal(proposal: Proposal, current: str) -> Proposal:
     """Return an open proposal of one more rule, made anew against the text as it is now."""
     return replace(proposal, before=current, after=with_line(current, str(proposal.extra[RULE])))

@@ -16,7 +16,7 @@ from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core import view as core_view
 from archivist.core.blocks import GUARDED
-from archivist.core.guard_service import require_adopter, who_may
+from archivist.core.guard_service import approver_hint, require_approver
 from archivist.core.service import blocks_of
 from archivist.errors import BankError, DecidedError, InputError, NotFoundError
 from archivist.lessons import service as lesson_desk
@@ -35,7 +35,7 @@ from archivist.records import (
 )
 from archivist.records.lesson import SHORT_ID
 from archivist.records.tiers import PROPOSAL_ID
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.store.filters import at_least, at_most, equals
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _MOST_WAITING = 10
 _CITED = (("lesson", Lesson), ("episode", Episode), ("event", Event), ("entry", Entry))
 
 
-class Proposals(Desk):
+class Proposals(BankService):
     """Changes of guarded blocks that somebody must accept, in the name of the bank's actor."""
 
     @writes(Layer.PROPOSALS)
@@ -62,7 +62,7 @@ class Proposals(Desk):
     ) -> Proposal:
         """Propose a new text for the playbook or the rules; an equal proposal that is open is returned."""
         self._expire()
-        which, text = _guarded(section), _clean(after, "the text")
+        which, text = _require_guarded(section), _clean(after, "the text")
         why = _clean(reason, "the reason").strip()
         if not why:
             raise InputError("a proposal needs a reason", hint="--reason WHY")
@@ -71,23 +71,23 @@ class Proposals(Desk):
                 f"the reason has {len(why):,} characters",
                 hint=f"at most {_MOST_REASON:,}; cite evidence by id",
             )
-        empty = Block(section=which, role=core.checked_role(role), updated=self._bank.now())
+        empty = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         with self._bank.transaction() as writer:
-            return _enter(self._bank, writer, empty, text, why, _resolved(writer, evidence))
+            return _write_proposal(self._bank, writer, empty, text, why, _resolve_evidence(writer, evidence))
 
     @reads(Layer.PROPOSALS)
     def list(self, status: ProposalStatus | None = None) -> Listed:
         """Return the proposals, oldest first: all of them, or those of one status."""
         now = self._bank.now()
         with self._bank.reading() as reader:
-            found = [policy.as_of(each, now) for each in reader.select(Proposal, order=("number",))]
+            found = [policy.expire_if_due(each, now) for each in reader.select(Proposal, order=("number",))]
         return [each for each in found if status is None or each.status is status]
 
     @reads(Layer.PROPOSALS)
     def get(self, name: str) -> Proposal:
         """Return a proposal by its short id or its global one."""
         with self._bank.reading() as reader:
-            return policy.as_of(find(reader, name), self._bank.now())
+            return policy.expire_if_due(find(reader, name), self._bank.now())
 
     @reads(Layer.PROPOSALS)
     def diff(self, name: str) -> str:
@@ -98,7 +98,7 @@ class Proposals(Desk):
     def evidence(self, name: str) -> Sequence[str]:
         """Return what a proposal cites, each with its words; what is gone is said to be."""
         with self._bank.reading() as reader:
-            return [_told(reader, each) for each in find(reader, name).evidence]
+            return [_describe_evidence(reader, each) for each in find(reader, name).evidence]
 
     @reads(Layer.PROPOSALS)
     def to_issue(self, name: str) -> str:
@@ -110,7 +110,7 @@ class Proposals(Desk):
         """Accept an open proposal: its text becomes the block's."""
         self._expire()
         with self._bank.transaction() as writer:
-            proposal = self._deciding(writer, name, ProposalStatus.OPEN, "accept")
+            proposal = self._require_decidable(writer, name, ProposalStatus.OPEN, "accept")
             blocks = blocks_of(writer)
             current = core.text_of(blocks.get(policy.block_name(proposal)))
             if current != proposal.before:
@@ -118,7 +118,7 @@ class Proposals(Desk):
                     f"{policy.block_name(proposal)} was changed since {proposal.short_id} was proposed",
                     hint="propose it again, against the text that stands now",
                 )
-            block = self._block(proposal, proposal.after)
+            block = self._build_block(proposal, proposal.after)
             core_view.check_budget(blocks, block, self._bank.config.core)
             return self._settle(writer, proposal, ProposalStatus.ACCEPTED, "accept", comment, block)
 
@@ -127,7 +127,7 @@ class Proposals(Desk):
         """Reject an open proposal; the block stays as it is."""
         self._expire()
         with self._bank.transaction() as writer:
-            proposal = self._deciding(writer, name, ProposalStatus.OPEN, "reject")
+            proposal = self._require_decidable(writer, name, ProposalStatus.OPEN, "reject")
             return self._settle(writer, proposal, ProposalStatus.REJECTED, "reject", comment, None)
 
     @decides(Layer.PROPOSALS)
@@ -135,20 +135,20 @@ class Proposals(Desk):
         """Give a block back the text that it had before an accepted proposal, when nothing changed since."""
         self._expire()
         with self._bank.transaction() as writer:
-            proposal = self._deciding(writer, name, ProposalStatus.ACCEPTED, "roll back")
+            proposal = self._require_decidable(writer, name, ProposalStatus.ACCEPTED, "roll back")
             current = core.text_of(blocks_of(writer).get(policy.block_name(proposal)))
             if current != proposal.after:
                 raise InputError(
                     f"{policy.block_name(proposal)} was changed since {proposal.short_id} was accepted",
                     hint="roll the later proposal back first, or propose the text that you want",
                 )
-            block = self._block(proposal, proposal.before)
+            block = self._build_block(proposal, proposal.before)
             return self._settle(writer, proposal, ProposalStatus.ROLLED_BACK, "roll back", comment, block)
 
     @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
         """Propose and accept in one step, as only a person who is an approver may."""
-        require_adopter(self._bank, _guarded(section).value)
+        require_approver(self._bank, _require_guarded(section).value)
         self._expire()
         with self._bank.transaction():
             return self.accept(self.propose(section, after, reason=reason, role=role).id)
@@ -161,14 +161,14 @@ class Proposals(Desk):
         while ten wait for a decision.
         """
         with self._bank.reading() as reader:
-            if not self._unproposed(reader):
+            if not self._rule_candidates(reader):
                 return []
         bank = self._bank.acting_as(ARCHIVIST)
         with bank.transaction() as writer:
-            made = (_propose_rule(bank, writer, lesson) for lesson in self._unproposed(writer))
+            made = (_propose_rule(bank, writer, lesson) for lesson in self._rule_candidates(writer))
             return [proposal for proposal in made if proposal is not None]
 
-    def _unproposed(self, reader: Reader) -> Sequence[Lesson]:
+    def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
         """Return the lessons that should be rules and were never proposed, the most frequent first."""
         at_runs = self._bank.config.proposals.rule_at_runs
         found = reader.select(
@@ -185,22 +185,26 @@ class Proposals(Desk):
         )
         cited = {name for evidence, _, _ in rows for name in json.loads(evidence)}
         waiting = sum(status == ProposalStatus.OPEN and policy.RULE in json.loads(e) for _, status, e in rows)
-        wanted = [each for each in found if each.id not in cited and policy.makes_rule(each, at_runs=at_runs)]
+        wanted = [
+            each for each in found if each.id not in cited and policy.is_rule_candidate(each, at_runs=at_runs)
+        ]
         return wanted[: max(0, _MOST_WAITING - waiting)]
 
-    def _deciding(self, writer: Writer, name: str, wanted: ProposalStatus, verb: str) -> Proposal:
+    def _require_decidable(self, writer: Writer, name: str, wanted: ProposalStatus, verb: str) -> Proposal:
         """Return a proposal that the actor may decide and that stands as it must for that."""
-        proposal = policy.as_of(find(writer, name), self._bank.now())
-        patterns = policy.approvers(self._bank.config.proposals.approvers)
+        proposal = policy.expire_if_due(find(writer, name), self._bank.now())
+        patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
         if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
-            self._bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=proposal.short_id, hint=who_may(self._bank))
+            self._bank.refuse(
+                Layer.PROPOSALS, Verb.DECIDE, what=proposal.short_id, hint=approver_hint(self._bank)
+            )
         if proposal.status is not wanted:
             raise DecidedError(
-                f"{_standing(proposal)}: there is nothing to {verb}", hint=_next_step(proposal)
+                f"{_describe_status(proposal)}: there is nothing to {verb}", hint=_next_step(proposal)
             )
         return proposal
 
-    def _block(self, proposal: Proposal, text: str) -> Block:
+    def _build_block(self, proposal: Proposal, text: str) -> Block:
         return Block(
             section=proposal.section,
             role=proposal.role,
@@ -248,7 +252,7 @@ class Proposals(Desk):
                 return
         with self._bank.acting_as(ARCHIVIST).transaction() as writer:
             for proposal in writer.select(Proposal, *due):
-                writer.put(policy.as_of(proposal, now), "expire")
+                writer.put(policy.expire_if_due(proposal, now), "expire")
 
 
 def find(reader: Reader, name: str) -> Proposal:
@@ -276,7 +280,7 @@ def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None
     current = core.text_of(blocks_of(writer).get(empty.id))
     reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
     try:
-        return _enter(
+        return _write_proposal(
             bank,
             writer,
             empty,
@@ -289,7 +293,7 @@ def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None
         return None
 
 
-def _enter(
+def _write_proposal(
     bank: Bank,
     writer: Writer,
     empty: Block,
@@ -341,10 +345,10 @@ def _rebase(writer: Writer, block: Block) -> None:
         Proposal, equals("section", block.section), equals("status", ProposalStatus.OPEN)
     ):
         if policy.RULE in proposal.extra and not proposal.role and proposal.before != current:
-            writer.put(policy.rebased(proposal, current), "rebase")
+            writer.put(policy.rebase_proposal(proposal, current), "rebase")
 
 
-def _guarded(section: str) -> CoreSection:
+def _require_guarded(section: str) -> CoreSection:
     which = core.section_of(section, GUARDED)
     if which not in GUARDED:
         raise InputError(
@@ -359,7 +363,7 @@ def _clean(text: str, what: str) -> str:
     return str(without_secrets(text)).strip("\n").rstrip()
 
 
-def _resolved(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
+def _resolve_evidence(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
     """Return the ids of what is cited; what resolves to nothing is refused."""
     if isinstance(evidence, str):
         evidence = (evidence,)
@@ -379,7 +383,7 @@ def _resolved(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _told(reader: Reader, name: str) -> str:
+def _describe_evidence(reader: Reader, name: str) -> str:
     from archivist.recall.hit_text import name_of, text_of
 
     for kind, record in _CITED:
@@ -389,7 +393,7 @@ def _told(reader: Reader, name: str) -> str:
     return f"{name}: gone"
 
 
-def _standing(proposal: Proposal) -> str:
+def _describe_status(proposal: Proposal) -> str:
     if proposal.status is ProposalStatus.OPEN:
         return f"{proposal.short_id} is open"
     word = proposal.status.value.replace("_", " ")

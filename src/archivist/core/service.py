@@ -16,7 +16,7 @@ from archivist.core.blocks import GUARDED, SHARED, Content, Given, ListName
 from archivist.core.view import CoreView
 from archivist.errors import InputError
 from archivist.records import ActorKind, Block, CoreSection
-from archivist.service import Desk
+from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LAST_THREAD = "last_thread"
 
 
-class Core(Desk):
+class Core(BankService):
     """The blocks that are always in context, in the name of the bank's actor."""
 
     @reads(Layer.CORE)
@@ -61,7 +61,7 @@ class Core(Desk):
             which,
             role,
             "update",
-            lambda before, now, _: core.updated(which, before, given, now=now, keep=keep),
+            lambda before, now, _: core.update_section(which, before, given, now=now, keep=keep),
         )
 
     @writes(Layer.CORE)
@@ -71,13 +71,13 @@ class Core(Desk):
         A thread whose id is known is updated; without an id it is given the next one, t-1. An equal item is
         not doubled. Of what shipped the last few are kept, the newest last.
         """
-        place = self._list_of(section)
+        place = self._resolve_list(section)
         keep = self._bank.config.core.recently_shipped
         given = cast("Given", without_secrets(item))
 
         def change(before: Content, now: str, writer: Writer) -> Content:
-            free = _next_thread(before, writer) if place is ListName.THREADS else ""
-            after = core.appended(place, before, given, now=now, keep=keep, new_thread=free)
+            free = _next_thread_id(before, writer) if place is ListName.THREADS else ""
+            after = core.append_item(place, before, given, now=now, keep=keep, new_thread=free)
             if free and any(thread.id == free for thread in core.threads_of(after)):
                 writer.set_setting(_LAST_THREAD, free.removeprefix("t-"))
             return after
@@ -91,18 +91,18 @@ class Core(Desk):
             CoreSection.THREADS,
             "",
             "close",
-            lambda before, _now, _: core.taken_out(ListName.THREADS, before, name),
+            lambda before, _now, _: core.remove_item(ListName.THREADS, before, name),
         )
 
     @writes(Layer.CORE)
     def take_out(self, section: str, item: str, *, role: str = "") -> Block:
         """Take one thing out of a list: a thread by its id, anything else by its words."""
-        place = self._list_of(section)
+        place = self._resolve_list(section)
         return self._change(
-            place.section, role, "take out", lambda before, _now, _: core.taken_out(place, before, item)
+            place.section, role, "take out", lambda before, _now, _: core.remove_item(place, before, item)
         )
 
-    def _list_of(self, name: str) -> ListName:
+    def _resolve_list(self, name: str) -> ListName:
         try:
             return core.list_of(name)
         except InputError:
@@ -113,7 +113,7 @@ class Core(Desk):
 
     def _refuse_guarded(self, section: CoreSection) -> None:
         if section in GUARDED:
-            self._bank.refuse(Layer.CORE, Verb.WRITE, what=section.value, hint=core.proposing(section))
+            self._bank.refuse(Layer.CORE, Verb.WRITE, what=section.value, hint=core.proposal_command(section))
 
     def _change(
         self,
@@ -124,22 +124,22 @@ class Core(Desk):
     ) -> Block:
         """Read a block, change it and write it within its budget, as one transaction."""
         bank = self._bank
-        whose = self._whose(section, role)
+        whose = self._resolve_role(section, role)
         with bank.transaction() as writer:
             now = bank.now()
             blocks = blocks_of(writer)
             empty = Block(section=section, role=whose, updated=now)
             before = blocks.get(empty.id, empty)
-            content = change(before.content, to_short_text(_seconds(now)), writer)
+            content = change(before.content, to_short_text(_truncate_to_seconds(now)), writer)
             if content == before.content:
                 return before
             after = replace(before, content=content, updated=now, actor=bank.actor)
-            self._refuse_commanding(before, after)
+            self._refuse_injection(before, after)
             core_view.check_budget(blocks, after, bank.config.core)
             writer.put(after, verb)
         return after
 
-    def _refuse_commanding(self, before: Block, after: Block) -> None:
+    def _refuse_injection(self, before: Block, after: Block) -> None:
         """Refuse an agent words that would command whoever has them in context: here nothing can wait."""
         if self._bank.actor.kind is not ActorKind.AGENT:
             return
@@ -150,12 +150,12 @@ class Core(Desk):
             hint = f"{why}: a person may write that"
             self._bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
 
-    def _whose(self, section: CoreSection, role: str) -> str:
+    def _resolve_role(self, section: CoreSection, role: str) -> str:
         """Return the role whose block is changed; another role's is refused to agents."""
         actor = self._bank.actor
         if section in SHARED:
             return ""
-        whose = core.checked_role(role or actor.role)
+        whose = core.validate_role(role or actor.role)
         if section is CoreSection.ROLE_STATE and not whose:
             raise InputError("role_state: of which role?", hint="--role ROLE, or --actor agent:NAME:ROLE")
         if whose and actor.kind is ActorKind.AGENT and whose != actor.role:
@@ -173,7 +173,7 @@ def blocks_of(reader: Reader) -> dict[str, Block]:
     return {block.id: block for block in reader.select(Block, order=("id",))}
 
 
-def _next_thread(before: Content, writer: Writer) -> str:
+def _next_thread_id(before: Content, writer: Writer) -> str:
     """Return the next thread id that was never given."""
     taken = {thread.id for thread in core.threads_of(before)}
     number = int(writer.setting(_LAST_THREAD) or 0) + 1
@@ -182,5 +182,5 @@ def _next_thread(before: Content, writer: Writer) -> str:
     return f"t-{number}"
 
 
-def _seconds(moment: datetime) -> datetime:
+def _truncate_to_seconds(moment: datetime) -> datetime:
     return moment.replace(microsecond=0)

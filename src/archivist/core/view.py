@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from archivist.config import CoreRules
-from archivist.core.blocks import SHARED, ListName, RoleState, Status, Thread, text_of, threads_of
+from archivist.core.blocks import SHARED, ListName, RoleState, Thread, WorkStatus, text_of, threads_of
 from archivist.errors import InputError
 from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain
-from archivist.text import estimated
+from archivist.text import estimate_tokens
 
 # Lines that Markdown would take for a heading or a rule between blocks.
 _HEADING = re.compile(r"^( {0,3})(#{1,6}(?=\s|$)|=+(?=\s*$)|-{2,}(?=\s*$))", re.MULTILINE)
 
 
-class Size(NamedTuple):
+class BlockSize(NamedTuple):
     """What a block takes of the context, and what it may take."""
 
     section: CoreSection
@@ -34,11 +34,11 @@ class CoreView:
     role: str
     playbook: str
     rules: str
-    status: Status
+    status: WorkStatus
     threads: tuple[Thread, ...]
     role_state: RoleState
     lessons: str
-    sizes: tuple[Size, ...]
+    sizes: tuple[BlockSize, ...]
     budget: int
     text: str
 
@@ -58,7 +58,7 @@ def render_block(block: Block) -> str:
             # Whoever writes lessons freely must not be able to begin another block in them.
             body = _HEADING.sub(r"\1\\\2", text_of(block))
         case CoreSection.STATUS:
-            body = "\n".join(_status_lines(from_plain(Status, block.content)))
+            body = "\n".join(_status_lines(from_plain(WorkStatus, block.content)))
         case CoreSection.THREADS:
             body = "\n".join(_thread_line(thread) for thread in threads_of(block.content))
         case CoreSection.ROLE_STATE:
@@ -71,7 +71,7 @@ def render_block(block: Block) -> str:
 
 def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreView:
     """Return what a role sees of the blocks, in the one order that they always have."""
-    seen = [block for block in _seen(blocks, role) if render_block(block)]
+    seen = [block for block in _visible_blocks(blocks, role) if render_block(block)]
     texts = [render_block(block) for block in seen]
     both = {
         section: "\n\n".join(text_of(block) for block in seen if block.section is section)
@@ -83,12 +83,12 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
         role=role,
         playbook=both[CoreSection.PLAYBOOK],
         rules=both[CoreSection.RULES],
-        status=from_plain(Status, shared.get(CoreSection.STATUS, {})),
+        status=from_plain(WorkStatus, shared.get(CoreSection.STATUS, {})),
         threads=tuple(threads_of(shared.get(CoreSection.THREADS, {}))),
         role_state=from_plain(RoleState, state.content if state else {}),
         lessons=both[CoreSection.LESSONS],
         sizes=tuple(
-            Size(block.section, block.role, estimated(text), most_tokens(block.section, rules))
+            BlockSize(block.section, block.role, estimate_tokens(text), token_limit(block.section, rules))
             for block, text in zip(seen, texts, strict=True)
         ),
         budget=rules.budget_tokens,
@@ -96,7 +96,7 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
     )
 
 
-def most_tokens(section: CoreSection, rules: CoreRules) -> int:
+def token_limit(section: CoreSection, rules: CoreRules) -> int:
     """Return how many tokens a block of a section may take."""
     most: int = getattr(rules, f"{section.value}_tokens")
     return most
@@ -108,19 +108,21 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
     What does not grow is never refused: a block can be made smaller after its budget was.
     """
     known = blocks.get(changed.id)
-    was, will = (estimated(render_block(block)) if block else 0 for block in (known, changed))
+    was, will = (estimate_tokens(render_block(block)) if block else 0 for block in (known, changed))
     if will <= was:
         return
-    _within(changed.id, will, most_tokens(changed.section, rules), f"core.{changed.section.value}_tokens")
+    _check_limit(
+        changed.id, will, token_limit(changed.section, rules), f"core.{changed.section.value}_tokens"
+    )
     after = {**blocks, changed.id: changed}
     roles = [changed.role] if changed.role else sorted({"", *(block.role for block in blocks.values())})
     for role in roles:
         total = view_of(after, role, rules).tokens
         whose = f"core memory of {role!r}" if role else "core memory"
-        _within(whose, total, rules.budget_tokens, "core.budget_tokens")
+        _check_limit(whose, total, rules.budget_tokens, "core.budget_tokens")
 
 
-def _within(name: str, count: int, most: int, setting: str) -> None:
+def _check_limit(name: str, count: int, most: int, setting: str) -> None:
     if count > most:
         raise InputError(
             f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
@@ -128,7 +130,7 @@ def _within(name: str, count: int, most: int, setting: str) -> None:
         )
 
 
-def _seen(blocks: Mapping[str, Block], role: str) -> Iterable[Block]:
+def _visible_blocks(blocks: Mapping[str, Block], role: str) -> Iterable[Block]:
     for section in CoreSection:
         names = [section.value] if section is not CoreSection.ROLE_STATE else []
         if role and section not in SHARED:
@@ -140,7 +142,7 @@ def _label(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _status_lines(status: Status) -> Iterable[str]:
+def _status_lines(status: WorkStatus) -> Iterable[str]:
     if status.sprint:
         yield f"Sprint: {status.sprint}"
     for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):

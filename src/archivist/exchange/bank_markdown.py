@@ -110,21 +110,21 @@ class _Item(NamedTuple):
     below: str
 
 
-def parsed(text: str) -> BankPage:
+def parse_bank(text: str) -> BankPage:
     """Read a bank's text, leniently: sections and lines that mean nothing here stay in the rest."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     head = "\n".join(lines[:30])
-    items = list(_items(lines))
+    items = list(_iter_items(lines))
     known = tuple(dict.fromkeys(role_name(each.below) for each in items if _is_role_state(each)))
-    page = _Reading(lines, frozenset(role for role in known if role))
+    page = _PageParser(lines, frozenset(role for role in known if role))
     for item in items:
-        page.take(item)
+        page.read_item(item)
     return BankPage(
         lines=tuple(lines),
         parts=tuple(map(frozenset, page.parts)),
-        updated=_updated(head),
-        cycle=_number(_AT_CYCLE, head),
-        version=_number(_VERSION, head),
+        updated=_parse_updated(head),
+        cycle=_find_number(_AT_CYCLE, head),
+        version=_find_number(_VERSION, head),
         sprint=page.sprint,
         in_progress=tuple(page.lists["in_progress"]),
         blockers=tuple(page.lists["blockers"]),
@@ -135,13 +135,15 @@ def parsed(text: str) -> BankPage:
     )
 
 
-def rest(page: BankPage, taken: Collection[str]) -> str:
+def text_without_parts(page: BankPage, removed_parts: Collection[str]) -> str:
     """Return what is left of a bank when some of its parts were taken elsewhere; its line numbers stay."""
-    kept = ["" if parts & set(taken) else line for line, parts in zip(page.lines, page.parts, strict=True)]
+    kept = [
+        "" if parts & set(removed_parts) else line for line, parts in zip(page.lines, page.parts, strict=True)
+    ]
     return "\n".join(_without_bare_headings(kept))
 
 
-def kept_sections(text: str) -> tuple[str, ...]:
+def list_sections(text: str) -> tuple[str, ...]:
     """Return the headings under which something is left of a bank, the topmost below its title, each once."""
     found: dict[str, None] = {}
     section, rank = "", 7
@@ -162,12 +164,12 @@ def role_name(heading: str) -> str:
     return "-".join(re.findall(r"[^\W_]+", name.lower()))
 
 
-def plain(text: str) -> str:
+def strip_emphasis(text: str) -> str:
     """Return a line's words without the marks for bold and struck text."""
     return " ".join(text.replace("**", "").replace("~~", "").split())
 
 
-class _Reading:
+class _PageParser:
     """What has been read of a bank so far."""
 
     def __init__(self, lines: Sequence[str], known: frozenset[str]) -> None:
@@ -181,42 +183,42 @@ class _Reading:
         self._known = known
         self._ids: set[str] = set()
 
-    def take(self, item: _Item) -> None:
+    def read_item(self, item: _Item) -> None:
         """Read one item by the section that it stands in."""
         section, below = item.section.lower(), item.below.lower()
         if _is_role_state(item):
-            self._role(item)
+            self._read_role(item)
         elif "thread" in section:
-            self._thread(item)
+            self._read_thread(item)
         elif "status" in section and (label := _STATUS_LABEL.fullmatch(item.text)):
-            self._labelled(item, label)
+            self._read_status_label(item, label)
         elif "status" in section and "sprint" in below:
-            self._sprint(item)
-        elif "status" in section and _plain_name(below) in _LISTS:
-            self._listed(item, _LISTS[_plain_name(below)])
+            self._read_sprint(item)
+        elif "status" in section and _normalize_heading(below) in _LISTS:
+            self._read_list_item(item, _LISTS[_normalize_heading(below)])
         elif section in _LISTS:
-            self._listed(item, _LISTS[section])
+            self._read_list_item(item, _LISTS[section])
         elif "cycle" in section or "cycle" in below or "recent" in section:
-            self._of_cycle(item)
+            self._read_cycle(item)
 
-    def _role(self, item: _Item) -> None:
+    def _read_role(self, item: _Item) -> None:
         label, role = _LABEL.fullmatch(item.text), role_name(item.below)
         if label is None or not role:
             return
         field = _ROLE_FIELDS.get((label["name"] or label["plain"]).strip().lower())
-        told = plain(label["text"] or label["rest"] or "")
+        told = strip_emphasis(label["text"] or label["rest"] or "")
         if field is None:
             return
         state = self.roles.get(role, RoleLine(role))
         if not getattr(state, field):
             is_said = not _NONE.fullmatch(told)
             self.roles[role] = state._replace(**{field: told if is_said else ""})
-            self._mark(item, f"role:{role}")
+            self._mark_part(item, f"role:{role}")
             if field == "last_action" and is_said:
-                self._cycle_in(item, told, role)
+                self._note_cycle(item, told, role)
 
-    def _thread(self, item: _Item) -> None:
-        told = plain(item.text)
+    def _read_thread(self, item: _Item) -> None:
+        told = strip_emphasis(item.text)
         if _NONE.fullmatch(told):
             return
         named = _THREAD.match(item.text)
@@ -229,41 +231,41 @@ class _Reading:
             return
         self._ids.add(name)
         words = set(re.findall(r"[\w-]+", told.lower()))
-        summary = (plain(item.text[named.end() :]).lstrip(" :—-") if named else "") or told
+        summary = (strip_emphasis(item.text[named.end() :]).lstrip(" :—-") if named else "") or told
         self.threads.append(ThreadLine(name, summary, tuple(sorted(self._known & words))))
-        self._mark(item, f"thread:{name}")
+        self._mark_part(item, f"thread:{name}")
 
-    def _sprint(self, item: _Item) -> None:
-        told = plain(item.text)
+    def _read_sprint(self, item: _Item) -> None:
+        told = strip_emphasis(item.text)
         is_over = "complete" in told.lower() or "done" in told.lower().split()
-        is_named = "sprint" in told.lower() or (_plain_name(item.below) in _SPRINT and told != "")
+        is_named = "sprint" in told.lower() or (_normalize_heading(item.below) in _SPRINT and told != "")
         if is_named and (not self.sprint or not is_over):
             self.sprint = told
             # Of several sprints the last that is not over is the present one; the others stay in the rest.
             for parts in self.parts:
                 parts.discard("sprint")
-            self._mark(item, "sprint")
+            self._mark_part(item, "sprint")
 
-    def _labelled(self, item: _Item, label: re.Match[str]) -> None:
+    def _read_status_label(self, item: _Item, label: re.Match[str]) -> None:
         """Read `- **Blockers:** one thing`, or the same above a list of its own."""
-        name = _plain_name(label["name"])
+        name = _normalize_heading(label["name"])
         nested = [_ITEM.fullmatch(self._lines[place]) for place in range(item.first + 1, item.last)]
         texts = [each["text"] for each in nested if each] if nested and all(nested) else [label["text"]]
         if name in _SPRINT:
-            self._sprint(item._replace(text=" ".join(texts), below=name))
+            self._read_sprint(item._replace(text=" ".join(texts), below=name))
             return
         for text in texts:
-            self._listed(item._replace(text=text), _LISTS[name])
+            self._read_list_item(item._replace(text=text), _LISTS[name])
 
-    def _listed(self, item: _Item, name: str) -> None:
-        told = plain(item.text)
+    def _read_list_item(self, item: _Item, name: str) -> None:
+        told = strip_emphasis(item.text)
         if not _NONE.fullmatch(told):
             self.lists[name].append(told)
-            self._cycle_in(item, told, "")
-        self._mark(item, name)
+            self._note_cycle(item, told, "")
+        self._mark_part(item, name)
 
-    def _of_cycle(self, item: _Item) -> None:
-        told = plain(item.text.replace(" | ", " · "))
+    def _read_cycle(self, item: _Item) -> None:
+        told = strip_emphasis(item.text.replace(" | ", " · "))
         found = _LINE_OF_CYCLE.match(told)
         if found:
             role = role_name(found["in"] or found["after"] or "")
@@ -271,9 +273,9 @@ class _Reading:
             first = role_name(re.split(r"[:·—]", text, maxsplit=1)[0])
             if not role and first in self._known:
                 role, text = first, re.split(r"[:·—]", text, maxsplit=1)[-1].strip()
-            self._add(item, CycleLine(int(found["cycle"]), role, *_said(text)))
+            self._add_cycle(item, CycleLine(int(found["cycle"]), role, *_split_action(text)))
 
-    def _cycle_in(self, item: _Item, told: str, role: str) -> None:
+    def _note_cycle(self, item: _Item, told: str, role: str) -> None:
         """Note what was done in the cycle that a line names: `… (C286)`, `… (Cycle 174, Ops)`."""
         found = _CYCLE.search(told)
         if found is None:
@@ -283,18 +285,18 @@ class _Reading:
         who = role or (named if named in self._known or "-" not in named else "")
         if not who:
             return
-        self._add(item, CycleLine(int(found["cycle"]), who, *_said(told, found.start())))
+        self._add_cycle(item, CycleLine(int(found["cycle"]), who, *_split_action(told, found.start())))
 
-    def _add(self, item: _Item, line: CycleLine) -> None:
+    def _add_cycle(self, item: _Item, line: CycleLine) -> None:
         self.cycles.append(line)
-        self._mark(item, "cycles")
+        self._mark_part(item, "cycles")
 
-    def _mark(self, item: _Item, part: str) -> None:
+    def _mark_part(self, item: _Item, part: str) -> None:
         for place in range(item.first, item.last):
             self.parts[place].add(part)
 
 
-def _items(lines: Sequence[str]) -> Iterator[_Item]:
+def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
     """Yield the items of every list and the rows of every table, with their nested lines."""
     section = below = ""
     in_fence = False
@@ -338,7 +340,7 @@ def _begins_list(lines: Sequence[str], place: int) -> bool:
     return _ITEM.fullmatch(following) is not None
 
 
-def _plain_name(heading: str) -> str:
+def _normalize_heading(heading: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", heading.lower()))
 
 
@@ -356,7 +358,7 @@ def _is_role_state(item: _Item) -> bool:
     return "role" in item.section.lower() and bool(item.below)
 
 
-def _said(told: str, place: int | None = None) -> tuple[str, str]:
+def _split_action(told: str, place: int | None = None) -> tuple[str, str]:
     """Return what was done in a few words, and what else a line says."""
     first = told[:place].strip() if place else ""
     first = first or re.split(r"(?<=[.!?])\s|\s—\s", told, maxsplit=1)[0]
@@ -369,12 +371,12 @@ def _slug(text: str) -> str:
     return _SLUG.sub("-", text.lower()).strip("-")[:_SHORT_ID].strip("-")
 
 
-def _number(pattern: re.Pattern[str], text: str) -> int | None:
+def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
     found = pattern.search(text)
     return int(found[1]) if found else None
 
 
-def _updated(text: str) -> datetime | None:
+def _parse_updated(text: str) -> datetime | None:
     found = _UPDATED.search(text)
     if found is None:
         return None

@@ -10,15 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.archive.folder_files import read
-from archivist.archive.folders import Described, Front, decoded, described
-from archivist.archive.service import as_documents, keep
-from archivist.capture.secrets import cleaned
+from archivist.archive.folders import FileDescription, FrontMatterParts, decode_text, describe_file
+from archivist.archive.service import build_documents, replace_documents
+from archivist.capture.secrets import clean_text
 from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
-from archivist.exchange.bank_markdown import BankPage, CycleLine, kept_sections, parsed, rest
+from archivist.exchange.bank_markdown import (
+    BankPage,
+    CycleLine,
+    list_sections,
+    parse_bank,
+    text_without_parts,
+)
 from archivist.ids import derived_id
 from archivist.records import DocumentType, Entry
-from archivist.records.plain import canonical
+from archivist.records.plain import canonical_json
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 _BANKS = "imported_banks"
 
 
-class BankTaken(NamedTuple):
+class BankImportResult(NamedTuple):
     """What taking banks in did; `kept` names the sections of a bank of which something is a document now."""
 
     pages: int = 0
@@ -41,7 +47,7 @@ class BankTaken(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class _ForCore(NamedTuple):
+class _CoreUpdate(NamedTuple):
     """A part of a bank that belongs into a section of core memory."""
 
     part: str
@@ -57,7 +63,7 @@ class _Page(NamedTuple):
     text: str
     digest: str
     bank: BankPage
-    about: Described
+    about: FileDescription
     entries: tuple[Entry, ...]
 
     @property
@@ -66,35 +72,35 @@ class _Page(NamedTuple):
         return Path(self.name).name.startswith("bank-")
 
 
-def take_banks(bank: Bank, paths: Sequence[str | Path], relative: Callable[[str], str]) -> BankTaken:
+def import_banks(bank: Bank, paths: Sequence[str | Path], relative: Callable[[str], str]) -> BankImportResult:
     """Take banks in that are new or have changed; `relative` says what each is called."""
-    done = BankTaken()
+    done = BankImportResult()
     pages: list[_Page] = []
     for path in _bank_files(paths):
         name = relative(str(path.absolute()))
         file = read(Path("/"), str(path.absolute()))
         problem = file.problem if file else "no such file"
-        if cleaned(name) != name:
-            name, problem = cleaned(name), "its name holds a secret or control characters; rename it"
+        if clean_text(name) != name:
+            name, problem = clean_text(name), "its name holds a secret or control characters; rename it"
         if file and not problem:
             try:
-                pages.append(_page(name, decoded(file.raw), file.time))
+                pages.append(_parse_page(name, decode_text(file.raw), file.time))
             except RecordError as error:
                 problem = error.message
         if problem:
             done = done._replace(problems=(*done.problems, f"{name}: {problem}"))
     with bank.reading() as reader:
-        known = _noted(reader)
+        known = _imported_digests(reader)
     fresh = [page for page in pages if known.get(page.name) != page.digest]
     done = done._replace(unchanged=len(pages) - len(fresh))
     fresh.sort(key=lambda page: (not page.is_archived, page.name))
-    done = done._replace(entries=_take_cycles(bank, fresh))
+    done = done._replace(entries=_import_cycles(bank, fresh))
     for page in fresh:
-        done = _taken(bank, done, page)
+        done = _import_page(bank, done, page)
     return done
 
 
-def _take_cycles(bank: Bank, pages: Sequence[_Page]) -> int:
+def _import_cycles(bank: Bank, pages: Sequence[_Page]) -> int:
     """Put what banks tell of cycles into the stream; a line of several versions is of the first one."""
     entries: dict[str, Entry] = {}
     for page in pages:
@@ -103,34 +109,34 @@ def _take_cycles(bank: Bank, pages: Sequence[_Page]) -> int:
     with bank.reading() as reader:
         known = reader.records("entry", list(entries))
     new = [entry for entry in entries.values() if entry.id not in known]
-    return bank.stream.take(sorted(new, key=lambda each: (each.cycle, each.role))).added
+    return bank.stream.import_entries(sorted(new, key=lambda each: (each.cycle, each.role))).added
 
 
-def _taken(bank: Bank, done: BankTaken, page: _Page) -> BankTaken:
+def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportResult:
     """Put a bank's state into core memory and the rest of it into the archive."""
-    taken, problems = (set[str](), list[str]()) if page.is_archived else _told_core(bank, page.bank)
-    kept = page.text if page.is_archived else rest(page.bank, {*taken, "cycles"})
-    about = page.about._replace(front=Front({}, "", kept, 1))
-    made = as_documents(bank, page.name, about, digest=page.digest) if kept.strip() else []
+    taken, problems = (set[str](), list[str]()) if page.is_archived else _apply_to_core(bank, page.bank)
+    kept = page.text if page.is_archived else text_without_parts(page.bank, {*taken, "cycles"})
+    about = page.about._replace(front=FrontMatterParts({}, "", kept, 1))
+    made = build_documents(bank, page.name, about, digest=page.digest) if kept.strip() else []
     with bank.transaction() as writer:
-        keep(writer, page.name, made, "import")
-        writer.set_setting(_BANKS, _noting(writer, page.name, page.digest))
+        replace_documents(writer, page.name, made, "import")
+        writer.set_setting(_BANKS, _with_digest(writer, page.name, page.digest))
     return done._replace(
         pages=done.pages + 1,
         roles=(*done.roles, *(part[5:] for part in sorted(taken) if part.startswith("role:"))),
         threads=done.threads + sum(part.startswith("thread:") for part in taken),
         documents=done.documents + len(made),
-        kept=done.kept if page.is_archived else tuple(dict.fromkeys((*done.kept, *kept_sections(kept)))),
+        kept=done.kept if page.is_archived else tuple(dict.fromkeys((*done.kept, *list_sections(kept)))),
         problems=(*done.problems, *(f"{page.name}: {problem}" for problem in problems)),
     )
 
 
-def _told_core(bank: Bank, page: BankPage) -> tuple[set[str], list[str]]:
+def _apply_to_core(bank: Bank, page: BankPage) -> tuple[set[str], list[str]]:
     """Put a bank's state into core memory; return the parts that it took, and what it refused and why."""
     core = bank.core
     taken: set[str] = set()
     problems: list[str] = []
-    for told in _for_core(page, bank.config.core.recently_shipped, bank.now()):
+    for told in _core_updates(page, bank.config.core.recently_shipped, bank.now()):
         try:
             if told.section == "threads":
                 core.append(told.section, told.content)
@@ -146,26 +152,26 @@ def _told_core(bank: Bank, page: BankPage) -> tuple[set[str], list[str]]:
     return taken, problems
 
 
-def _for_core(page: BankPage, shipped: int, now: datetime) -> Iterator[_ForCore]:
+def _core_updates(page: BankPage, shipped: int, now: datetime) -> Iterator[_CoreUpdate]:
     """Yield what a bank has to say to core memory, part by part."""
     told = {part for parts in page.parts for part in parts}
     if page.sprint:
-        yield _ForCore("sprint", "status", {"sprint": page.sprint})
+        yield _CoreUpdate("sprint", "status", {"sprint": page.sprint})
     for part in ("blockers", "in_progress"):
         if part in told:
-            yield _ForCore(part, "status", {part: list(getattr(page, part))})
+            yield _CoreUpdate(part, "status", {part: list(getattr(page, part))})
     if page.recently_shipped:
         # A bank tells the newest first, core memory last.
         newest = page.recently_shipped[:shipped][::-1]
-        yield _ForCore("recently_shipped", "status", {"recently_shipped": list(newest)})
+        yield _CoreUpdate("recently_shipped", "status", {"recently_shipped": list(newest)})
     when = to_short_text((page.updated or now).replace(microsecond=0))
     for thread in page.threads:
         item = {"id": thread.id, "summary": thread.summary, "roles": list(thread.roles), "last_update": when}
-        yield _ForCore(f"thread:{thread.id}", "threads", item)
+        yield _CoreUpdate(f"thread:{thread.id}", "threads", item)
     for state in page.roles:
         fields = {field: text for field, text in state._asdict().items() if field != "role" and text}
         if fields:
-            yield _ForCore(f"role:{state.role}", "role_state", fields, state.role)
+            yield _CoreUpdate(f"role:{state.role}", "role_state", fields, state.role)
 
 
 def _bank_files(paths: Iterable[str | Path]) -> list[Path]:
@@ -182,11 +188,11 @@ def _bank_files(paths: Iterable[str | Path]) -> list[Path]:
     return files
 
 
-def _page(name: str, text: str, file_time: datetime) -> _Page:
+def _parse_page(name: str, text: str, file_time: datetime) -> _Page:
     if not text.strip():
         raise RecordError("an empty file")
-    bank = parsed(text)
-    about = described(name, text, type=DocumentType.CYCLE, file_time=bank.updated or file_time)
+    bank = parse_bank(text)
+    about = describe_file(name, text, type=DocumentType.CYCLE, file_time=bank.updated or file_time)
     entries = tuple(_entry_of(line, name, about.date or file_time) for line in bank.cycles)
     return _Page(name, text, sha256(text.encode()).hexdigest(), bank, about, entries)
 
@@ -206,10 +212,10 @@ def _entry_of(line: CycleLine, source: str, time: datetime) -> Entry:
     )
 
 
-def _noted(reader: Reader) -> dict[str, str]:
+def _imported_digests(reader: Reader) -> dict[str, str]:
     noted: dict[str, str] = json.loads(reader.setting(_BANKS) or "{}")
     return noted
 
 
-def _noting(reader: Reader, name: str, digest: str) -> str:
-    return canonical({**_noted(reader), name: digest})
+def _with_digest(reader: Reader, name: str, digest: str) -> str:
+    return canonical_json({**_imported_digests(reader), name: digest})

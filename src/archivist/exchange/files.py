@@ -11,11 +11,11 @@ from typing import Any
 
 from archivist.clock import to_short_text
 from archivist.errors import RecordError
-from archivist.exchange.merge import merged
-from archivist.files.jsonl import Line, Problem, read_lines
+from archivist.exchange.merge import merge_lessons
+from archivist.files.jsonl import JsonLine, LineProblem, read_lines
 from archivist.ids import derived_id
-from archivist.lessons.quarantine import as_claimed
-from archivist.lessons.standing import standing
+from archivist.lessons.quarantine import distrust_imported
+from archivist.lessons.standing import with_status
 from archivist.records import (
     Brief,
     Effect,
@@ -28,11 +28,11 @@ from archivist.records import (
     Tally,
     Verdict,
 )
-from archivist.records.episode import updated
-from archivist.records.lines import SHAPES, Kept, from_line, latest, shape_of, to_line
+from archivist.records.episode import merge_episode
+from archivist.records.lines import SHAPES, Kept, from_line, later_record, shape_of, to_line
 from archivist.records.plain import from_plain
 from archivist.records.shapes import (
-    Imported,
+    ImportedLesson,
     from_cross_run,
     from_episode_line,
     from_old_memory,
@@ -59,7 +59,7 @@ _ARCHIVE_NAMES = ("lessons-archive.jsonl", "archive.jsonl")
 _EFFECTIVENESS = "effectiveness_check"
 
 
-class Shape(StrEnum):
+class LessonFormat(StrEnum):
     """The two documents' spellings of a lesson."""
 
     CROSS_RUN = "cross-run"
@@ -67,34 +67,34 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class ImportBatch:
     """What files held, sorted by kind, and the lines that held nothing usable."""
 
-    lessons: list[tuple[Line, bool]] = field(default_factory=list)
+    lessons: list[tuple[JsonLine, bool]] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
-    audit: list[Line] = field(default_factory=list)
+    audit: list[JsonLine] = field(default_factory=list)
     stream: list[Entry] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LineProblem] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FileImportResult:
     """What taking files in did: counts per kind, lessons that got another short id, bad lines."""
 
     created: Mapping[str, int]
     changed: Mapping[str, int]
     unchanged: Mapping[str, int]
     renumbered: Mapping[str, str]
-    problems: tuple[Problem, ...]
+    problems: tuple[LineProblem, ...]
 
 
-def export_lines(reader: Reader, shape: Shape) -> dict[str, list[dict[str, object]]]:
+def export_lines(reader: Reader, shape: LessonFormat) -> dict[str, list[dict[str, object]]]:
     """Return every file's lines in a stable order."""
     lessons = reader.select(Lesson, order=("number",))
     tallies = reader.tallies([lesson.id for lesson in lessons])
     count = reader.run_count()
-    write = to_cross_run if shape is Shape.CROSS_RUN else to_reflective
+    write = to_cross_run if shape is LessonFormat.CROSS_RUN else to_reflective
 
     def lines(is_archive: bool) -> list[dict[str, object]]:
         retired = (Status.ARCHIVED, Status.SUPERSEDED)
@@ -146,75 +146,81 @@ def verdict_line(verdict: Verdict, short: Mapping[str, str]) -> dict[str, object
     return {**line, **{key: value for key, value in verdict.extra.items() if key not in line}}
 
 
-def read_files(paths: Sequence[Path]) -> Parcel:
+def read_files(paths: Sequence[Path]) -> ImportBatch:
     """Read files line by line and sort the lines by what they hold, whatever the file is called."""
-    parcel = Parcel()
+    parcel = ImportBatch()
     for path in paths:
         is_archive = path.name.removesuffix(".gz") in _ARCHIVE_NAMES
         for line in read_lines(path):
-            if isinstance(line, Problem):
+            if isinstance(line, LineProblem):
                 parcel.problems.append(line)
                 continue
             try:
-                _sort(parcel, line, is_archive)
+                _sort_line(parcel, line, is_archive)
             except RecordError as error:
-                parcel.problems.append(Problem(line.file, line.number, error.message))
+                parcel.problems.append(LineProblem(line.file, line.number, error.message))
     return parcel
 
 
-def take(writer: Writer, parcel: Parcel, *, promote_at_runs: int) -> Taken:
+def import_batch(writer: Writer, batch: ImportBatch, *, promote_at_runs: int) -> FileImportResult:
     """Take a parcel into a bank: new records are added, known ones merged."""
     counts: dict[str, Counter[str]] = {"created": Counter(), "changed": Counter(), "unchanged": Counter()}
-    problems = list(parcel.problems)
+    problems = list(batch.problems)
     renumbered: dict[str, str] = {}
     ids: dict[str, str] = {}
 
     def count(kind: str, is_known: bool, is_changed: bool) -> None:
         counts["unchanged" if not is_changed else "changed" if is_known else "created"][kind] += 1
 
-    for episode in parcel.episodes:
+    for episode in batch.episodes:
         known = writer.get(Episode, episode.id)
         count(
-            "episodes", known is not None, writer.put(updated(known, episode) if known else episode, "import")
+            "episodes",
+            known is not None,
+            writer.put(merge_episode(known, episode) if known else episode, "import"),
         )
-    for line, is_archive in parcel.lessons:
+    for line, is_archive in batch.lessons:
         imported = read_lesson(line.value, lambda name: writer.get(Lesson, name), is_archive=is_archive)
         before = writer.get(Lesson, imported.lesson.id)
-        lesson = place(writer, imported, before, promote_at_runs=promote_at_runs)
+        lesson = adopt_lesson(writer, imported, before, promote_at_runs=promote_at_runs)
         count("lessons", before is not None, writer.put(lesson, "import"))
         if imported.number:
             ids[f"m-{imported.number:03d}"] = lesson.id
             if imported.number != lesson.number:
                 renumbered[f"m-{imported.number:03d}"] = lesson.short_id
-    for kept in parcel.kept:
-        _take_kept(writer, kept, count)
-    for line in parcel.audit:
+    for kept in batch.kept:
+        _import_record(writer, kept, count)
+    for line in batch.audit:
         try:
             record = (
-                _brief(line.value, ids) if "lessons_injected" in line.value else _verdict(line.value, ids)
+                _parse_brief(line.value, ids)
+                if "lessons_injected" in line.value
+                else _parse_verdict(line.value, ids)
             )
         except RecordError as error:
-            problems.append(Problem(line.file, line.number, error.message))
+            problems.append(LineProblem(line.file, line.number, error.message))
             continue
         is_known = writer.get(type(record), record.id) is not None
         count("briefs" if isinstance(record, Brief) else "verdicts", is_known, writer.put(record, "import"))
-    return Taken(counts["created"], counts["changed"], counts["unchanged"], renumbered, tuple(problems))
+    return FileImportResult(
+        counts["created"], counts["changed"], counts["unchanged"], renumbered, tuple(problems)
+    )
 
 
-def _take_kept(writer: Writer, kept: Kept, count: Callable[[str, bool, bool], None]) -> None:
+def _import_record(writer: Writer, kept: Kept, count: Callable[[str, bool, bool], None]) -> None:
     """Take a record of a layer or tier in: of two versions the later one stays."""
     before = writer.get(type(kept), kept.id)
     if isinstance(kept, Proposal) and before is None:
         taken = writer.select_fields(Proposal, ("id",), equals("number", kept.number))
         last = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
         kept = replace(kept, number=last[0][0] + 1) if taken else kept
-    after = kept if before is None else latest(before, kept)
+    after = kept if before is None else later_record(before, kept)
     count(f"{kind_of(type(kept))}s", before is not None, writer.put(after, "import"))
 
 
 def read_lesson(
     value: Mapping[str, Any], find: Callable[[str], Lesson | None], *, is_archive: bool
-) -> Imported:
+) -> ImportedLesson:
     """Read a lesson in either shape; one in the archive's file is archived unless it says otherwise."""
     if is_old_memory(value):
         return from_old_memory(value)
@@ -230,23 +236,25 @@ def read_lesson(
     return imported
 
 
-def place(writer: Writer, imported: Imported, before: Lesson | None, *, promote_at_runs: int) -> Lesson:
+def adopt_lesson(
+    writer: Writer, imported: ImportedLesson, before: Lesson | None, *, promote_at_runs: int
+) -> Lesson:
     """Give an imported lesson its place in this bank: its number, its count of unseen runs, its standing."""
-    claimed = as_claimed(imported.lesson, before)
+    claimed = distrust_imported(imported.lesson, before)
     if before is not None and claimed is before:
         return before
     lesson = replace(claimed, unseen_from=writer.run_count() - imported.runs_since)
     if before is not None:
         lesson = replace(lesson, number=before.number)
-        return merged(before, lesson, promote_at_runs=promote_at_runs)
+        return merge_lessons(before, lesson, promote_at_runs=promote_at_runs)
     wanted = imported.number
     is_free = wanted and not writer.select_fields(Lesson, ("id",), equals("number", wanted))
     number = wanted if is_free else writer.next_number()
     writer.reserve_number(number)
-    return standing(replace(lesson, number=number), promote_at_runs=promote_at_runs)
+    return with_status(replace(lesson, number=number), promote_at_runs=promote_at_runs)
 
 
-def _sort(parcel: Parcel, line: Line, is_archive: bool) -> None:
+def _sort_line(parcel: ImportBatch, line: JsonLine, is_archive: bool) -> None:
     value = line.value
     shape = shape_of(value)
     if shape is not None:
@@ -265,10 +273,10 @@ def _sort(parcel: Parcel, line: Line, is_archive: bool) -> None:
         raise RecordError("no record of ours: neither a lesson, a run, an audit record nor one of a layer")
 
 
-def _brief(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief:
+def _parse_brief(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief:
     told = value["lessons_injected"]
     uids = value.get("lesson_uids")
-    named = uids if isinstance(uids, list) else [ids.get(name, name) for name in _texts(told)]
+    named = uids if isinstance(uids, list) else [ids.get(name, name) for name in _require_texts(told)]
     known = {"ts", "run_id", "domain", "archetype", "lessons_injected", "lesson_count", "id", "lesson_uids"}
     fields = {
         "id": value.get("id") or derived_id("brief", str(value.get("run_id")), str(value.get("ts"))),
@@ -282,7 +290,7 @@ def _brief(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief:
     return from_plain(Brief, fields)
 
 
-def _verdict(value: Mapping[str, Any], ids: Mapping[str, str]) -> Verdict:
+def _parse_verdict(value: Mapping[str, Any], ids: Mapping[str, str]) -> Verdict:
     known = {"type", "ts", "run_id", "lesson_id", "effectiveness", "lesson_uid"}
     lesson = value.get("lesson_id")
     fields = {
@@ -295,7 +303,7 @@ def _verdict(value: Mapping[str, Any], ids: Mapping[str, str]) -> Verdict:
     return from_plain(Verdict, fields)
 
 
-def _texts(value: object) -> list[str]:
+def _require_texts(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise RecordError("lessons_injected: expected a list of ids")
     return value

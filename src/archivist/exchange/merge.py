@@ -11,9 +11,9 @@ from dataclasses import fields, replace
 
 from archivist.clock import to_text
 from archivist.errors import RecordError
-from archivist.lessons.standing import standing, united
+from archivist.lessons.standing import merge_sets, with_status
 from archivist.records import Evidence, Lesson, Status
-from archivist.records.plain import canonical, to_plain
+from archivist.records.plain import canonical_json, to_plain
 
 # What is not part of the words: sets, counters and what each bank counts for itself.
 _APART = {
@@ -22,22 +22,22 @@ _APART = {
 }  # fmt: skip
 
 
-def merged(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Lesson:
+def merge_lessons(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Lesson:
     """Return one lesson from two versions of it."""
     if first.id != second.id:
         raise RecordError(f"lessons {first.id!r} and {second.id!r} are not versions of one lesson")
     if first == second:
         return first
-    worded = max(first, second, key=_words)
-    seen = max(first, second, key=_sighting)
+    worded = max(first, second, key=_edit_order)
+    seen = max(first, second, key=_sighting_order)
     joined = replace(
         worded,
         number=min(filter(None, (first.number, second.number)), default=0),
         created=min(first.created, second.created),
         updated=max(first.updated, second.updated),
-        tags=first.tags if first.tags == second.tags else united(first.tags, second.tags),
-        evidence=_joined(first.evidence, second.evidence),
-        runs=united(first.runs, second.runs),
+        tags=first.tags if first.tags == second.tags else merge_sets(first.tags, second.tags),
+        evidence=_merge_evidence(first.evidence, second.evidence),
+        runs=merge_sets(first.runs, second.runs),
         faded=max(first.faded, second.faded),
         confirmed=first.confirmed or second.confirmed,
         last_seen_run=seen.last_seen_run,
@@ -46,27 +46,27 @@ def merged(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Lesson:
         prior_uses=max(first.prior_uses, second.prior_uses),
         prior_last_used=max(filter(None, (first.prior_last_used, second.prior_last_used)), default=None),
     )
-    return standing(joined, promote_at_runs=promote_at_runs)
+    return with_status(joined, promote_at_runs=promote_at_runs)
 
 
-def _words(lesson: Lesson) -> tuple[object, ...]:
+def _edit_order(lesson: Lesson) -> tuple[object, ...]:
     """Order versions by their last edit; live is one standing, since its two words are derived."""
     plain = {
         each.name: to_plain(getattr(lesson, each.name)) for each in fields(lesson) if each.name not in _APART
     }
     if lesson.status.is_live:
         plain["status"] = Status.CANDIDATE.value
-    return lesson.edited, canonical(plain)
+    return lesson.edited, canonical_json(plain)
 
 
-def _sighting(lesson: Lesson) -> tuple[str, str]:
+def _sighting_order(lesson: Lesson) -> tuple[str, str]:
     return to_text(lesson.last_seen) if lesson.last_seen else "", lesson.last_seen_run
 
 
-def _joined(first: Evidence, second: Evidence) -> Evidence:
+def _merge_evidence(first: Evidence, second: Evidence) -> Evidence:
     return Evidence(
         **{
-            each.name: united(getattr(first, each.name), getattr(second, each.name))
+            each.name: merge_sets(getattr(first, each.name), getattr(second, each.name))
             for each in fields(Evidence)
         }
     )

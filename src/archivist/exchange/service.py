@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.core.guard_service import guard_taken
+from archivist.core.guard_service import guard_import
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.exchange import files, share
 from archivist.files.jsonl import write_lines
 from archivist.paths import as_text
-from archivist.records.plain import canonical
+from archivist.records.plain import canonical_json
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -28,7 +28,7 @@ _ADDRESS = "file://"
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def _explain_write_errors(folder: Path) -> Iterator[None]:
     """Say plainly when a folder cannot be written."""
     try:
         yield
@@ -39,7 +39,7 @@ def _writing(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:
+def export(bank: Bank, folder: Path, shape: files.LessonFormat) -> dict[str, int]:
     """Write the bank as JSON lines; return how many lines each file has."""
     with bank.reading() as reader:
         every = files.export_lines(reader, shape)
@@ -49,13 +49,13 @@ def export(bank: Bank, folder: Path, shape: files.Shape) -> dict[str, int]:
         for name, values in every.items()
         if values or name in files.ALWAYS or (folder / name).exists()
     }
-    with _writing(folder):
+    with _explain_write_errors(folder):
         written = {name: write_lines(folder / name, values) for name, values in lines.items()}
-    remember_written(bank, [folder / name for name in lines])
+    record_written(bank, [folder / name for name in lines])
     return written
 
 
-def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
+def import_files(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.FileImportResult:
     """Take exported files in; with `is_strict` one bad line refuses them all."""
     parcel = files.read_files(paths)
     if is_strict and parcel.problems:
@@ -63,10 +63,10 @@ def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
             f"{len(parcel.problems)} bad lines, nothing was taken; the first: {parcel.problems[0]}",
             hint="without --strict the good lines are taken",
         )
-    guard_taken(bank, parcel.kept)
+    guard_import(bank, parcel.kept)
     with bank.transaction() as writer:
-        taken = files.take(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
-        stream = bank.stream.take(parcel.stream)
+        taken = files.import_batch(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
+        stream = bank.stream.import_entries(parcel.stream)
     entries = {"created": stream.added, "changed": stream.changed, "unchanged": stream.unchanged}
     for name, number in entries.items():
         counted = getattr(taken, name)
@@ -75,7 +75,7 @@ def take(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.Taken:
     return taken
 
 
-def share_with(bank: Bank, folder: Path) -> share.Shared:
+def sync_share(bank: Bank, folder: Path) -> share.ShareResult:
     """Take in what other clones wrote to a folder, and write what this bank knows."""
     promote_at_runs = bank.config.lessons.promote_at_runs
     with bank.transaction() as writer:
@@ -83,26 +83,26 @@ def share_with(bank: Bank, folder: Path) -> share.Shared:
         if not replica:
             replica = bank.new_id(bank.now())
             writer.set_setting("bank_id", replica)
-    pool = share.read_pool(folder, replica)
+    pool = share.read_shared(folder, replica)
     with bank.transaction() as writer:
-        changed = share.take(writer, pool, promote_at_runs=promote_at_runs)
+        changed = share.merge_shared(writer, pool, promote_at_runs=promote_at_runs)
     with bank.reading() as reader:
         ours = share.own_lines(reader, pool, promote_at_runs=promote_at_runs)
-    with _writing(folder):
-        written = share.write(folder, replica, ours)
-    remember_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
-    return share.Shared(changed=changed, written=written, problems=pool.problems)
+    with _explain_write_errors(folder):
+        written = share.write_own_files(folder, replica, ours)
+    record_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
+    return share.ShareResult(changed=changed, written=written, problems=pool.problems)
 
 
-def remember_written(bank: Bank, paths: Iterable[Path]) -> None:
+def record_written(bank: Bank, paths: Iterable[Path]) -> None:
     """Note which files hold memory that this bank wrote, and their digests: erasure reaches them.
 
     A bank that can only be read notes nothing; what it cannot erase here it need not know here.
     """
-    digests = {_noted(path.resolve()): file_digest(path) for path in paths}
+    digests = {_encode_path(path.resolve()): file_digest(path) for path in paths}
     try:
         with bank.transaction() as writer:
-            noted = canonical({**_written(writer), **digests})
+            noted = canonical_json({**_load_written(writer), **digests})
             if noted != writer.setting(_WRITTEN):
                 writer.set_setting(_WRITTEN, noted)
     except BankReadOnlyError:
@@ -111,20 +111,20 @@ def remember_written(bank: Bank, paths: Iterable[Path]) -> None:
 
 def written_files(reader: Reader) -> dict[str, str]:
     """Return the files that this bank wrote, with the digest each was left with."""
-    return {_path_of(noted): digest for noted, digest in _written(reader).items()}
+    return {_decode_path(noted): digest for noted, digest in _load_written(reader).items()}
 
 
-def _written(reader: Reader) -> dict[str, str]:
+def _load_written(reader: Reader) -> dict[str, str]:
     noted: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
     return noted
 
 
-def _noted(path: Path) -> str:
+def _encode_path(path: Path) -> str:
     """Return a path as the bank keeps it: as it is, or as an address where its bytes are no text."""
     return str(path) if as_text(path) == str(path) else path.as_uri()
 
 
-def _path_of(noted: str) -> str:
+def _decode_path(noted: str) -> str:
     if not noted.startswith(_ADDRESS):
         return noted
     from urllib.parse import unquote_to_bytes

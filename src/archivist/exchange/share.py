@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from archivist.errors import InputError, RecordError
-from archivist.exchange.files import place
-from archivist.exchange.merge import merged
-from archivist.files.jsonl import Problem, read_lines, write_lines
+from archivist.exchange.files import adopt_lesson
+from archivist.exchange.merge import merge_lessons
+from archivist.files.jsonl import LineProblem, read_lines, write_lines
 from archivist.records import Brief, Lesson, Status, Verdict
-from archivist.records.lesson import checked
+from archivist.records.lesson import validate_lesson
 from archivist.records.plain import from_plain, to_plain
-from archivist.records.shapes import Imported
-from archivist.store.filters import differs
+from archivist.records.shapes import ImportedLesson
+from archivist.store.filters import not_equals
 from archivist.store.protocol import Reader, Writer
 
 LESSONS = "lessons"
@@ -35,87 +35,101 @@ others learnt. Do not edit them by hand; `archivist lessons edit` does.
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class SharedRecords:
     """What a share folder holds: every version of each record, apart by who wrote it."""
 
     others: dict[str, list[Lesson]]
     own: dict[str, Lesson]
     other_audit: dict[str, Brief | Verdict]
     own_audit: dict[str, Brief | Verdict]
-    problems: tuple[Problem, ...]
+    problems: tuple[LineProblem, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class ShareResult:
     """What sharing did."""
 
     changed: Mapping[str, int]
     written: Mapping[str, int]
-    problems: tuple[Problem, ...]
+    problems: tuple[LineProblem, ...]
 
 
-def read_pool(folder: Path, replica: str) -> Pool:
+def read_shared(folder: Path, replica: str) -> SharedRecords:
     """Read every clone's files; a line that cannot be read costs only itself."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is not a folder")
-    pool = Pool({}, {}, {}, {}, ())
-    problems: list[Problem] = []
+    pool = SharedRecords({}, {}, {}, {}, ())
+    problems: list[LineProblem] = []
     for path in sorted(folder.glob(f"{LESSONS}/*.jsonl")):
-        for value in _values(path, problems, _lesson):
+        for value in _read_records(path, problems, _parse_lesson):
             if path.stem == replica:
                 pool.own[value.id] = value
             else:
                 pool.others.setdefault(value.id, []).append(value)
     for path in sorted(folder.glob(f"{AUDIT}/*.jsonl")):
-        for value in _values(path, problems, _audit):
+        for value in _read_records(path, problems, _parse_audit_record):
             (pool.own_audit if path.stem == replica else pool.other_audit)[value.id] = value
     return replace(pool, problems=tuple(problems))
 
 
-def take(writer: Writer, pool: Pool, *, promote_at_runs: int) -> dict[str, int]:
+def merge_shared(writer: Writer, shared: SharedRecords, *, promote_at_runs: int) -> dict[str, int]:
     """Merge what the folder holds into the bank; return how many records that changed."""
     changed = {LESSONS: 0, AUDIT: 0}
-    versions = {lesson_id: list(lessons) for lesson_id, lessons in pool.others.items()}
-    for lesson_id, lesson in pool.own.items():
+    versions = {lesson_id: list(lessons) for lesson_id, lessons in shared.others.items()}
+    for lesson_id, lesson in shared.own.items():
         versions.setdefault(lesson_id, []).append(lesson)
     for lesson_id in sorted(versions, key=lambda each: (versions[each][0].created, each)):
-        incoming = _join(versions[lesson_id], promote_at_runs)
+        incoming = _merge_versions(versions[lesson_id], promote_at_runs)
         before = writer.get(Lesson, lesson_id)
         is_news = before is None or not set(incoming.runs) <= set(before.runs)
         # A sighting elsewhere starts the count of unseen runs anew; anything else leaves it alone.
         since = 0 if before is None or is_news else before.runs_since(writer.run_count())
-        lesson = place(writer, Imported(incoming, 0, since), before, promote_at_runs=promote_at_runs)
+        lesson = adopt_lesson(
+            writer, ImportedLesson(incoming, 0, since), before, promote_at_runs=promote_at_runs
+        )
         if before is not None and not is_news:
             lesson = replace(lesson, unseen_from=before.unseen_from)
         # The order of its tags is all that a line of our own may have changed.
-        if before is None or to_line(lesson) != to_line(before) or lesson.unseen_from != before.unseen_from:
+        if (
+            before is None
+            or to_shared_line(lesson) != to_shared_line(before)
+            or lesson.unseen_from != before.unseen_from
+        ):
             changed[LESSONS] += writer.put(lesson, "share")
-    for record in (*pool.other_audit.values(), *pool.own_audit.values()):
+    for record in (*shared.other_audit.values(), *shared.own_audit.values()):
         known = writer.get(type(record), record.id)
         if known is None or _is_later(record, known):
             changed[AUDIT] += writer.put(record, "share")
     return changed
 
 
-def own_lines(reader: Reader, pool: Pool, *, promote_at_runs: int) -> dict[str, list[dict[str, object]]]:
+def own_lines(
+    reader: Reader, shared: SharedRecords, *, promote_at_runs: int
+) -> dict[str, list[dict[str, object]]]:
     """Return what this bank has to say that the others' files do not, and what it said before."""
     lessons = []
     # What waits for a person of this bank is not for others to read.
-    for lesson in reader.select(Lesson, differs("status", Status.QUARANTINED), order=("id",)):
-        said = pool.others.get(lesson.id)
-        if lesson.id in pool.own or not said or to_line(_join(said, promote_at_runs)) != to_line(lesson):
-            lessons.append(to_line(lesson))
+    for lesson in reader.select(Lesson, not_equals("status", Status.QUARANTINED), order=("id",)):
+        said = shared.others.get(lesson.id)
+        if (
+            lesson.id in shared.own
+            or not said
+            or to_shared_line(_merge_versions(said, promote_at_runs)) != to_shared_line(lesson)
+        ):
+            lessons.append(to_shared_line(lesson))
     records: list[Brief | Verdict] = [*reader.select(Brief, order=("id",))]
     records += reader.select(Verdict, order=("id",))
     audit = [
         {"kind": type(record).__name__.lower(), **to_plain(record)}
         for record in records
-        if record.id in pool.own_audit or pool.other_audit.get(record.id) != record
+        if record.id in shared.own_audit or shared.other_audit.get(record.id) != record
     ]
     return {LESSONS: lessons, AUDIT: audit}
 
 
-def write(folder: Path, replica: str, lines: Mapping[str, list[dict[str, object]]]) -> dict[str, int]:
+def write_own_files(
+    folder: Path, replica: str, lines: Mapping[str, list[dict[str, object]]]
+) -> dict[str, int]:
     """Write this bank's own files, and the note that explains the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     note = folder / "README.md"
@@ -124,16 +138,16 @@ def write(folder: Path, replica: str, lines: Mapping[str, list[dict[str, object]
     return {name: write_lines(folder / name / f"{replica}.jsonl", values) for name, values in lines.items()}
 
 
-def to_line(lesson: Lesson) -> dict[str, object]:
+def to_shared_line(lesson: Lesson) -> dict[str, object]:
     """Write a lesson without what each bank counts for itself, in the one order of its sets."""
     plain: dict[str, object] = to_plain(replace(lesson, tags=tuple(sorted(set(lesson.tags)))))
     return {key: plain[key] for key in sorted(plain) if key not in _LOCAL}
 
 
-def _join(versions: Iterable[Lesson], promote_at_runs: int) -> Lesson:
+def _merge_versions(versions: Iterable[Lesson], promote_at_runs: int) -> Lesson:
     first, *rest = versions
     for lesson in rest:
-        first = merged(first, lesson, promote_at_runs=promote_at_runs)
+        first = merge_lessons(first, lesson, promote_at_runs=promote_at_runs)
     return first
 
 
@@ -143,24 +157,26 @@ def _is_later(record: Brief | Verdict, known: Brief | Verdict) -> bool:
     )  # fmt: skip
 
 
-def _values(path: Path, problems: list[Problem], read: Any) -> Iterable[Any]:
+def _read_records(path: Path, problems: list[LineProblem], read: Any) -> Iterable[Any]:
     if not path.stat().st_size:
         return
     for line in read_lines(path):
-        if isinstance(line, Problem):
+        if isinstance(line, LineProblem):
             problems.append(line)
             continue
         try:
             yield read(line.value)
         except RecordError as error:
-            problems.append(Problem(line.file, line.number, error.message))
+            problems.append(LineProblem(line.file, line.number, error.message))
 
 
-def _lesson(value: Mapping[str, Any]) -> Lesson:
-    return checked(from_plain(Lesson, {key: item for key, item in value.items() if key not in _LOCAL}))
+def _parse_lesson(value: Mapping[str, Any]) -> Lesson:
+    return validate_lesson(
+        from_plain(Lesson, {key: item for key, item in value.items() if key not in _LOCAL})
+    )
 
 
-def _audit(value: Mapping[str, Any]) -> Brief | Verdict:
+def _parse_audit_record(value: Mapping[str, Any]) -> Brief | Verdict:
     fields = {key: item for key, item in value.items() if key != "kind"}
     if value.get("kind") == "brief":
         return from_plain(Brief, fields)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from archivist.errors import InputError
-from archivist.files.swap import replace_unchanged
-from archivist.files.write import written_beside
+from archivist.files.swap import swap_if_unchanged
+from archivist.files.write import write_temporary
 
 
 def read_bytes(path: Path) -> bytes | None:
@@ -21,7 +21,7 @@ def read_bytes(path: Path) -> bytes | None:
         return None
 
 
-def replace_as_read(path: Path, before: bytes | None, after: bytes) -> bool:
+def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool:
     """Put new bytes in a file's place; False, and nothing is written, when it is not as before any more.
 
     A link is written through. An edit that comes between is not overwritten: `exchange` says how. Raise
@@ -29,13 +29,13 @@ def replace_as_read(path: Path, before: bytes | None, after: bytes) -> bool:
     """
     path = path.resolve()
     refuse_read_only(path)
-    with written_beside(path, (after,), like=path) as fresh:
+    with write_temporary(path, (after,), mode_from=path) as fresh:
         if read_bytes(path) != before:
             return False
         if before is None:
             # A hard link fails where a file has come up meanwhile; replacing would overwrite it.
-            return _put_new(fresh, path)
-        return replace_unchanged(fresh, path, before, after)
+            return _create_file(fresh, path)
+        return swap_if_unchanged(fresh, path, before, after)
 
 
 def is_read_only(path: Path) -> bool:
@@ -55,7 +55,7 @@ def refuse_read_only(path: Path) -> None:
         )
 
 
-def _put_new(fresh: Path, path: Path) -> bool:
+def _create_file(fresh: Path, path: Path) -> bool:
     try:
         os.link(fresh, path)
     except FileExistsError:
@@ -69,7 +69,7 @@ def _put_new(fresh: Path, path: Path) -> bool:
 
 
 @contextmanager
-def told_plainly(path: Path) -> Iterator[None]:
+def explain_os_errors(path: Path) -> Iterator[None]:
     """Say in one line why a file or folder cannot be read or written."""
     try:
         yield

@@ -14,7 +14,7 @@ MOST_BYTES = 64 * 1024
 _LINE_CHARACTERS = 500
 
 
-def note(folder: Path, text: str, now: datetime) -> None:
+def log_failure(folder: Path, text: str, now: datetime) -> None:
     """Add one line to the log in a bank's folder; of a log that has grown large the newer half is kept."""
     path = folder / FILE_NAME
     line = f"{to_text(now)} {' '.join(text.split())[:_LINE_CHARACTERS]}\n"
@@ -26,12 +26,12 @@ def note(folder: Path, text: str, now: datetime) -> None:
     finally:
         os.close(descriptor)
     if size > MOST_BYTES:
-        _halve(path)
+        _truncate_log(path)
     if is_new:
-        _keep_out_of_git(folder)
+        _ignore_in_git(folder)
 
 
-def lines(folder: Path) -> list[str]:
+def read_log(folder: Path) -> list[str]:
     """Return the lines of the log, the oldest first; none when nothing ever went wrong."""
     try:
         return (folder / FILE_NAME).read_text("utf-8", "replace").splitlines()
@@ -39,9 +39,9 @@ def lines(folder: Path) -> list[str]:
         return []
 
 
-def last(folder: Path) -> tuple[datetime | None, str]:
+def last_failure(folder: Path) -> tuple[datetime | None, str]:
     """Return when something last went wrong and what; an empty text for never."""
-    for line in reversed(lines(folder)):
+    for line in reversed(read_log(folder)):
         time, _, text = line.partition(" ")
         try:
             return from_text(time), text
@@ -50,7 +50,7 @@ def last(folder: Path) -> tuple[datetime | None, str]:
     return None, ""
 
 
-def _halve(path: Path) -> None:
+def _truncate_log(path: Path) -> None:
     kept = path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2]
     fresh = path.with_name(f"{FILE_NAME}.{os.getpid()}")
     fresh.write_bytes(kept)
@@ -58,7 +58,7 @@ def _halve(path: Path) -> None:
     fresh.replace(path)
 
 
-def _keep_out_of_git(folder: Path) -> None:
+def _ignore_in_git(folder: Path) -> None:
     """Let git overlook the log where it overlooks the bank."""
     ignore = folder / ".gitignore"
     text = ignore.read_text("utf-8") if ignore.is_file() else ""

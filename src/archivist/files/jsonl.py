@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from archivist.files.open import open_file
-from archivist.files.write import written_beside
+from archivist.files.write import write_temporary
 
 # A longer line is nobody's record; it is skipped without being held in memory.
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -19,7 +19,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JsonLine:
     """One object of a file and where it stood."""
 
     file: str
@@ -28,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LineProblem:
     """A line that could not be taken, and why."""
 
     file: str
@@ -39,7 +39,7 @@ class Problem:
         return f"{self.file}:{self.number}: {self.reason}"
 
 
-def read_lines(path: Path) -> Iterator[Line | Problem]:
+def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
     """Yield each line of a file as an object, or as the problem that kept it from being one."""
     name = str(path)
     with open_file(path) as stream:
@@ -49,13 +49,13 @@ def read_lines(path: Path) -> Iterator[Line | Problem]:
             try:
                 raw = stream.readline(MAX_LINE_BYTES + 1)
             except OSError as error:
-                yield Problem(name, number, str(error))
+                yield LineProblem(name, number, str(error))
                 return
             if not raw:
                 return
             if len(raw) > MAX_LINE_BYTES:
                 _skip_line(stream, raw)
-                yield Problem(name, number, f"longer than {MAX_LINE_BYTES >> 20} MiB")
+                yield LineProblem(name, number, f"longer than {MAX_LINE_BYTES >> 20} MiB")
                 continue
             text = raw.removeprefix(_BOM).strip() if number == 1 else raw.strip()
             if text:
@@ -66,13 +66,13 @@ def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
     """Write one object a line, whole or not at all, and return how many there were."""
     count = 0
 
-    def encoded() -> Iterator[bytes]:
+    def encode_values() -> Iterator[bytes]:
         nonlocal count
         for value in values:
             count += 1
             yield (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
-    with written_beside(path, encoded(), is_private=True) as fresh:
+    with write_temporary(path, encode_values(), is_private=True) as fresh:
         fresh.replace(path)
     return count
 
@@ -82,13 +82,13 @@ def _skip_line(stream: BinaryIO, raw: bytes) -> None:
         raw = stream.readline(1 << 20)
 
 
-def _parse(name: str, number: int, text: bytes) -> Line | Problem:
+def _parse(name: str, number: int, text: bytes) -> JsonLine | LineProblem:
     try:
         value = msgspec.json.decode(text)
     except UnicodeDecodeError:
-        return Problem(name, number, "not UTF-8 text")
+        return LineProblem(name, number, "not UTF-8 text")
     except (msgspec.DecodeError, RecursionError) as error:
-        return Problem(name, number, f"not JSON: {error}")
+        return LineProblem(name, number, f"not JSON: {error}")
     if not isinstance(value, dict):
-        return Problem(name, number, "not a JSON object")
-    return Line(name, number, value)
+        return LineProblem(name, number, "not a JSON object")
+    return JsonLine(name, number, value)

@@ -15,7 +15,7 @@ _PAUSE_S = 0.02
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder itself, which leaves no file behind and ends with the process."""
     try:
         import fcntl

@@ -28,7 +28,7 @@ _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _BUFFER_BYTES = 256 * 1024
 
 
-class _Unpacked(io.RawIOBase):
+class _DecompressingReader(io.RawIOBase):
     """What comes out of a decompressor, refused when it is out of all proportion to what went in."""
 
     def __init__(self, packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
@@ -76,7 +76,7 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-class _Recoded(io.RawIOBase):
+class _TranscodingReader(io.RawIOBase):
     """Text in another encoding, given as UTF-8."""
 
     def __init__(self, source: BinaryIO, encoding: str) -> None:
@@ -124,18 +124,18 @@ def open_file(path: Path) -> BinaryIO:
         )
     source: BinaryIO = packed
     if magic.startswith(_GZIP):
-        source = _unpacked(packed, cast("BinaryIO", gzip.GzipFile(fileobj=packed)), path)
+        source = _open_decompressed(packed, cast("BinaryIO", gzip.GzipFile(fileobj=packed)), path)
     elif magic == _ZSTD:
-        source = _unpacked(packed, cast("BinaryIO", zstd.ZstdFile(packed)), path)
-    return _in_utf_8(source)
+        source = _open_decompressed(packed, cast("BinaryIO", zstd.ZstdFile(packed)), path)
+    return _ensure_utf8(source)
 
 
-def unpacks_beyond(path: Path, most_bytes: int) -> bool:
+def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
     """Say whether a file holds more than so many bytes once it is unpacked; no more than those are."""
-    if path.stat().st_size > most_bytes:
+    if path.stat().st_size > max_bytes:
         return True
     with open_file(path) as source:
-        left = most_bytes
+        left = max_bytes
         try:
             while left >= 0 and (piece := source.read(_BUFFER_BYTES)):
                 left -= len(piece)
@@ -159,11 +159,11 @@ def head_of(source: BinaryIO) -> bytes:
         raise InputError(str(error)) from error
 
 
-def _unpacked(packed: BinaryIO, unpacked: BinaryIO, path: Path) -> BinaryIO:
-    return io.BufferedReader(_Unpacked(packed, unpacked, path.name), _BUFFER_BYTES)
+def _open_decompressed(packed: BinaryIO, unpacked: BinaryIO, path: Path) -> BinaryIO:
+    return io.BufferedReader(_DecompressingReader(packed, unpacked, path.name), _BUFFER_BYTES)
 
 
-def _in_utf_8(source: BinaryIO) -> BinaryIO:
+def _ensure_utf8(source: BinaryIO) -> BinaryIO:
     try:
         mark = head_of(source)[:2]
     except InputError:
@@ -173,4 +173,4 @@ def _in_utf_8(source: BinaryIO) -> BinaryIO:
     if encoding is None:
         return source
     source.read(2)
-    return io.BufferedReader(_Recoded(source, encoding), _BUFFER_BYTES)
+    return io.BufferedReader(_TranscodingReader(source, encoding), _BUFFER_BYTES)

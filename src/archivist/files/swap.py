@@ -28,7 +28,7 @@ def _renameat2() -> _Rename | None:
         return None
 
 
-def exchange(one: Path, other: Path) -> bool:
+def exchange_files(one: Path, other: Path) -> bool:
     """Give each of two files the other's name; False, and nothing is done, where the system cannot."""
     rename = _renameat2()
     if rename is None:
@@ -37,7 +37,7 @@ def exchange(one: Path, other: Path) -> bool:
     return rename(at, os.fsencode(one), at, os.fsencode(other), _EXCHANGE) == 0
 
 
-def replace_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) -> bool:
+def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) -> bool:
     """Put a temporary file in a path's place if that still holds what it held before; False if not.
 
     Comparing first and replacing then leaves a moment in which another program's edit would be overwritten.
@@ -46,14 +46,14 @@ def replace_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) 
     """
     if path.read_bytes() != before:
         return False
-    if not exchange(temporary, path):
+    if not exchange_files(temporary, path):
         temporary.replace(path)
         return True
     displaced = temporary.read_bytes()
     if displaced == before:
         return True
     # Somebody's edit was displaced: it goes back, and what we had put there comes out again.
-    exchange(temporary, path)
+    exchange_files(temporary, path)
     if temporary.read_bytes() != after and displaced != after:
         # A third edit came between the two exchanges. Neither of theirs may go: this one stays beside.
         temporary.replace(path.with_name(f"{path.name}.displaced"))

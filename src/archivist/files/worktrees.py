@@ -10,20 +10,20 @@ from pathlib import Path
 _MOST_BYTES = 64 * 1024
 
 
-def in_main_worktree(folder: Path) -> Path:
+def to_main_worktree(folder: Path) -> Path:
     """Return the real folder, and of one in a linked worktree the same folder in the main worktree."""
     real = Path(os.path.realpath(folder))
     for each in (real, *real.parents):
         if os.path.lexists(each / ".git"):
-            return _main(each) / real.relative_to(each)
+            return _main_worktree(each) / real.relative_to(each)
     return real
 
 
-def ways_up(start: Path) -> Iterator[Path]:
+def walk_up(start: Path) -> Iterator[Path]:
     """Yield a folder and those above it; a linked worktree is followed by the repository's main one."""
     for each in (start, *start.parents):
         yield each
-        if os.path.lexists(each / ".git") and (main := _main(each)) != each:
+        if os.path.lexists(each / ".git") and (main := _main_worktree(each)) != each:
             same = main / start.relative_to(each)
             yield from (same, *same.parents)
 
@@ -34,12 +34,12 @@ def repository_of(folder: Path, root: Path) -> Path:
     Links are followed, and a linked worktree is its repository's main one; of a bare repository, which has
     none, it is the repository itself.
     """
-    start, top = in_main_worktree(folder), Path(os.path.realpath(root))
+    start, top = to_main_worktree(folder), Path(os.path.realpath(root))
     for each in (start, *start.parents):
         if each == top:
             break
         if os.path.lexists(each / ".git"):
-            bare = _linked_to(each)
+            bare = _linked_common_dir(each)
             return Path(os.path.realpath(bare)) if bare is not None else each
     return top
 
@@ -53,7 +53,7 @@ def remote_of(repository: Path) -> str:
     """Return the address that a repository was cloned from: that of `origin`, else of its first remote."""
     addresses: dict[str, str] = {}
     remote = ""
-    for line in _text(_shared(_own(repository)) / "config").splitlines():
+    for line in _read_text(_common_git_dir(_git_dir(repository)) / "config").splitlines():
         words = line.strip()
         if words.startswith("["):
             remote = words[9:-2] if words.startswith('[remote "') else ""
@@ -62,59 +62,59 @@ def remote_of(repository: Path) -> str:
     return addresses.get("origin") or next(iter(addresses.values()), "")
 
 
-def mark_of(repository: Path) -> str:
+def repository_fingerprint(repository: Path) -> str:
     """Return what stays with a repository wherever it is moved to, and no other has; empty when it has none.
 
     Git writes the description when it makes a repository and never again. Files of two repositories can be of
     one time, and a removed file's number can be given away again; both together are as good as a name.
     """
     try:
-        found = (_shared(_own(repository)) / "description").stat()
+        found = (_common_git_dir(_git_dir(repository)) / "description").stat()
     except (OSError, ValueError):
         return ""
     return f"{found.st_ino}-{found.st_mtime_ns}"
 
 
-def _main(worktree: Path) -> Path:
+def _main_worktree(worktree: Path) -> Path:
     """Return the main worktree of a linked one; any other is itself."""
-    shared = _linked_to(worktree)
+    shared = _linked_common_dir(worktree)
     if shared is not None and shared.name.startswith("."):
         return Path(os.path.realpath(shared.parent))
     return worktree
 
 
-def _linked_to(worktree: Path) -> Path | None:
+def _linked_common_dir(worktree: Path) -> Path | None:
     """Return the folder of git's to which a linked worktree belongs; None for any other.
 
     A file can point anywhere: it is believed when the repository knows the worktree too.
     """
     if (worktree / ".git").is_dir():
         return None
-    own = _own(worktree)
-    shared = _shared(own)
-    known = _text(own / "gitdir").strip()
+    own = _git_dir(worktree)
+    shared = _common_git_dir(own)
+    known = _read_text(own / "gitdir").strip()
     is_linked = shared != own and known
     if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
         return shared
     return None
 
 
-def _own(worktree: Path) -> Path:
+def _git_dir(worktree: Path) -> Path:
     """Return the folder that git keeps for one worktree; a bare repository is that folder."""
     mark = worktree / ".git"
     if not os.path.lexists(mark) and (worktree / "HEAD").is_file():
         return worktree
-    said = "" if mark.is_dir() else _text(mark)
+    said = "" if mark.is_dir() else _read_text(mark)
     return worktree / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else mark
 
 
-def _shared(own: Path) -> Path:
+def _common_git_dir(own: Path) -> Path:
     """Return the folder that git keeps for all worktrees of a repository."""
-    said = _text(own / "commondir").strip()
+    said = _read_text(own / "commondir").strip()
     return Path(os.path.normpath(own / said)) if said else own
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             return stream.read(_MOST_BYTES).decode("utf-8", "replace")

@@ -12,8 +12,8 @@ _ORDINARY = 0o666
 
 
 @contextmanager
-def written_beside(
-    target: Path, pieces: Iterable[bytes], *, like: Path | None = None, is_private: bool = False
+def write_temporary(
+    target: Path, pieces: Iterable[bytes], *, mode_from: Path | None = None, is_private: bool = False
 ) -> Iterator[Path]:
     """Yield a file beside the target that holds the pieces, safe on the disk, to be moved or linked.
 
@@ -28,15 +28,15 @@ def written_beside(
             stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
-        if like is not None and like.exists():
-            fresh.chmod(like.stat().st_mode & 0o7777)
+        if mode_from is not None and mode_from.exists():
+            fresh.chmod(mode_from.stat().st_mode & 0o7777)
         yield fresh
     finally:
         fresh.unlink(missing_ok=True)
 
 
-def replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
+def replace_file(path: Path, data: bytes, *, mode_from: Path | None = None) -> None:
     """Put new bytes in a file's place, with its rights (or those of another); a link is written through."""
     target = path.resolve()
-    with written_beside(target, (data,), like=like or target) as fresh:
+    with write_temporary(target, (data,), mode_from=mode_from or target) as fresh:
         fresh.replace(target)

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archivist.errors import InputError
-from archivist.exchange.service import file_digest, remember_written
-from archivist.files.jsonl import Problem, read_lines, write_lines
-from archivist.forget.receipt import Place, Sought, occurrences, redacted_json, tags_left
+from archivist.exchange.service import file_digest, record_written
+from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.forget.receipt import (
+    ErasureLocation,
+    ErasureQuery,
+    count_occurrences,
+    redact_json,
+    remaining_tags,
+)
 from archivist.paths import FOLDER, as_text, home_folder
 from archivist.records import Lesson
 from archivist.reflect.progress import with_lessons
@@ -31,94 +37,99 @@ _NAMED = re.compile(r"\((m-\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Loss:
+class _ErasedContent:
     """What went: a text and its traces in signatures, or records by their ids."""
 
-    what: Sought
-    traces: Sought | None
+    what: ErasureQuery
+    traces: ErasureQuery | None
     gone: frozenset[str]
 
 
 def clean_files(
-    bank: Bank, noted: Mapping[str, str], what: Sought, *, traces: Sought | None, gone: frozenset[str]
-) -> list[Place]:
+    bank: Bank,
+    digests: Mapping[str, str],
+    terms: ErasureQuery,
+    *,
+    traces: ErasureQuery | None,
+    erased_ids: frozenset[str],
+) -> list[ErasureLocation]:
     """Rewrite the files that the bank noted as its own without the text and the records that went.
 
     A file that somebody changed since is left alone, and named when it holds the text. `traces` are the
     text's words as signatures hold them.
     """
-    loss = _Loss(what, traces, gone)
-    files = {Path(path): digest for path, digest in noted.items() if Path(path).is_file()}
-    places: list[Place] = []
+    loss = _ErasedContent(terms, traces, erased_ids)
+    files = {Path(path): digest for path, digest in digests.items() if Path(path).is_file()}
+    places: list[ErasureLocation] = []
     for path, digest in files.items():
         try:
-            places += _cleaned(bank, path, digest, loss)
+            places += _clean_file(bank, path, digest, loss)
         except (OSError, InputError) as error:
-            places.append(Place(as_text(path), 0, None, str(error)))
+            places.append(ErasureLocation(as_text(path), 0, None, str(error)))
     beside = {file for path in files for file in path.parent.glob("*.jsonl")} - files.keys()
     for file in sorted(beside):
-        places += _foreign(file, what, _OTHERS)
-    return [*places, *_progress(bank, what), *_bank_folder(bank, what, files.keys())]
+        places += _check_foreign_file(file, terms, _OTHERS)
+    return [*places, *_rewrite_progress(bank, terms), *_check_bank_folder(bank, terms, files.keys())]
 
 
-def _cleaned(bank: Bank, path: Path, digest: str, loss: _Loss) -> Iterator[Place]:
+def _clean_file(bank: Bank, path: Path, digest: str, loss: _ErasedContent) -> Iterator[ErasureLocation]:
     what = loss.what
     if file_digest(path) != digest:
-        yield from _foreign(path, what, _NOT_OURS)
+        yield from _check_foreign_file(path, what, _NOT_OURS)
         return
     changed = _rewrite(path, loss)
     left = count_in_file(path, what)
     if what.is_in(str(path)):
-        yield Place(as_text(path), changed, left + 1, _CHECK, "its path holds the text: move it")
+        yield ErasureLocation(as_text(path), changed, left + 1, _CHECK, "its path holds the text: move it")
         return
     if changed:
-        remember_written(bank, [path])
-    yield Place(as_text(path), changed, left, _CHECK if what.needles else "its lines read")
+        record_written(bank, [path])
+    yield ErasureLocation(as_text(path), changed, left, _CHECK if what.needles else "its lines read")
 
 
-def count_in_file(path: Path, what: Sought) -> int:
+def count_in_file(path: Path, terms: ErasureQuery) -> int:
     """Count a text in the raw bytes of a file."""
     with path.open("rb") as stream:
-        return occurrences(iter(lambda: stream.read(_CHUNK), b""), what.needles)
+        return count_occurrences(iter(lambda: stream.read(_CHUNK), b""), terms.needles)
 
 
-def _rewrite(path: Path, loss: _Loss) -> int:
+def _rewrite(path: Path, loss: _ErasedContent) -> int:
     """Write a file again without what went; return how many of its lines changed."""
     if not path.stat().st_size:
         return 0
-    lines = [line.value for line in read_lines(path) if not isinstance(line, Problem)]
-    kept = [_without(line, loss) for line in lines]
+    lines = [line.value for line in read_lines(path) if not isinstance(line, LineProblem)]
+    kept = [_strip_line(line, loss) for line in lines]
     changed = sum(before != after for before, after in zip(lines, kept, strict=True))
     if changed:
         write_lines(path, [line for line in kept if line is not None])
     return changed
 
 
-def _without(line: dict[str, Any], loss: _Loss) -> dict[str, Any] | None:
+def _strip_line(line: dict[str, Any], loss: _ErasedContent) -> dict[str, Any] | None:
     if loss.gone:
         is_gone = any(line.get(key) in loss.gone for key in _IDS if isinstance(line.get(key), str))
         return None if is_gone else line
-    cleaned: dict[str, Any] = redacted_json(line, loss.what)
+    cleaned: dict[str, Any] = redact_json(line, loss.what)
     if cleaned != line and isinstance(cleaned.get("tags"), list):
         said = " ".join(str(cleaned.get(key, "")) for key in _WORDS)
-        cleaned["tags"] = tags_left(map(str, cleaned["tags"]), said, loss.what)
+        cleaned["tags"] = remaining_tags(map(str, cleaned["tags"]), said, loss.what)
     if loss.traces is not None:
-        cleaned |= {key: redacted_json(cleaned[key], loss.traces) for key in _SIGNED if key in cleaned}
+        cleaned |= {key: redact_json(cleaned[key], loss.traces) for key in _SIGNED if key in cleaned}
     return cleaned
 
 
-def _foreign(path: Path, what: Sought, note: str) -> Iterator[Place]:
+def _check_foreign_file(path: Path, what: ErasureQuery, note: str) -> Iterator[ErasureLocation]:
     """Name a file that is not ours to change, when it holds the text or cannot be read."""
     try:
         found = count_in_file(path, what)
     except OSError as error:
-        yield Place(as_text(path), 0, None, str(error))
+        yield ErasureLocation(as_text(path), 0, None, str(error))
         return
     if found:
-        yield Place(as_text(path), 0, found, _CHECK, note)
+        yield ErasureLocation(as_text(path), 0, found, _CHECK, note)
 
 
-def _progress(bank: Bank, what: Sought) -> Iterator[Place]:
+def _rewrite_progress(bank: Bank, what: ErasureQuery) -> Iterator[ErasureLocation]:
     """Write the section of lessons again from the lessons as they are now."""
     path = bank.path.absolute().parent.parent / "progress.md"
     if not path.is_file():
@@ -139,10 +150,10 @@ def _progress(bank: Bank, what: Sought) -> Iterator[Place]:
     left = count_in_file(path, what)
     note = "outside of our section: look yourself" if left else ""
     if was or left or (names and after != text):
-        yield Place(as_text(path), was - left, left, _CHECK, note)
+        yield ErasureLocation(as_text(path), was - left, left, _CHECK, note)
 
 
-def _bank_folder(bank: Bank, what: Sought, noted: Any) -> Iterator[Place]:
+def _check_bank_folder(bank: Bank, what: ErasureQuery, noted: Any) -> Iterator[ErasureLocation]:
     """Look at what else lies beside the bank, when the folder is the bank's own."""
     folder = bank.path.absolute().parent
     if folder.name != FOLDER and folder != home_folder():
@@ -150,4 +161,4 @@ def _bank_folder(bank: Bank, what: Sought, noted: Any) -> Iterator[Place]:
     for path in sorted(folder.rglob("*")):
         # A second handle on a database would, when closed, let go of the locks that the store holds.
         if path.is_file() and ".db" not in path.suffix and path.resolve() not in noted:
-            yield from _foreign(path, what, "not written by the bank: look yourself")
+            yield from _check_foreign_file(path, what, "not written by the bank: look yourself")

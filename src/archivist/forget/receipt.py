@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class ErasureQuery:
     """Texts to erase, in every spelling in which rows and files hold them."""
 
     spellings: tuple[str, ...]
@@ -34,12 +34,12 @@ class Sought:
         lowered = text.lower()
         return any(spelling in lowered for spelling in self.spellings)
 
-    def without(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         """Return a text with a mark in the place of each."""
         return self.pattern.sub(ERASED, text)
 
 
-def sought(*texts: str) -> Sought:
+def erasure_query(*texts: str) -> ErasureQuery:
     """Return texts as they are looked for: as given and as JSON escapes them, up to twice over."""
     for text in texts:
         if len(text.strip()) < MIN_CHARACTERS:
@@ -57,46 +57,48 @@ def sought(*texts: str) -> Sought:
     # Bytes are lowered as ASCII only; each spelling in capitals is a needle of its own.
     needles = {spelling.encode("utf-8", "surrogatepass").lower() for spelling in said}
     words = frozenset(_WORD.findall(" ".join(texts).lower()))
-    return Sought(tuple(_shortest(lowered)), pattern, tuple(_shortest(needles)), words)
+    return ErasureQuery(
+        tuple(_drop_superstrings(lowered)), pattern, tuple(_drop_superstrings(needles)), words
+    )
 
 
-def redacted(value: Any, what: Sought) -> Any:
+def redact_value(value: Any, query: ErasureQuery) -> Any:
     """Return a record, or a value inside one, with the text replaced. Words, numbers and times stay."""
     if isinstance(value, StrEnum):
         return value
     if isinstance(value, str):
-        return what.without(value)
+        return query.redact_text(value)
     if isinstance(value, tuple):
-        return tuple(redacted(item, what) for item in value)
+        return tuple(redact_value(item, query) for item in value)
     if isinstance(value, Mapping):
-        return redacted_json(value, what)
+        return redact_json(value, query)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(
-            value, **{each.name: redacted(getattr(value, each.name), what) for each in fields(value)}
+            value, **{each.name: redact_value(getattr(value, each.name), query) for each in fields(value)}
         )
     return value
 
 
-def tags_left(tags: Iterable[str], said: str, what: Sought) -> list[str]:
+def remaining_tags(tags: Iterable[str], text: str, query: ErasureQuery) -> list[str]:
     """Return the tags of what is said now without those that were made of the erased text's words."""
-    made = what.words - set(_WORD.findall(said.lower()))
+    made = query.words - set(_WORD.findall(text.lower()))
     return [tag for tag in tags if tag.lower() not in made and tag != ERASED]
 
 
-def redacted_json(value: Any, what: Sought) -> Any:
+def redact_json(value: Any, query: ErasureQuery) -> Any:
     """Return a JSON value with the text replaced, in keys and in numbers too."""
     if isinstance(value, str):
-        return what.without(value)
+        return query.redact_text(value)
     if isinstance(value, list | tuple):
-        return [redacted_json(item, what) for item in value]
+        return [redact_json(item, query) for item in value]
     if isinstance(value, Mapping):
-        return {what.without(key): redacted_json(item, what) for key, item in value.items()}
-    if isinstance(value, int | float) and not isinstance(value, bool) and what.is_in(repr(value)):
+        return {query.redact_text(key): redact_json(item, query) for key, item in value.items()}
+    if isinstance(value, int | float) and not isinstance(value, bool) and query.is_in(repr(value)):
         return ERASED
     return value
 
 
-def occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
+def count_occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
     """Count how often needles occur in raw bytes, whatever the case of ASCII letters."""
     longest = max(map(len, needles), default=0)
     count, tail = 0, b""
@@ -111,7 +113,7 @@ def occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ErasureLocation:
     """One place that was looked at: what went, what is left, and how that is known.
 
     `left` is None where nobody could look.
@@ -142,11 +144,11 @@ class Receipt:
     asked: tuple[str, ...] = ()
     digest: str = ""
     salt: str = ""
-    places: tuple[Place, ...] = ()
+    places: tuple[ErasureLocation, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def removed(self) -> int:
+    def removed_count(self) -> int:
         """Return how many things went."""
         return sum(place.removed for place in self.places)
 
@@ -169,7 +171,7 @@ def receipt_view(receipt: Receipt) -> dict[str, object]:
         "asked": list(receipt.asked),
         "digest": receipt.digest,
         "salt": receipt.salt,
-        "removed": receipt.removed,
+        "removed": receipt.removed_count,
         "is_clean": receipt.is_clean,
         "places": [
             {
@@ -185,10 +187,10 @@ def receipt_view(receipt: Receipt) -> dict[str, object]:
     }
 
 
-def receipt_entry(receipt: Receipt, what: Sought) -> dict[str, object]:
+def receipt_entry(receipt: Receipt, query: ErasureQuery) -> dict[str, object]:
     """Return what the ledger keeps of a receipt: neither the text nor the salt."""
     kept = {key: value for key, value in receipt_view(receipt).items() if key not in ("salt", "notes")}
-    cleaned: dict[str, object] = redacted_json(kept, what) if receipt.digest else kept
+    cleaned: dict[str, object] = redact_json(kept, query) if receipt.digest else kept
     return cleaned
 
 
@@ -197,35 +199,35 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
     yield f"receipt {receipt.id}  {to_short_text(receipt.time)}"
     if receipt.digest:
         yield f"  sha256 {receipt.digest}  salt {receipt.salt}"
-    if not receipt.removed and receipt.is_clean:
+    if not receipt.removed_count and receipt.is_clean:
         yield "nothing was there"
     width = max((len(place.name) for place in receipt.places), default=0)
     for place in receipt.places:
         note = f"; {place.note}" if place.note else ""
-        yield f"{_mark(place)}  {place.name:<{width}}  {place.removed} erased, {_left(place)}{note}"
+        yield f"{_mark(place)}  {place.name:<{width}}  {place.removed} erased, {_format_left(place)}{note}"
     yield from (f"note: {note}" for note in receipt.notes)
 
 
-def _mark(place: Place) -> str:
+def _mark(place: ErasureLocation) -> str:
     return "ok  " if place.is_clean else "look"
 
 
-def _left(place: Place) -> str:
+def _format_left(place: ErasureLocation) -> str:
     if place.left is None:
         return f"not checked ({place.check})"
     return f"{place.left} left ({place.check})"
 
 
 def _spellings(text: str) -> set[str]:
-    once = {text, _escaped(text, True), _escaped(text, False)}
-    return once | {_escaped(each, is_ascii) for each in once for is_ascii in (True, False)}
+    once = {text, _escape_json(text, True), _escape_json(text, False)}
+    return once | {_escape_json(each, is_ascii) for each in once for is_ascii in (True, False)}
 
 
-def _escaped(text: str, is_ascii: bool) -> str:
+def _escape_json(text: str, is_ascii: bool) -> str:
     return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
 
 
-def _shortest(values: Iterable[Any]) -> list[Any]:
+def _drop_superstrings(values: Iterable[Any]) -> list[Any]:
     """Leave out what holds another: where it is, the other is too."""
     kept: list[Any] = []
     for value in sorted(values, key=lambda each: (len(each), each)):

@@ -12,7 +12,7 @@ _MB = 1_000_000
 _WORTH_FREEING = 0.05
 
 
-class Kept(StrEnum):
+class RetentionReason(StrEnum):
     """Why a run stays."""
 
     YOUNG = "young"
@@ -23,7 +23,7 @@ class Kept(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PruneCandidate:
     """What of a run decides whether it goes; `uncited` are its events that no lesson cites.
 
     `kin` are the runs of its session: its parts, its subagents' and their parents'.
@@ -37,13 +37,13 @@ class Run:
     kin: frozenset[str] = frozenset()
 
     @property
-    def moment(self) -> datetime | None:
+    def end_time(self) -> datetime | None:
         """Return when the run ended, or else began."""
         return self.finished or self.started
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RetentionNeeds:
     """What must stay: cited runs and events, runs that wait, and the run that holds the highest count."""
 
     runs: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class RunDeletion:
     """What of a run goes: all of it when it is whole, else only the events that nobody cites."""
 
     run: str
@@ -63,9 +63,9 @@ class Going:
     is_whole: bool = True
 
 
-def needed(
+def collect_needs(
     evidence: Iterable[tuple[Iterable[str], Iterable[str]]], waiting: Iterable[str], last: str
-) -> Needed:
+) -> RetentionNeeds:
     """Gather what must stay from the runs and events that each lesson cites."""
     runs: set[str] = set()
     events: dict[str, set[str]] = {}
@@ -73,12 +73,14 @@ def needed(
         runs.update(cited_runs)
         for event in cited_events:
             events.setdefault(event.rpartition("#")[0], set()).add(event)
-    return Needed(
+    return RetentionNeeds(
         frozenset(runs), {run: frozenset(ids) for run, ids in events.items()}, frozenset(waiting), last
     )
 
 
-def decide(run: Run, needs: Needed, before: datetime) -> Kept | Going:
+def decide_retention(
+    run: PruneCandidate, needs: RetentionNeeds, before: datetime
+) -> RetentionReason | RunDeletion:
     """Say what of a run goes, or why it stays.
 
     Where a lesson cites single events of a run, those and the run's record are its evidence and the other
@@ -86,24 +88,24 @@ def decide(run: Run, needs: Needed, before: datetime) -> Kept | Going:
     stays because lessons count from it. The records of one session go together or not at all.
     """
     kin = run.kin | {run.id}
-    if run.moment is None:
-        return Kept.UNDATED
-    if run.moment >= before:
-        return Kept.YOUNG
+    if run.end_time is None:
+        return RetentionReason.UNDATED
+    if run.end_time >= before:
+        return RetentionReason.YOUNG
     if kin & needs.waiting:
-        return Kept.WAITING
+        return RetentionReason.WAITING
     cited = needs.events.get(run.id, frozenset())
     if not cited and run.id in needs.runs:
-        return Kept.CITED
+        return RetentionReason.CITED
     if kin & (needs.runs | needs.events.keys()):
-        going = Going(run.id, run.uncited, run.uncited_bytes, cited, is_whole=False)
-        return going if run.uncited else Kept.CITED
+        going = RunDeletion(run.id, run.uncited, run.uncited_bytes, cited, is_whole=False)
+        return going if run.uncited else RetentionReason.CITED
     if needs.last in kin:
-        return Kept.LAST
-    return Going(run.id, run.uncited, run.uncited_bytes)
+        return RetentionReason.LAST
+    return RunDeletion(run.id, run.uncited, run.uncited_bytes)
 
 
-def children(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def child_runs(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Return the runs right below each, of pairs of a run and its parent."""
     found: dict[str, list[str]] = {}
     for name, parent in parents:
@@ -112,7 +114,7 @@ def children(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def below(run: str, known: Mapping[str, Sequence[str]]) -> list[str]:
+def descendant_runs(run: str, known: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the runs below one: its parts, its subagents' runs, and what is below those."""
     found = {run: None}
     waiting = [run]
@@ -123,11 +125,11 @@ def below(run: str, known: Mapping[str, Sequence[str]]) -> list[str]:
     return list(found)[1:]
 
 
-def families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+def session_families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
     """Return of every run that is not alone all runs of its session."""
     found: dict[str, frozenset[str]] = {}
     for top in known.keys() - {name for names in known.values() for name in names}:
-        family = frozenset((top, *below(top, known)))
+        family = frozenset((top, *descendant_runs(top, known)))
         found.update(dict.fromkeys(family, family))
     return found
 
@@ -144,7 +146,7 @@ class Sizes:
         """Return which part of all that is said this much is; the index grows in step with it."""
         return size / max(1, sum(self.kinds.values()))
 
-    def freed(self, size: int) -> int:
+    def estimate_freed(self, size: int) -> int:
         """Return about how much smaller the bank is without so many bytes of records."""
         return int(self.share(size) * (self.total - self.free))
 
@@ -154,13 +156,13 @@ def growth_warnings(sizes: Sizes, prunable: int, *, warn_at_mb: int, days: int) 
     if sizes.total < warn_at_mb * _MB:
         return []
     kind, size = max(sizes.kinds.items(), key=lambda item: item[1], default=("records", 0))
-    said = f"{kind} are {round(100 * sizes.share(size))} % of {in_mb(sizes.total)}"
-    freed = sizes.freed(prunable) + sizes.free
+    said = f"{kind} are {round(100 * sizes.share(size))} % of {format_mb(sizes.total)}"
+    freed = sizes.estimate_freed(prunable) + sizes.free
     if freed < sizes.total * _WORTH_FREEING:
         return [f"{said}, and nothing of weight is older than {days} days: a smaller --days prunes more"]
-    return [f"{said}: archivist prune --days {days} --yes frees about {in_mb(freed)}"]
+    return [f"{said}: archivist prune --days {days} --yes frees about {format_mb(freed)}"]
 
 
-def in_mb(size: int) -> str:
+def format_mb(size: int) -> str:
     """Write a size as people do."""
     return f"{size / _MB:.0f} MB" if size >= 10 * _MB else f"{size / _MB:.1f} MB"

@@ -24,33 +24,33 @@ from archivist.errors import InputError, NotFoundError
 from archivist.exchange.service import written_files
 from archivist.forget.files_service import clean_files
 from archivist.forget.receipt import (
-    Place,
+    ErasureLocation,
+    ErasureQuery,
     Receipt,
-    Sought,
+    erasure_query,
     receipt_entry,
-    redacted,
-    redacted_json,
-    sought,
-    tags_left,
+    redact_json,
+    redact_value,
+    remaining_tags,
     text_digest,
 )
 from archivist.forget.retention import (
-    Going,
-    Kept,
-    Needed,
-    Run,
-    below,
-    children,
-    decide,
-    families,
+    PruneCandidate,
+    RetentionNeeds,
+    RetentionReason,
+    RunDeletion,
+    child_runs,
+    collect_needs,
+    decide_retention,
+    descendant_runs,
     growth_warnings,
-    needed,
+    session_families,
 )
 from archivist.ledger import service as lookup
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
-from archivist.store.filters import differs, equals, one_of
-from archivist.store.results import batched
-from archivist.store.rows import kind_of, kinds, record_of, records
+from archivist.store.filters import equals, not_equals, one_of
+from archivist.store.results import split_batches
+from archivist.store.rows import kind_of, record_type, record_types, types_by_kind
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -72,7 +72,7 @@ _LOGS_NOTE = "the logs that were captured are not ours: a longer version of one 
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ErasureTarget:
     """A record that an erasure touches; `is_whole` when all of it goes."""
 
     kind: str
@@ -83,7 +83,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """What pruning took, or would take, and why the rest stays. `freed` is about how many bytes."""
 
     days: int
@@ -97,25 +97,29 @@ class Pruned:
 
 
 @dataclass(slots=True)
-class _Done:
+class _ErasureProgress:
     """What an erasure has done so far, by place."""
 
     removed: Counter[str] = field(default_factory=Counter)
     vectors_left: int = 0
     gone: set[str] = field(default_factory=set)
-    traces: Sought | None = None
+    traces: ErasureQuery | None = None
 
 
-def erasable(bank: Bank, store: Store, names: Sequence[str], matching: str) -> list[Target]:
+def find_erasure_targets(
+    bank: Bank, store: Store, names: Sequence[str], matching: str
+) -> list[ErasureTarget]:
     """Return what erasing would touch."""
-    _check_asked(names, matching)
+    _check_request(names, matching)
     with store.erasing(bank.actor, bank.now()) as eraser:
         if not matching:
-            return _resolved(eraser, names)
-        what = sought(matching)
-        found = eraser.mentioning(what)
+            return _resolve_targets(eraser, names)
+        what = erasure_query(matching)
+        found = eraser.find_mentions(what)
         return [
-            _target(eraser.get(record, name), what) for record in records() for name in found[kind_of(record)]
+            _build_target(eraser.get(record, name), what)
+            for record in record_types()
+            for name in found[kind_of(record)]
         ]
 
 
@@ -125,76 +129,79 @@ def erase(bank: Bank, store: Store, names: Sequence[str], matching: str) -> Rece
     First the rows, in one transaction; then the files that this bank wrote; then the database's free pages
     and log; then every place is looked at again, and the receipt is entered in the ledger.
     """
-    _check_asked(names, matching)
+    _check_request(names, matching)
     guard_erasure(bank, names, matching)
     now = bank.now()
-    done, notes, asked = _Done(), [_LOGS_NOTE], tuple(names)
+    done, notes, asked = _ErasureProgress(), [_LOGS_NOTE], tuple(names)
     salt = secrets.token_hex(16) if matching else ""
     digest = text_digest(salt, matching) if matching else ""
     receipt = Receipt(id=bank.new_id(now), time=now, digest=digest, salt=salt)
     with store.erasing(bank.actor, now) as eraser:
         noted = written_files(eraser)
         if matching:
-            what = sought(matching)
-            done.traces = _traces(matching)
+            what = erasure_query(matching)
+            done.traces = _signature_terms(matching)
             _erase_text(eraser, what, done, bank)
         else:
-            targets = _resolved(eraser, names)
-            witnesses = _witnesses(eraser, targets)
+            targets = _resolve_targets(eraser, names)
+            witnesses = _sample_texts(eraser, targets)
             _erase_records(eraser, targets, done, bank)
-            said = eraser.still_said(witnesses)
-            what = sought(*(text for text in witnesses if text not in said))
+            said = eraser.texts_still_stored(witnesses)
+            what = erasure_query(*(text for text in witnesses if text not in said))
             asked = tuple(dict.fromkeys([*asked, *(each.id for each in targets)]))
             if said:
                 notes.append("some of its words stand in other records too: archivist erase --matching TEXT")
         if done.removed:
-            eraser.drop_lone_speakers()
+            eraser.drop_orphan_speakers()
             eraser.set_setting(_DUE, "yes")
             receipt = replace(receipt, asked=asked, notes=tuple(notes))
             # Entered already here, for the case that the rest is interrupted.
-            eraser.enter_receipt(receipt.id, receipt_entry(receipt, what))
+            eraser.record_receipt(receipt.id, receipt_entry(receipt, what))
         is_due = bool(eraser.setting(_DUE))
     places = []
     if matching or done.gone:
-        places = clean_files(bank, noted, what, traces=done.traces, gone=frozenset(done.gone))
+        places = clean_files(bank, noted, what, traces=done.traces, erased_ids=frozenset(done.gone))
     is_scrubbed = True
-    if is_due or any(store.raw_counts(what.needles).values()):
+    if is_due or any(store.count_raw_bytes(what.needles).values()):
         is_scrubbed = store.scrub()
-    return _checked(bank, store, replace(receipt, places=tuple(places)), what, done, is_scrubbed)
+    return _verify_erasure(bank, store, replace(receipt, places=tuple(places)), what, done, is_scrubbed)
 
 
-def prune(bank: Bank, store: Store, days: int | None, *, is_dry_run: bool) -> Pruned:
+def prune(bank: Bank, store: Store, days: int | None, *, is_dry_run: bool) -> PruneResult:
     """Let runs go that are older than so many days, except what lessons cite and what waits."""
     days = bank.config.retention.episodes_days if days is None else days
     if days < 1:
         raise InputError(f"{days} days is no age", hint="--days 30 keeps a month")
     before = bank.now() - timedelta(days=days)
     with bank.reading() as reader:
-        needs = _needed(reader)
+        needs = _load_needed(reader)
         sizes = store.run_sizes(event for events in needs.events.values() for event in events)
-        kin = families(_children(reader))
+        kin = session_families(_load_children(reader))
         rows = {row[0]: row for row in reader.select_fields(Episode, _DATED)}
-        found = [decide(_run(name, rows, kin, sizes.get(name, (0, 0))), needs, before) for name in rows]
+        found = [
+            decide_retention(_prunable_run(name, rows, kin, sizes.get(name, (0, 0))), needs, before)
+            for name in rows
+        ]
         total = store.sizes()
-    going = [each for each in found if isinstance(each, Going)]
-    pruned = Pruned(
+    going = [each for each in found if isinstance(each, RunDeletion)]
+    pruned = PruneResult(
         days=days,
         runs=sum(each.is_whole for each in going),
         trimmed=sum(not each.is_whole for each in going),
         events=sum(each.events for each in going),
-        freed=total.freed(sum(each.bytes for each in going)),
-        kept=Counter(each.value for each in found if isinstance(each, Kept)),
+        freed=total.estimate_freed(sum(each.bytes for each in going)),
+        kept=Counter(each.value for each in found if isinstance(each, RetentionReason)),
         is_dry_run=is_dry_run,
     )
     if is_dry_run:
         return pruned
-    for batch in batched(going, _RUNS_AT_ONCE):
+    for batch in split_batches(going, _RUNS_AT_ONCE):
         with store.erasing(bank.actor, bank.now()) as eraser:
-            _let_go(eraser, batch, kin, before)
+            _remove_runs(eraser, batch, kin, before)
     return replace(pruned, is_given_back=_scrub_if_due(bank, store))
 
 
-def growth(bank: Bank) -> list[str]:
+def check_growth(bank: Bank) -> list[str]:
     """Say when the bank has grown large and what helps, and when an erasure is unfinished."""
     rules = bank.config.retention
     with bank.reading() as reader:
@@ -208,31 +215,31 @@ def growth(bank: Bank) -> list[str]:
     return warnings + growth_warnings(sizes, prunable, warn_at_mb=rules.warn_at_mb, days=rules.episodes_days)
 
 
-def _check_asked(names: Sequence[str], matching: str) -> None:
+def _check_request(names: Sequence[str], matching: str) -> None:
     if bool(names) == bool(matching):
         raise InputError("name records or a text to erase, one of the two")
 
 
-def _resolved(eraser: Eraser, names: Sequence[str]) -> list[Target]:
+def _resolve_targets(eraser: Eraser, names: Sequence[str]) -> list[ErasureTarget]:
     """Return the records by these names; one that was erased before is nothing to erase any more."""
-    found: dict[tuple[str, str], Target] = {}
-    known = _children(eraser)
+    found: dict[tuple[str, str], ErasureTarget] = {}
+    known = _load_children(eraser)
     for name in names:
-        record = lookup.named(eraser, name)
-        runs = [eraser.get(Episode, each) for each in below(record.id if record else name, known)]
+        record = lookup.find_by_name(eraser, name)
+        runs = [eraser.get(Episode, each) for each in descendant_runs(record.id if record else name, known)]
         together = [each for each in (record, *runs) if each is not None]
-        found |= {(kind_of(type(each)), each.id): _target(each, None) for each in together}
+        found |= {(kind_of(type(each)), each.id): _build_target(each, None) for each in together}
         if not together and not eraser.was_erased(name):
             raise NotFoundError("record", name)
     return list(found.values())
 
 
-def _children(reader: Reader) -> dict[str, list[str]]:
-    return children(reader.select_fields(Episode, ("id", "parent"), differs("parent", "")))
+def _load_children(reader: Reader) -> dict[str, list[str]]:
+    return child_runs(reader.select_fields(Episode, ("id", "parent"), not_equals("parent", "")))
 
 
-def _target(record: Any, what: Sought | None) -> Target:
-    after = redacted(record, what) if what else record
+def _build_target(record: Any, what: ErasureQuery | None) -> ErasureTarget:
+    after = redact_value(record, what) if what else record
     match after:
         case Lesson():
             name, words = after.short_id, after.summary
@@ -243,61 +250,61 @@ def _target(record: Any, what: Sought | None) -> Target:
         case Working():
             name, words = after.id, "private to its agent"
         case _:
-            name, words = after.id, _words_of(after)
+            name, words = after.id, _first_text(after)
     words = " ".join(words.split())
     words = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
-    return Target(kind_of(type(record)), record.id, name, words, what is None or after.id != record.id)
+    return ErasureTarget(kind_of(type(record)), record.id, name, words, what is None or after.id != record.id)
 
 
-def _words_of(record: Any) -> str:
+def _first_text(record: Any) -> str:
     """Return what a record of any other kind says first."""
     fields = ("value", "description", "action", "text", "after", "plan")
     return next((text for name in fields if (text := getattr(record, name, ""))), "")
 
 
-def _erase_text(eraser: Eraser, what: Sought, done: _Done, bank: Bank) -> None:
+def _erase_text(eraser: Eraser, what: ErasureQuery, done: _ErasureProgress, bank: Bank) -> None:
     now = bank.now()
-    found = eraser.mentioning(what)
-    places = [place for kind, ids in found.items() for place in eraser.indexed(kind, ids)]
+    found = eraser.find_mentions(what)
+    places = [place for kind, ids in found.items() for place in eraser.index_places(kind, ids)]
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
     eraser.drop_vectors(places)
-    done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_saying(what))
+    done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_mentioning(what))
     for run in [run for run in found["episode"] if what.is_in(run)]:
         done.removed["events"] += eraser.remove_events(run, _VERB)
-    for run, events in _by_run(eraser, found["event"]).items():
+    for run, events in _group_by_run(eraser, found["event"]).items():
         done.removed["events"] += _redact_events(eraser, run, events, what)
-    for record in kinds().values():
+    for record in types_by_kind().values():
         for name in found[kind_of(record)]:
             before: Any = eraser.get(record, name)
-            after = redacted(before, what)
-            done.removed[_called(kind_of(record))] += 1
+            after = redact_value(before, what)
+            done.removed[_kind_label(kind_of(record))] += 1
             if after.id != before.id:
                 eraser.remove(record, name, _VERB)
             elif isinstance(after, Lesson):
                 # Its words count as new, so that another clone's older version does not win over them.
                 said = f"{after.summary} {after.rule} {after.detail}"
-                tags = tuple(tags_left(after.tags, said, what))
+                tags = tuple(remaining_tags(after.tags, said, what))
                 eraser.put(replace(after, tags=tags, updated=now, edited=now), _VERB)
             else:
                 eraser.put(after, _VERB)
     _erase_signatures(eraser, done.traces, done)
-    done.removed.update(eraser.erase_beside(what))
+    done.removed.update(eraser.erase_other_mentions(what))
     done.removed += Counter()
     done.vectors_left = eraser.vector_count(places)
 
 
-def _traces(text: str) -> Sought | None:
+def _signature_terms(text: str) -> ErasureQuery | None:
     """Return what the signature of a failure makes of the text: some of its words in a row.
 
     A single word says too little of where it came from to be erased.
     """
-    from archivist.reading.signatures import words
+    from archivist.reading.signatures import message_words
 
-    said = words(text)
-    return sought("-".join(said)) if len(said) > 1 else None
+    said = message_words(text)
+    return erasure_query("-".join(said)) if len(said) > 1 else None
 
 
-def _erase_signatures(eraser: Eraser, traces: Sought | None, done: _Done) -> None:
+def _erase_signatures(eraser: Eraser, traces: ErasureQuery | None, done: _ErasureProgress) -> None:
     """Take the text's words out of the signatures of lessons and of what reflection noted of runs."""
     if traces is None:
         return
@@ -305,21 +312,21 @@ def _erase_signatures(eraser: Eraser, traces: Sought | None, done: _Done) -> Non
     for name, signature in eraser.select_fields(Lesson, ("id", "signature")):
         lesson = eraser.get(Lesson, name) if traces.is_in(signature) else None
         if lesson is not None:
-            records.append(replace(lesson, signature=traces.without(signature)))
+            records.append(replace(lesson, signature=traces.redact_text(signature)))
     for name, extra in eraser.select_fields(Episode, ("id", "extra")):
         episode = eraser.get(Episode, name) if traces.is_in(extra) else None
         if episode is not None and NOTES in episode.extra:
-            notes = redacted_json(episode.extra[NOTES], traces)
+            notes = redact_json(episode.extra[NOTES], traces)
             records.append(replace(episode, extra={**episode.extra, NOTES: notes}))
-    saying = set(eraser.payloads_saying(traces)) if records else set()
+    saying = set(eraser.payloads_mentioning(traces)) if records else set()
     for record in records:
         kind = kind_of(type(record))
         entries = saying.intersection(eraser.payloads_of(kind, record.id))
         done.removed[_PAYLOADS] += eraser.erase_payloads(sorted(entries))
-        done.removed[f"signatures of {_called(kind)}"] += eraser.put(record, _VERB)
+        done.removed[f"signatures of {_kind_label(kind)}"] += eraser.put(record, _VERB)
 
 
-def _by_run(eraser: Eraser, ids: Sequence[str]) -> dict[str, list[Event]]:
+def _group_by_run(eraser: Eraser, ids: Sequence[str]) -> dict[str, list[Event]]:
     runs: dict[str, list[Event]] = {}
     for name in ids:
         event = eraser.get(Event, name)
@@ -329,19 +336,21 @@ def _by_run(eraser: Eraser, ids: Sequence[str]) -> dict[str, list[Event]]:
     return runs
 
 
-def _redact_events(eraser: Eraser, run: str, events: list[Event], what: Sought) -> int:
+def _redact_events(eraser: Eraser, run: str, events: list[Event], what: ErasureQuery) -> int:
     if what.is_in(run):
         return eraser.remove_events(run, _VERB)
-    return eraser.put_events(run, [redacted(event, what) for event in events], _VERB)
+    return eraser.put_events(run, [redact_value(event, what) for event in events], _VERB)
 
 
-def _erase_records(eraser: Eraser, targets: Sequence[Target], done: _Done, bank: Bank) -> None:
+def _erase_records(
+    eraser: Eraser, targets: Sequence[ErasureTarget], done: _ErasureProgress, bank: Bank
+) -> None:
     places: list[int] = []
     for target in targets:
         ids = {target.kind: [target.id]}
         if target.kind == "episode":
             ids["event"] = [row[0] for row in eraser.select_fields(Event, ("id",), equals("run", target.id))]
-        places += [place for kind, names in ids.items() for place in eraser.indexed(kind, names)]
+        places += [place for kind, names in ids.items() for place in eraser.index_places(kind, names)]
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
     for target in targets:
         done.gone |= {target.id, target.name}
@@ -357,23 +366,23 @@ def _erase_records(eraser: Eraser, targets: Sequence[Target], done: _Done, bank:
             for (verdict,) in eraser.select_fields(Verdict, ("id",), equals("lesson", target.id)):
                 _remove(eraser, Verdict, verdict, done)
             eraser.forget_tally(target.id)
-        _remove(eraser, record_of(target.kind), target.id, done)
-    _uncite(eraser, done.gone, bank)
+        _remove(eraser, record_type(target.kind), target.id, done)
+    _remove_citations(eraser, done.gone, bank)
     done.removed += Counter()
     done.vectors_left = eraser.vector_count(places)
 
 
-def _remove(eraser: Eraser, record: type[Any], name: str, done: _Done) -> None:
+def _remove(eraser: Eraser, record: type[Any], name: str, done: _ErasureProgress) -> None:
     kind = kind_of(record)
     done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_of(kind, name))
-    done.removed[_called(kind)] += eraser.remove(record, name, _VERB)
+    done.removed[_kind_label(kind)] += eraser.remove(record, name, _VERB)
 
 
-def _called(kind: str) -> str:
+def _kind_label(kind: str) -> str:
     return _NAMES.get(kind, f"{kind}s")
 
 
-def _uncite(eraser: Eraser, gone: set[str], bank: Bank) -> None:
+def _remove_citations(eraser: Eraser, gone: set[str], bank: Bank) -> None:
     """Take what went out of the evidence of the lessons that stay."""
     for name, cited in eraser.select_fields(Lesson, ("id", "evidence")):
         if not any(json.dumps(each, ensure_ascii=False) in cited for each in gone):
@@ -394,7 +403,7 @@ def _uncite(eraser: Eraser, gone: set[str], bank: Bank) -> None:
             eraser.put(replace(lesson, evidence=evidence, updated=bank.now()), _VERB)
 
 
-def _witnesses(eraser: Eraser, targets: Sequence[Target]) -> list[str]:
+def _sample_texts(eraser: Eraser, targets: Sequence[ErasureTarget]) -> list[str]:
     """Return beginnings of what the records say that are about to go."""
     texts: list[str] = []
     for target in targets:
@@ -416,96 +425,108 @@ def _witnesses(eraser: Eraser, targets: Sequence[Target]) -> list[str]:
     return list(long)[::step][:_WITNESSES]
 
 
-def _checked(
-    bank: Bank, store: Store, receipt: Receipt, what: Sought, done: _Done, is_scrubbed: bool
+def _verify_erasure(
+    bank: Bank, store: Store, receipt: Receipt, what: ErasureQuery, done: _ErasureProgress, is_scrubbed: bool
 ) -> Receipt:
     """Look at every place of the bank again, and enter the finished receipt in the ledger."""
-    raw = store.raw_counts(what.needles)
+    raw = store.count_raw_bytes(what.needles)
     with store.erasing(bank.actor, bank.now()) as eraser:
         places = [
-            *_row_places(eraser, what, done, is_text=bool(receipt.digest)),
-            Place(_VECTORS, done.removed[_VECTORS], done.vectors_left, "rows counted"),
-            Place(_INDEX, done.removed[_INDEX], eraser.tombstones(), "deleted entries in its segments"),
-            *(_raw_place(name, count, what, is_scrubbed) for name, count in raw.items()),
+            *_check_rows(eraser, what, done, is_text=bool(receipt.digest)),
+            ErasureLocation(_VECTORS, done.removed[_VECTORS], done.vectors_left, "rows counted"),
+            ErasureLocation(
+                _INDEX, done.removed[_INDEX], eraser.count_tombstones(), "deleted entries in its segments"
+            ),
+            *(_check_raw_bytes(name, count, what, is_scrubbed) for name, count in raw.items()),
         ]
         receipt = replace(receipt, places=(*places, *receipt.places))
         if is_scrubbed:
             eraser.set_setting(_DUE, "")
-        if receipt.removed:
-            eraser.enter_receipt(receipt.id, receipt_entry(receipt, what))
+        if receipt.removed_count:
+            eraser.record_receipt(receipt.id, receipt_entry(receipt, what))
     return receipt
 
 
-def _row_places(eraser: Eraser, what: Sought, done: _Done, *, is_text: bool) -> Iterable[Place]:
+def _check_rows(
+    eraser: Eraser, what: ErasureQuery, done: _ErasureProgress, *, is_text: bool
+) -> Iterable[ErasureLocation]:
     if is_text:
-        left = {_called(kind): len(ids) for kind, ids in eraser.mentioning(what).items()}
-        left |= eraser.mentioned_beside(what)
+        left = {_kind_label(kind): len(ids) for kind, ids in eraser.find_mentions(what).items()}
+        left |= eraser.count_other_mentions(what)
         left[_PAYLOADS] = left.pop("ledger_payloads", 0)
     else:
         left = {
-            _called(kind_of(each)): sum(eraser.get(each, name) is not None for name in done.gone)
-            for each in records()
+            _kind_label(kind_of(each)): sum(eraser.get(each, name) is not None for name in done.gone)
+            for each in record_types()
         }
     own = {_VECTORS, _INDEX}
     for name in dict.fromkeys(
-        [*(_called(kind_of(each)) for each in records()), _PAYLOADS, *done.removed, *left]
+        [*(_kind_label(kind_of(each)) for each in record_types()), _PAYLOADS, *done.removed, *left]
     ):
         if name in own or not (done.removed[name] or left.get(name, 0)):
             continue
         note = "its entries name it and are sealed: they stay" if name == "ledger" else ""
-        yield Place(name, done.removed[name], left.get(name, 0), "rows searched", note)
+        yield ErasureLocation(name, done.removed[name], left.get(name, 0), "rows searched", note)
 
 
-def _raw_place(name: str, count: int, what: Sought, is_scrubbed: bool) -> Place:
+def _check_raw_bytes(name: str, count: int, what: ErasureQuery, is_scrubbed: bool) -> ErasureLocation:
     if not what.needles:
-        return Place(name, 0, 0 if is_scrubbed else None, "it says nothing that could be looked for")
+        return ErasureLocation(
+            name, 0, 0 if is_scrubbed else None, "it says nothing that could be looked for"
+        )
     if is_scrubbed:
-        return Place(name, 0, count, "raw bytes")
-    return Place(name, 0, count or None, "raw bytes", "another process uses the bank: end it, erase again")
+        return ErasureLocation(name, 0, count, "raw bytes")
+    return ErasureLocation(
+        name, 0, count or None, "raw bytes", "another process uses the bank: end it, erase again"
+    )
 
 
-def _needed(reader: Reader) -> Needed:
+def _load_needed(reader: Reader) -> RetentionNeeds:
     cited = [
         json.loads(row[0]) for row in reader.select_fields(Lesson, ("evidence",), one_of("status", _CITING))
     ]
     last = reader.select_fields(Episode, ("id",), equals("number", reader.run_count()))
-    return needed(
+    return collect_needs(
         ((each.get("episodes", ()), each.get("events", ())) for each in cited),
-        (each.run for each in reader.waiting()),
+        (each.run for each in reader.queued_runs()),
         last[0][0] if last else "",
     )
 
 
-def _run(
+def _prunable_run(
     name: str,
     rows: Mapping[str, tuple[Any, ...]],
     kin_of: Mapping[str, frozenset[str]],
     size: tuple[int, int],
-) -> Run:
+) -> PruneCandidate:
     """Return a run with what decides whether it goes; it is as young as the youngest of its session."""
     kin = kin_of.get(name, frozenset((name,)))
     dates = [[date for each in kin if each in rows and (date := rows[each][place])] for place in (1, 2)]
     finished, started = (from_text(max(each)) if each else None for each in dates)
-    return Run(id=name, finished=finished, started=started, uncited=size[0], uncited_bytes=size[1], kin=kin)
+    return PruneCandidate(
+        id=name, finished=finished, started=started, uncited=size[0], uncited_bytes=size[1], kin=kin
+    )
 
 
-def _let_go(eraser: Eraser, batch: Sequence[Going], kin: Mapping[str, frozenset[str]], before: Any) -> None:
+def _remove_runs(
+    eraser: Eraser, batch: Sequence[RunDeletion], kin: Mapping[str, frozenset[str]], before: Any
+) -> None:
     """Remove a batch of runs, each looked at again: a lesson may have come to cite it meanwhile."""
-    needs = _needed(eraser)
+    needs = _load_needed(eraser)
     for each in batch:
         session = kin.get(each.run, frozenset((each.run,)))
         rows = {row[0]: row for row in eraser.select_fields(Episode, _DATED, one_of("id", session))}
         if each.run not in rows:
             continue
-        going = decide(_run(each.run, rows, kin, (each.events, each.bytes)), needs, before)
-        if not isinstance(going, Going):
+        going = decide_retention(_prunable_run(each.run, rows, kin, (each.events, each.bytes)), needs, before)
+        if not isinstance(going, RunDeletion):
             continue
-        eraser.remove_events(going.run, "prune", but=going.cited)
+        eraser.remove_events(going.run, "prune", excluded=going.cited)
         if going.is_whole:
             eraser.erase_payloads(eraser.payloads_of("episode", going.run))
             eraser.remove(Episode, going.run, "prune")
             eraser.forget_run(going.run)
-    eraser.drop_lone_speakers()
+    eraser.drop_orphan_speakers()
     eraser.set_setting(_DUE, "yes")
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, Verb, may
 from archivist.errors import InputError, NotFoundError
-from archivist.lessons.quarantine import is_withheld
+from archivist.lessons.quarantine import is_hidden_from
 from archivist.records import Actor, Artifact, Document, Fact, Lesson, Proposal
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import from_plain
 from archivist.records.tiers import PROPOSAL_ID
 from archivist.service import require_name
 from archivist.store.filters import equals
-from archivist.store.ledger import Change, undo_target
-from archivist.store.rows import kind_of, records
+from archivist.store.ledger import LedgerChange, undo_target
+from archivist.store.rows import kind_of, record_types
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -37,15 +37,17 @@ _DIGITS = 12
 def find(bank: Bank, name: str) -> tuple[str, Any]:
     """Return a record and its kind by its id, its short id (`m-001`, `p-001`) or a fact's `category/key`."""
     with bank.reading() as reader:
-        record = named(reader, name, sees=lambda kind, found: is_there_for(bank.actor, kind, found))
-    if record is None or is_withheld(record, bank.actor):
+        record = find_by_name(
+            reader, name, is_visible=lambda kind, found: is_visible_to(bank.actor, kind, found)
+        )
+    if record is None or is_hidden_from(record, bank.actor):
         raise NotFoundError("record", name)
     kind = kind_of(type(record))
     # What the key is checked by is for the door alone.
     return kind, replace(record, digest="") if kind == "token" else record
 
 
-def is_there_for(actor: Actor, kind: str, record: str) -> bool:
+def is_visible_to(actor: Actor, kind: str, record: str) -> bool:
     """Say whether somebody may know of a record: not of another agent's working memory, nor of tokens.
 
     To refuse it would tell that it is there.
@@ -55,11 +57,13 @@ def is_there_for(actor: Actor, kind: str, record: str) -> bool:
     return kind != "token" or may(actor, Layer.BANK, Verb.DECIDE)
 
 
-def _sees_all(_kind: str, _record: str) -> bool:
+def _is_always_visible(_kind: str, _record: str) -> bool:
     return True
 
 
-def named(reader: Reader, name: str, *, sees: Callable[[str, str], bool] = _sees_all) -> Any:
+def find_by_name(
+    reader: Reader, name: str, *, is_visible: Callable[[str, str], bool] = _is_always_visible
+) -> Any:
     """Return the record that is called so and may be seen, by its kind and its id, or None."""
     require_name(name, "record")
     for pattern, kind in ((SHORT_ID, Lesson), (PROPOSAL_ID, Proposal)):
@@ -67,8 +71,8 @@ def named(reader: Reader, name: str, *, sees: Callable[[str, str], bool] = _sees
         found = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
         if found:
             return found[0]
-    for record in records():
-        whole = reader.get(record, name) if sees(kind_of(record), name) else None
+    for record in record_types():
+        whole = reader.get(record, name) if is_visible(kind_of(record), name) else None
         if whole is not None:
             return whole
     source, _, position = name.rpartition("#")
@@ -78,10 +82,10 @@ def named(reader: Reader, name: str, *, sees: Callable[[str, str], bool] = _sees
             return pieces[0]
     category, _, key = name.partition("/")
     facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
-    return meant(name, facts) if facts else None
+    return pick_fact(name, facts) if facts else None
 
 
-def meant(name: str, facts: Sequence[Fact]) -> Fact:
+def pick_fact(name: str, facts: Sequence[Fact]) -> Fact:
     """Return the fact that a name means: of several that of no project in particular; else it is refused."""
     first, *others = sorted(facts, key=lambda each: (each.project, each.id))
     if others and first.project:
@@ -90,7 +94,7 @@ def meant(name: str, facts: Sequence[Fact]) -> Fact:
     return first
 
 
-def last_changed(reader: Reader, name: str) -> list[str]:
+def last_changed_ids(reader: Reader, name: str) -> list[str]:
     """Return the ids of what changed together when something called so changed last and was not undone.
 
     Of a text these are all the pieces that came and went. The ledger is read for it, which takes its time:
@@ -98,9 +102,9 @@ def last_changed(reader: Reader, name: str) -> list[str]:
     """
     last: list[tuple[datetime, str]] = []
     for kind in _CALLED:
-        found = _undoable(reader, kind, name)
+        found = _undoable_changes(reader, kind, name)
         if kind == "fact" and found:
-            one = meant(name, [from_plain(Fact, plain) for _, plain in found.values()]).id
+            one = pick_fact(name, [from_plain(Fact, plain) for _, plain in found.values()]).id
             found = {one: found[one]}
         last += [(time, each) for each, (time, _) in found.items()]
     newest = max((time for time, _ in last), default=None)
@@ -108,16 +112,16 @@ def last_changed(reader: Reader, name: str) -> list[str]:
     return [each for time, each in last if time == newest]
 
 
-def still_called(reader: Reader, name: str) -> Any:
+def find_by_label(reader: Reader, name: str) -> Any:
     """Return an artifact or a piece of text that is called so, or None."""
     kept: list[Any] = [*reader.select(Artifact, equals("path", name), order=("-created", "-id"), limit=1)]
     kept += reader.select(Document, equals("source", name), order=("position",), limit=1)
     return kept[0] if kept else None
 
 
-def _undoable(reader: Reader, kind: str, name: str) -> dict[str, tuple[datetime, Mapping[str, Any]]]:
+def _undoable_changes(reader: Reader, kind: str, name: str) -> dict[str, tuple[datetime, Mapping[str, Any]]]:
     """Return what is or was called so, with the time of what undoing takes back and its last words."""
-    stories: dict[str, list[Change]] = {}
+    stories: dict[str, list[LedgerChange]] = {}
     words: dict[str, Mapping[str, Any]] = {}
     for change in reader.changes(kind=kind):
         stories.setdefault(change.entry.record, []).append(change)

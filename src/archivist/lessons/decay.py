@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from archivist.lessons.standing import standing
+from archivist.lessons.standing import with_status
 from archivist.records import Lesson, LessonType, Status
 
 
-def decayed(
+def decay_lesson(
     lesson: Lesson,
     *,
     run: str,
@@ -33,4 +33,4 @@ def decayed(
     fainter = replace(lesson, faded=lesson.faded + 1, unseen_from=run_count, updated=max(now, lesson.updated))
     if fainter.frequency == 0:
         return replace(fainter, status=Status.ARCHIVED, edited=max(now, lesson.edited))
-    return standing(fainter, promote_at_runs=promote_at_runs)
+    return with_status(fainter, promote_at_runs=promote_at_runs)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failures import are_of_other_things
+from archivist.reading.failures import have_different_subjects
 from archivist.records import Lesson
 
 SUMMARY_WEIGHT = 0.6
@@ -31,7 +31,7 @@ _DULL = frozenset(["pip", "install", "python", "run", "the", "npm", "git", "add"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ComparableText:
     """What of a lesson or candidate is compared."""
 
     summary: str
@@ -47,38 +47,38 @@ class Words:
         return frozenset(name.lower() for name in found) - _DULL
 
 
-def words_of(each: Lesson | Candidate) -> Words:
+def comparable_text(each: Lesson | Candidate) -> ComparableText:
     """Return the words of a lesson or candidate."""
-    return Words(each.summary, each.rule, frozenset(each.tags))
+    return ComparableText(each.summary, each.rule, frozenset(each.tags))
 
 
-def likeness(first: Words, second: Words) -> float:
+def text_similarity(first: ComparableText, second: ComparableText) -> float:
     """Return how much two lessons say the same, from 0 to 1; what only one of them has is not compared."""
-    parts = [(SUMMARY_WEIGHT, _similar(first.summary, second.summary))]
+    parts = [(SUMMARY_WEIGHT, _fuzzy_ratio(first.summary, second.summary))]
     if first.names and second.names:
         if not first.names & second.names:
             return 0.0
         parts.append((NAME_WEIGHT, len(first.names & second.names) / len(first.names | second.names)))
     if first.rule and second.rule:
-        parts.append((RULE_WEIGHT, _similar(first.rule, second.rule)))
+        parts.append((RULE_WEIGHT, _fuzzy_ratio(first.rule, second.rule)))
     if first.tags and second.tags:
         shared = len(first.tags & second.tags)
         parts.append((TAG_WEIGHT, shared / min(len(first.tags), len(second.tags))))
     return sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
 
 
-def twin(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | None:
+def find_duplicate(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | None:
     """Return the lesson that a candidate repeats: by key, else the most alike of its scope, or None."""
-    mine = words_of(candidate)
+    mine = comparable_text(candidate)
     best: tuple[float, Lesson] | None = None
     for lesson in lessons:
         if candidate.key and lesson.signature == candidate.key:
             return lesson
         if lesson.repo != candidate.repo or lesson.provider != candidate.provider:
             continue
-        if are_of_other_things(lesson.signature, candidate.key):
+        if have_different_subjects(lesson.signature, candidate.key):
             continue
-        score = likeness(mine, words_of(lesson))
+        score = text_similarity(mine, comparable_text(lesson))
         if score >= DUPLICATE_AT and (best is None or score > best[0]):
             best = score, lesson
     return best[1] if best else None
@@ -89,25 +89,26 @@ def is_refined(candidate: Candidate, lesson: Lesson) -> bool:
     return bool(candidate.remedies or candidate.rule) and not (lesson.remedies or lesson.rule)
 
 
-def deduplicated(candidates: Sequence[Candidate]) -> list[Candidate]:
+def drop_duplicates(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return candidates without those that repeat an earlier, more important one."""
     kept: list[Candidate] = []
     for candidate in candidates:
-        mine = words_of(candidate)
-        if not any(_repeats(candidate, mine, other) for other in kept):
+        mine = comparable_text(candidate)
+        if not any(_is_duplicate(candidate, mine, other) for other in kept):
             kept.append(candidate)
     return kept
 
 
-def _repeats(candidate: Candidate, mine: Words, other: Candidate) -> bool:
+def _is_duplicate(candidate: Candidate, mine: ComparableText, other: Candidate) -> bool:
     if candidate.key == other.key:
         return True
     return (
-        not are_of_other_things(candidate.key, other.key) and likeness(mine, words_of(other)) >= DUPLICATE_AT
+        not have_different_subjects(candidate.key, other.key)
+        and text_similarity(mine, comparable_text(other)) >= DUPLICATE_AT
     )
 
 
-def _similar(first: str, second: str) -> float:
+def _fuzzy_ratio(first: str, second: str) -> float:
     # Sorting words forgives their order, sets forgive an added clause; the mean forgives neither wholly.
     a, b = first.lower(), second.lower()
     return (fuzz.token_sort_ratio(a, b) + fuzz.token_set_ratio(a, b)) / 200

@@ -10,14 +10,14 @@ from archivist.capture.clean import Cleaner
 from archivist.config import Config
 from archivist.lessons import quarantine
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.duplicates import deduplicated, is_refined
+from archivist.lessons.duplicates import drop_duplicates, is_refined
 from archivist.lessons.quarantine import suspicion
-from archivist.lessons.standing import sighted, standing, united
+from archivist.lessons.standing import merge_sets, record_sighting, with_status
 from archivist.records import Actor, Evidence, Lesson, Source, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class SightingContext:
     """The run that suggests candidates, as a lesson needs to know it.
 
     `counted` is the run that it counts as: what a session meets by itself, in its parts and by its subagents
@@ -34,7 +34,7 @@ class Sighting:
     actor: Actor
 
 
-def admitted(
+def admit_candidates(
     candidates: Sequence[Candidate], events: Set[str], *, least_importance: float
 ) -> list[Candidate]:
     """Return the candidates that may become lessons, most important first."""
@@ -52,34 +52,42 @@ def admitted(
         if each.summary.strip() and each.events and set(each.events) <= events
     ]
     # What waits for a person takes no other's place.
-    ranked = sorted(passed, key=lambda each: (bool(doubt(each)), -each.importance))
-    return [each for each in deduplicated(ranked) if each.importance >= least_importance]
+    ranked = sorted(passed, key=lambda each: (bool(candidate_suspicion(each)), -each.importance))
+    return [each for each in drop_duplicates(ranked) if each.importance >= least_importance]
 
 
-def doubt(candidate: Candidate) -> str:
+def candidate_suspicion(candidate: Candidate) -> str:
     """Return why the words of a candidate should wait for a person, or nothing."""
     return suspicion(
         candidate.summary, candidate.rule, candidate.detail, *candidate.remedies, *candidate.tags
     )
 
 
-def comparable(candidate: Candidate, lessons: Iterable[Lesson]) -> list[Lesson]:
+def comparable_lessons(candidate: Candidate, lessons: Iterable[Lesson]) -> list[Lesson]:
     """Return the lessons that a candidate can be one with: what waits for a person only meets its like.
 
     Otherwise the words of a tool's output could take over a lesson that is believed, or one that waits could
     swallow what is harmless.
     """
-    if doubt(candidate):
-        return [each for each in lessons if each.status is Status.QUARANTINED or quarantine.doubt(each)]
+    if candidate_suspicion(candidate):
+        return [
+            each for each in lessons if each.status is Status.QUARANTINED or quarantine.lesson_suspicion(each)
+        ]
     return [
         each
         for each in lessons
-        if each.status is not Status.QUARANTINED and not (each.status.is_retired and quarantine.doubt(each))
+        if each.status is not Status.QUARANTINED
+        and not (each.status.is_retired and quarantine.lesson_suspicion(each))
     ]
 
 
-def created(
-    candidate: Candidate, sighting: Sighting, *, lesson_id: str, past: Iterable[str], config: Config
+def create_lesson(
+    candidate: Candidate,
+    sighting: SightingContext,
+    *,
+    lesson_id: str,
+    earlier_runs: Iterable[str],
+    config: Config,
 ) -> Lesson:
     """Make the lesson that a candidate becomes; earlier runs that met the same count too."""
     lesson = Lesson(
@@ -101,27 +109,27 @@ def created(
         tags=candidate.tags,
         importance=candidate.importance,
         severity=candidate.severity,
-        evidence=_evidence(Evidence(), candidate, sighting),
+        evidence=_add_evidence(Evidence(), candidate, sighting),
         source=Source.ARCHIVIST,
         origin="archivist",
         signature=candidate.key,
         remedies=candidate.remedies,
         actor=sighting.actor,
-        runs=united(tuple(past), (sighting.counted,)),
+        runs=merge_sets(tuple(earlier_runs), (sighting.counted,)),
         origin_run=sighting.run,
         last_seen_run=sighting.run,
         last_seen=sighting.seen,
         unseen_from=sighting.run_count,
     )
-    return standing(lesson, promote_at_runs=config.lessons.promote_at_runs)
+    return with_status(lesson, promote_at_runs=config.lessons.promote_at_runs)
 
 
-def met(lesson: Lesson, candidate: Candidate, sighting: Sighting, config: Config) -> Lesson:
+def update_lesson(lesson: Lesson, candidate: Candidate, sighting: SightingContext, config: Config) -> Lesson:
     """Return a known lesson after a run met it again, in newer words unless a person chose its words."""
     promote_at_runs = config.lessons.promote_at_runs
     seen = lesson
     if not lesson.status.is_retired and not {sighting.run, sighting.counted} & set(lesson.runs):
-        seen = sighted(
+        seen = record_sighting(
             lesson,
             run=sighting.counted,
             event=candidate.events[0],
@@ -133,7 +141,7 @@ def met(lesson: Lesson, candidate: Candidate, sighting: Sighting, config: Config
             seen,
             last_seen_run=sighting.run,
             last_seen=max(sighting.seen, lesson.last_seen or sighting.seen),
-            evidence=_evidence(lesson.evidence, candidate, sighting),
+            evidence=_add_evidence(lesson.evidence, candidate, sighting),
         )
     if lesson.confirmed or lesson.source is not Source.ARCHIVIST or lesson.signature != candidate.key:
         return seen
@@ -144,51 +152,51 @@ def met(lesson: Lesson, candidate: Candidate, sighting: Sighting, config: Config
         detail=candidate.detail or seen.detail,
         remedies=candidate.remedies or seen.remedies,
         importance=max(seen.importance, candidate.importance),
-        tags=united(seen.tags, candidate.tags) if set(candidate.tags) - set(seen.tags) else seen.tags,
+        tags=merge_sets(seen.tags, candidate.tags) if set(candidate.tags) - set(seen.tags) else seen.tags,
     )
     if worded == seen or (seen.rule and not candidate.rule):
         return seen
     return replace(worded, edited=sighting.now, updated=sighting.now)
 
 
-def refined(
-    lesson: Lesson, candidate: Candidate, sighting: Sighting, *, lesson_id: str, config: Config
+def refine_lesson(
+    lesson: Lesson, candidate: Candidate, sighting: SightingContext, *, lesson_id: str, config: Config
 ) -> Lesson | None:
     """Return the lesson that supersedes a known one because it says what to do, or None when it does not."""
     if not lesson.status.is_live or lesson.confirmed or not is_refined(candidate, lesson):
         return None
-    fresh = created(candidate, sighting, lesson_id=lesson_id, past=lesson.runs, config=config)
+    fresh = create_lesson(candidate, sighting, lesson_id=lesson_id, earlier_runs=lesson.runs, config=config)
     joined = replace(
         fresh,
         created=lesson.created,
         origin_run=lesson.origin_run,
-        evidence=_joined(lesson.evidence, fresh.evidence),
+        evidence=_merge_evidence(lesson.evidence, fresh.evidence),
         importance=max(lesson.importance, fresh.importance),
         signature=lesson.signature or fresh.signature,
     )
-    return standing(joined, promote_at_runs=config.lessons.promote_at_runs)
+    return with_status(joined, promote_at_runs=config.lessons.promote_at_runs)
 
 
-def superseded(lesson: Lesson, by: str, now: datetime) -> Lesson:
+def mark_superseded(lesson: Lesson, by: str, now: datetime) -> Lesson:
     """Return a lesson as superseded by another."""
     return replace(lesson, status=Status.SUPERSEDED, superseded_by=by, updated=now, edited=now)
 
 
-def _evidence(known: Evidence, candidate: Candidate, sighting: Sighting) -> Evidence:
+def _add_evidence(known: Evidence, candidate: Candidate, sighting: SightingContext) -> Evidence:
     fresh = Evidence(
         episodes=(sighting.run,),
         sessions=(sighting.session,) if sighting.session else (),
         trajectories=sighting.trajectories,
         events=candidate.events,
     )
-    return _joined(known, fresh)
+    return _merge_evidence(known, fresh)
 
 
-def _joined(first: Evidence, second: Evidence) -> Evidence:
+def _merge_evidence(first: Evidence, second: Evidence) -> Evidence:
     return Evidence(
-        episodes=united(first.episodes, second.episodes),
-        trajectories=united(first.trajectories, second.trajectories),
-        sessions=united(first.sessions, second.sessions),
-        logs=united(first.logs, second.logs),
-        events=united(first.events, second.events),
+        episodes=merge_sets(first.episodes, second.episodes),
+        trajectories=merge_sets(first.trajectories, second.trajectories),
+        sessions=merge_sets(first.sessions, second.sessions),
+        logs=merge_sets(first.logs, second.logs),
+        events=merge_sets(first.events, second.events),
     )

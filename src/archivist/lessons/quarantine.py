@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.records.words import ActorKind, Source, Status
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class _Sign(NamedTuple):
     pattern: re.Pattern[str]
 
 
-_UNSEEN = late(
+_UNSEEN = lazy_pattern(
     "[\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|[\u200c\u200d]{2,}"
 )
 # Joiners, soft hyphens, fillers, variation selectors and marks above or below a letter: they part no word.
-_WEIGHTLESS = late(
+_WEIGHTLESS = lazy_pattern(
     "[\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f"
     "\u20d0-\u20ff\u3164\ufe00-\ufe0f\ufe20-\ufe2f\uffa0\U000e0100-\U000e01ef]+"
 )
@@ -75,16 +75,16 @@ _LOOKALIKES = str.maketrans(
 _SPOKEN = (_SPEAKS, _ALONE)
 
 
-def _spoken(pattern: str) -> re.Pattern[str]:
+def _speech_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of words that fits however they are parted, but by the end of a sentence."""
-    return late(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
+    return lazy_pattern(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
 
 
 _SIGNS = (
     _Sign(
         _SPEAKS,
         ("ignore", "disregard", "forget", "override", "bypass"),
-        _spoken(
+        _speech_pattern(
             r"\b(?:ignore|disregard|forget|override|bypass) (?:"
             r"(?:(?:all|any|every|of|the|your|these|those|my|our) )*"
             r"(?:(?:previous|prior|earlier|above|preceding) (?:\w+ )?|your |system )"
@@ -95,7 +95,7 @@ _SIGNS = (
     _Sign(
         _SPEAKS,
         ("you are now",),
-        _spoken(
+        _speech_pattern(
             r"\byou are now (?:(?:an?|the) (?:\S+ ){0,3}(?:assistant|agent|ai|bot|model|hacker)\b"
             r"|dan\b|free\b|unrestricted|jailbroken|in \w+ mode\b)"
         ),
@@ -103,17 +103,19 @@ _SIGNS = (
     _Sign(
         _SPEAKS,
         ("your real", "your true", "your new", "your actual"),
-        _spoken(r"\byour (?:real|true|new|actual) (?:task|goal|instructions?|orders|job) (?:is|are)\b"),
+        _speech_pattern(
+            r"\byour (?:real|true|new|actual) (?:task|goal|instructions?|orders|job) (?:is|are)\b"
+        ),
     ),
     _Sign(
         _SPEAKS,
         ("your prompt", "your system prompt"),
-        _spoken(r"\b(?:reveal|print|repeat|leak|show) (?:me )?your (?:system )?prompt\b"),
+        _speech_pattern(r"\b(?:reveal|print|repeat|leak|show) (?:me )?your (?:system )?prompt\b"),
     ),
     _Sign(
         _SPEAKS,
         (" an ai", " an llm", "language model", "agent", "assistant"),
-        _spoken(
+        _speech_pattern(
             r"\bas an? (?:ai|llm|language model)\b"
             r"|\bif you are an? (?:ai|llm|language model|(?:coding |ai )?(?:agent|assistant))\b"
             r"|\b(?:ai|llm|coding) (?:agents?|assistants?) (?:(?:must|should|need to|have to)\b(?! be )"
@@ -123,7 +125,7 @@ _SIGNS = (
     _Sign(
         _MARKS,
         ("system:", "assistant:", "developer:", "human:", "user:", "system :"),
-        late(
+        lazy_pattern(
             r"(?:^|[\n.:;>(\]]|--) ?(?:system|assistant|developer|human|user) ?: "
             # The prompt that every example has says nothing.
             r"(?:you\b(?! are an? (?:\w+ )?assistant\b(?! (?:that|who|which|and)\b))|ignore|disregard"
@@ -133,17 +135,17 @@ _SIGNS = (
     _Sign(
         _MARKS,
         ("<|",),
-        late(r"<\|(?:im_(?:start|end)|system|user|assistant|endoftext|eot_id|start_header_id)\|>"),
+        lazy_pattern(r"<\|(?:im_(?:start|end)|system|user|assistant|endoftext|eot_id|start_header_id)\|>"),
     ),
     _Sign(
         _MARKS,
         ("inst]", "sys>>", "archivist"),
-        late(r"\[/?inst\]|<</?sys>>|<!-- ?/?archivist\b|</?archivist\b"),
+        lazy_pattern(r"\[/?inst\]|<</?sys>>|<!-- ?/?archivist\b|</?archivist\b"),
     ),
     _Sign(
         _MARKS,
         ("<system", "/system", "instruction", "function_", "tool_", "invoke"),
-        late(
+        lazy_pattern(
             r"</?(?:antml:)?(?:system(?:[-_](?:reminder|prompt|message))?|instructions?|function_(?:calls|results?)"
             r"|tool_(?:result|use|call)|invoke)(?: [^>]*)?>"
             r"|#{1,6} (?:new|updated|system|important) instructions?\b"
@@ -152,7 +154,7 @@ _SIGNS = (
     _Sign(
         _ALONE,
         ("user", "human", "developer", "operator", "owner", "anyone", "anybody"),
-        late(
+        lazy_pattern(
             r"\bthe (?:user|human|developer|operator|owner) (?:need not|needn't|must not"
             r"|(?:does not|doesn't) (?:need|have) to) (?:know|be (?:told|asked|informed|aware))\b|"
             rf"{_NOT}(?:(?:tell|inform|alert|notify|ask|consult|warn)(?:ing)? {_PEOPLE}"
@@ -162,7 +164,7 @@ _SIGNS = (
     _Sign(
         _ALONE,
         ("confirm", "permission", "approv", "consent", "without asking"),
-        late(
+        lazy_pattern(
             rf"{_NOT}(?:ask|wait)(?:ing)? (?:\w+ ){{0,2}}?for (?:\w+ ){{0,2}}?"
             r"(?:confirmation|permission|approval|consent)\b"
             r"(?! (?:before|for|to) (?:running|run|executing) (?:\w+ )?(?:tests?|checks|lint\w*)\b)"
@@ -174,11 +176,11 @@ _SIGNS = (
             r"|\bbypasspermissions\b"
         ),
     ),
-    _Sign(_ALONE, ("--dangerously-", "--yolo"), late(r"--dangerously-[\w-]+|--yolo\b")),
+    _Sign(_ALONE, ("--dangerously-", "--yolo"), lazy_pattern(r"--dangerously-[\w-]+|--yolo\b")),
     _Sign(
         _RUNS,
         _FETCHES,
-        late(
+        lazy_pattern(
             rf"{_FETCH}[^\n]{{0,400}}?\| ?(?:xargs (?:-\S+ (?:\d+ )?)*)?(?:{_SHELL}|{_INTERPRETER})"
             rf"|(?:\b(?:eval|source)|(?:^|[\s`;&|])\.|{_SHELL}) (?:-\w+ )*[\"']?(?:<\(|\$\(|`) ?{_FETCH}"
             rf"|\b(?:iex|invoke-expression)\b[^\n]{{0,200}}?{_FETCH}"
@@ -192,7 +194,7 @@ _SIGNS = (
     _Sign(
         _RUNS,
         ("base64", "b64decode", "urlopen", "requests.get", "fromhex", "downloadstring"),
-        late(
+        lazy_pattern(
             rf"\bbase64 (?:-\w*d\w*|--decode)\b[^\n]{{0,200}}?\| ?(?:{_SHELL}|{_INTERPRETER})"
             r"|\b(?:exec|eval) ?\([^\n]{0,200}?(?:urlopen|requests\.get|b64decode|fromhex)"
             r"|\b(?:iex|invoke-expression)\b[^\n]{0,200}?downloadstring"
@@ -201,7 +203,7 @@ _SIGNS = (
     _Sign(
         _SENDS,
         ("mail ", "send ", "upload ", "post ", "exfiltrate ", "forward ", "leak "),
-        late(
+        lazy_pattern(
             rf"\b(?:e-?mail|send|upload|post|exfiltrate|forward|leak) [^\n]{{0,80}}?{_PRIVATE}[^\n]{{0,80}}?"
             r"\b(?:to|at) (?:https?:|\S+@\S)"
         ),
@@ -209,7 +211,7 @@ _SIGNS = (
     _Sign(
         _SENDS,
         ("curl ", "wget ", "nc ", "ncat ", "scp "),
-        late(
+        lazy_pattern(
             r"\b(?:scp|rsync) (?:[^\n|;&]{0,100}? )?(?<!-i )(?!\S*\.(?:env|pub)\b)"
             rf"\S*{_KEYS}\S* [^\n|;&]{{0,100}}?\w:|"
             rf"\b(?:curl|wget|nc|ncat) [^\n]{{0,200}}?(?:@|<|-t ?)\S*{_KEYS}"
@@ -226,7 +228,7 @@ def suspicion(*texts: str) -> str:
     if not text.isascii():
         if _UNSEEN.search(text):
             return _HIDDEN
-        text = _plain(text)
+        text = _normalise_text(text)
     text = text.lower()
     speech = text
     for mark in _EMPHASIS:
@@ -238,20 +240,20 @@ def suspicion(*texts: str) -> str:
     return ""
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """Return a text in the letters that a model reads it as: whatever their width, style, marks or script."""
     parted = unicodedata.normalize("NFKD", text)
     return _WEIGHTLESS.sub("", parted).translate(_LOOKALIKES)
 
 
-def doubt(lesson: Lesson) -> str:
+def lesson_suspicion(lesson: Lesson) -> str:
     """Return why the words of a lesson should wait for a person, whatever its standing, or nothing."""
     return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags)
 
 
-def reason(lesson: Lesson) -> str:
+def quarantine_reason(lesson: Lesson) -> str:
     """Return why a lesson is in quarantine; nothing of one that is not."""
-    return (doubt(lesson) or _UNSTATED) if lesson.status is Status.QUARANTINED else ""
+    return (lesson_suspicion(lesson) or _UNSTATED) if lesson.status is Status.QUARANTINED else ""
 
 
 def is_quarantined(lesson: Lesson) -> bool:
@@ -262,10 +264,10 @@ def is_quarantined(lesson: Lesson) -> bool:
     if lesson.confirmed or lesson.status is Status.QUARANTINED:
         return not lesson.confirmed
     is_said = lesson.source is Source.MANUAL and lesson.actor.kind is ActorKind.HUMAN
-    return not is_said and bool(doubt(lesson))
+    return not is_said and bool(lesson_suspicion(lesson))
 
 
-def is_withheld(record: Any, actor: Actor) -> bool:
+def is_hidden_from(record: Any, actor: Actor) -> bool:
     """Say whether a record is a lesson that waits for a person, and an agent asks that did not suggest it."""
     if actor.kind is not ActorKind.AGENT or getattr(record, "status", None) is not Status.QUARANTINED:
         return False
@@ -273,26 +275,26 @@ def is_withheld(record: Any, actor: Actor) -> bool:
     return not (is_suggested and record.actor.name == actor.name != "")
 
 
-def as_claimed(lesson: Lesson, known: Lesson | None) -> Lesson:
+def distrust_imported(lesson: Lesson, known: Lesson | None) -> Lesson:
     """Return what a file says of a lesson as far as it is to be believed: the known one when not at all.
 
     Anybody can write into a file that a person approved it. So of words that would command only those
     pass that this bank has already, approved; others wait here, and never reword or silence what it believes.
     """
     is_waiting = known is not None and known.status is Status.QUARANTINED
-    if not doubt(lesson):
-        return _unapproved(lesson) if is_waiting else lesson
+    if not lesson_suspicion(lesson):
+        return _without_approval(lesson) if is_waiting else lesson
     if known is None or is_waiting:
-        return _unapproved(lesson)
-    if known.status.is_retired or _told(lesson) != _told(known):
+        return _without_approval(lesson)
+    if known.status.is_retired or _lesson_text(lesson) != _lesson_text(known):
         return known
-    return _unapproved(lesson) if is_quarantined(known) else lesson
+    return _without_approval(lesson) if is_quarantined(known) else lesson
 
 
-def _unapproved(lesson: Lesson) -> Lesson:
+def _without_approval(lesson: Lesson) -> Lesson:
     status = lesson.status if lesson.status.is_retired else Status.QUARANTINED
     return replace(lesson, confirmed=False, status=status)
 
 
-def _told(lesson: Lesson) -> tuple[object, ...]:
+def _lesson_text(lesson: Lesson) -> tuple[object, ...]:
     return lesson.summary, lesson.rule, lesson.detail, lesson.remedies, sorted(lesson.tags)

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, Verb, may, may_change
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
-from archivist.lessons.quarantine import doubt, is_withheld, reason
-from archivist.lessons.standing import is_confirmed, standing, united
+from archivist.lessons.quarantine import is_hidden_from, lesson_suspicion, quarantine_reason
+from archivist.lessons.standing import is_confirmed, merge_sets, with_status
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
-from archivist.records.lesson import SHORT_ID, checked
+from archivist.records.lesson import SHORT_ID, validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
 from archivist.records.tier_words import CoreSection
-from archivist.store.filters import Condition, among, any_of, equals, has, one_of
-from archivist.store.ledger import Change, undo_target
+from archivist.store.filters import Condition, any_of, contains_item, equals, one_of, one_of_unindexed
+from archivist.store.ledger import LedgerChange, undo_target
 from archivist.store.protocol import Reader
-from archivist.store.rows import kinds
-from archivist.text import legible
+from archivist.store.rows import types_by_kind
+from archivist.text import make_legible
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.lessons.suggest_service import Suggested
+    from archivist.lessons.suggest_service import SuggestionResult
     from archivist.store.protocol import Writer
 
 MANUAL_RUN = "manual"
@@ -82,48 +82,50 @@ def find(reader: Reader, name: str) -> Lesson:
 
 def get(bank: Bank, name: str) -> Lesson:
     """Return a lesson by its name; what waits for a person is not there for an agent."""
-    found = readable(bank, (name,))
+    found = get_readable(bank, (name,))
     if not found:
         raise NotFoundError("lesson", name)
     return found[0]
 
 
-def readable(bank: Bank, names: Iterable[str]) -> list[Lesson]:
+def get_readable(bank: Bank, names: Iterable[str]) -> list[Lesson]:
     """Return the lessons that are called so, without those that wait for a person when an agent asks."""
     with bank.reading() as reader:
         found = [find(reader, name) for name in names]
-    return [each for each in found if not is_withheld(each, bank.actor)]
+    return [each for each in found if not is_hidden_from(each, bank.actor)]
 
 
 def add(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Lesson:
     """Add a lesson by hand: active at once, and counted as said once; an agent's is suggested."""
-    return said(bank, summary, kind, fields).lesson
+    return add_or_confirm(bank, summary, kind, fields).lesson
 
 
-def said(bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]) -> Suggested:
+def add_or_confirm(
+    bank: Bank, summary: str, kind: LessonType | str | None, fields: dict[str, Any]
+) -> SuggestionResult:
     """Add a lesson, or take it as said again when the same words stand there for the same place."""
-    from archivist.lessons.suggest_service import Suggested, suggest
+    from archivist.lessons.suggest_service import SuggestionResult, suggest
 
     if bank.actor.kind is ActorKind.AGENT:
         return suggest(bank, summary, {**fields, "type": kind})
     told = {**fields, "type": str(kind) if kind else None}
     given = {name: value for name, value in told.items() if value is not None}
-    fresh = _drafted(bank, summary, given)
+    fresh = _draft_lesson(bank, summary, given)
     with bank.transaction() as writer:
         # Who says more than people do, an id or a time, makes a record of its own.
-        known = None if given.keys() & _FIXED_FIELDS else _same(writer, fresh)
+        known = None if given.keys() & _FIXED_FIELDS else _find_same(writer, fresh)
         if known is not None:
-            return Suggested(_said_again(bank, writer, known, fresh, given), is_new=False)
+            return SuggestionResult(_confirm_lesson(bank, writer, known, fresh, given), is_new=False)
         lesson = replace(fresh, number=writer.next_number(), unseen_from=writer.run_count())
-        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
+        lesson = with_status(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(lesson, "add")
-    return Suggested(lesson, is_new=True)
+    return SuggestionResult(lesson, is_new=True)
 
 
-def _drafted(bank: Bank, summary: str, given: dict[str, Any]) -> Lesson:
+def _draft_lesson(bank: Bank, summary: str, given: dict[str, Any]) -> Lesson:
     """Return what a person says as a lesson that has no number yet."""
-    now, words = bank.now(), " ".join(legible(summary).split())
-    tags = [word for word in _in_order(words) if len(word) >= _TAG_CHARACTERS]
+    now, words = bank.now(), " ".join(make_legible(summary).split())
+    tags = [word for word in _ordered_keywords(words) if len(word) >= _TAG_CHARACTERS]
     values = {
         "id": bank.new_id(now),
         "created": now,
@@ -138,44 +140,46 @@ def _drafted(bank: Bank, summary: str, given: dict[str, Any]) -> Lesson:
         "tags": tuple(tags[:_TAGS_FROM_TEXT]),
         "actor": bank.actor,
     }
-    return _cleaned(checked(from_plain(Lesson, values | given)))
+    return _redact_lesson(validate_lesson(from_plain(Lesson, values | given)))
 
 
-def _same(reader: Reader, fresh: Lesson) -> Lesson | None:
+def _find_same(reader: Reader, fresh: Lesson) -> Lesson | None:
     """Return the live lesson that says the same words for the same place."""
     place = [getattr(fresh, field) for field in _PLACE]
-    found = (each for each in reader.saying(fresh.summary) if each.status.is_live)
+    found = (each for each in reader.lessons_with_summary(fresh.summary) if each.status.is_live)
     return next((each for each in found if [getattr(each, field) for field in _PLACE] == place), None)
 
 
-def _said_again(bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, given: dict[str, Any]) -> Lesson:
+def _confirm_lesson(
+    bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, given: dict[str, Any]
+) -> Lesson:
     """Confirm a lesson that a person says anew, and take what else is said of it this time."""
     changes: dict[str, Any] = {name: getattr(fresh, name) for name in given}
-    met = replace(known, runs=united(known.runs, (MANUAL_RUN,)), **changes)
+    met = replace(known, runs=merge_sets(known.runs, (MANUAL_RUN,)), **changes)
     if not is_confirmed(met):
         met = replace(met, confirmed=True)
     if met == known:
         return known
     now = bank.now()
     met = replace(met, updated=now, edited=now)
-    met = standing(met, promote_at_runs=bank.config.lessons.promote_at_runs)
+    met = with_status(met, promote_at_runs=bank.config.lessons.promote_at_runs)
     writer.put(met, "see")
     return met
 
 
-def _cleaned(lesson: Lesson) -> Lesson:
+def _redact_lesson(lesson: Lesson) -> Lesson:
     """Return a lesson without secrets and control characters: what people write is kept as agents' words."""
     from archivist.capture.redaction import redact
 
     texts = (lesson.summary, lesson.rule, lesson.detail)
-    summary, rule, detail = (redact(legible(text)).text for text in texts)
+    summary, rule, detail = (redact(make_legible(text)).text for text in texts)
     cleaned = replace(lesson, summary=summary, rule=rule, detail=detail)
     if cleaned == lesson:
         return lesson
-    return replace(cleaned, tags=tuple(tag for tag in lesson.tags if tag.lower() in _spoken(cleaned)))
+    return replace(cleaned, tags=tuple(tag for tag in lesson.tags if tag.lower() in _full_text(cleaned)))
 
 
-def _spoken(lesson: Lesson) -> str:
+def _full_text(lesson: Lesson) -> str:
     return f"{lesson.summary} {lesson.rule} {lesson.detail}".lower()
 
 
@@ -185,7 +189,7 @@ def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> li
     Without a text, `after` is a place in that order, behind which they stand. Answers are weighed by
     importance, recency and relevance unless the query names another preset.
     """
-    from archivist.projects import named
+    from archivist.projects import resolve_name
     from archivist.recall.fusion import is_match
     from archivist.recall.scoring import Preset
     from archivist.recall.service import recall
@@ -199,7 +203,7 @@ def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> li
     asked = asked._replace(statuses=statuses, kinds=("lesson",))
     with bank.reading() as reader:
         if not asked.text.strip():
-            conditions = _conditions(asked._replace(repo=asked.repo and named(reader, asked.repo)))
+            conditions = _conditions(asked._replace(repo=asked.repo and resolve_name(reader, asked.repo)))
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=asked.limit)
         limit = _TEXT_HITS if asked.limit is None else asked.limit
         preset = asked.preset or Preset.ARCHIVIST
@@ -215,7 +219,10 @@ def views(bank: Bank, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
         tallies = reader.tallies([lesson.id for lesson in lessons])
         count = reader.run_count()
         return [
-            {**to_view(lesson, tallies.get(lesson.id, Tally()), count), "quarantined_for": reason(lesson)}
+            {
+                **to_view(lesson, tallies.get(lesson.id, Tally()), count),
+                "quarantined_for": quarantine_reason(lesson),
+            }
             for lesson in lessons
         ]
 
@@ -235,12 +242,12 @@ def edit(bank: Bank, name: str, changes: dict[str, Any]) -> Lesson:
             return lesson
         _require_change(bank, lesson, changed)
         now = bank.now()
-        changed = _cleaned(checked(replace(changed, updated=now, edited=now)))
-        is_held = lesson.status is Status.QUARANTINED and bool(doubt(changed))
+        changed = _redact_lesson(validate_lesson(replace(changed, updated=now, edited=now)))
+        is_held = lesson.status is Status.QUARANTINED and bool(lesson_suspicion(changed))
         if bank.actor.kind is ActorKind.HUMAN and not is_held:
             # What a person worded is believed, and no later run words it anew.
             changed = replace(changed, confirmed=True)
-        changed = standing(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
+        changed = with_status(changed, promote_at_runs=bank.config.lessons.promote_at_runs)
         if changed.status.is_live:
             _require_person(bank, lesson)
         writer.put(changed, "edit")
@@ -258,7 +265,7 @@ def approve(bank: Bank, name: str) -> Lesson:
             return lesson
         now = bank.now()
         approved = replace(lesson, confirmed=True, updated=now, edited=now)
-        approved = standing(approved, promote_at_runs=bank.config.lessons.promote_at_runs)
+        approved = with_status(approved, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(approved, "approve")
     return approved
 
@@ -297,7 +304,7 @@ def retire(bank: Bank, name: str, verb: str, replacement: str = "") -> Lesson:
     return retired
 
 
-def names(bank: Bank) -> dict[str, tuple[str, str]]:
+def lesson_names(bank: Bank) -> dict[str, tuple[str, str]]:
     """Return the short id and the words of every lesson by its global id."""
     with bank.reading() as reader:
         rows = reader.select_fields(Lesson, ("id", "number", "summary"))
@@ -316,15 +323,15 @@ def record_usage(bank: Bank, names: Sequence[str], run: str) -> Brief | None:
     return brief
 
 
-def history(bank: Bank, name: str) -> list[Change]:
+def history(bank: Bank, name: str) -> list[LedgerChange]:
     """Return every change of a record, oldest first."""
-    from archivist.ledger.service import is_there_for, named
+    from archivist.ledger.service import find_by_name, is_visible_to
 
     with bank.reading() as reader:
-        record = named(reader, name)
+        record = find_by_name(reader, name)
         changes = reader.changes(record_id=name if record is None else str(record.id))
-    shown = [each for each in changes if is_there_for(bank.actor, each.entry.kind, each.entry.record)]
-    if not shown or is_withheld(record, bank.actor):
+    shown = [each for each in changes if is_visible_to(bank.actor, each.entry.kind, each.entry.record)]
+    if not shown or is_hidden_from(record, bank.actor):
         raise NotFoundError("lesson", name)
     return shown
 
@@ -335,23 +342,25 @@ def undo(bank: Bank, name: str) -> Lesson | Episode | Brief | Verdict | None:
     What has no id that people know goes by what it is called, also when it was removed: a fact, an artifact
     by its path, and a text with all of the pieces that changed together.
     """
-    from archivist.ledger.service import last_changed, named, still_called
+    from archivist.ledger.service import find_by_label, find_by_name, last_changed_ids
 
     with bank.transaction() as writer:
         known = _record_id(writer, name)
         if known != name or writer.changes(record_id=known, limit=1):
-            restored: Lesson | Episode | Brief | Verdict | None = _undone(bank, writer, name, known)
+            restored: Lesson | Episode | Brief | Verdict | None = _undo_record(bank, writer, name, known)
             return restored
-        for each in last_changed(writer, name) or [known]:
-            _undone(bank, writer, name, each)
-        kept: Lesson | Episode | Brief | Verdict | None = named(writer, name) or still_called(writer, name)
+        for each in last_changed_ids(writer, name) or [known]:
+            _undo_record(bank, writer, name, each)
+        kept: Lesson | Episode | Brief | Verdict | None = find_by_name(writer, name) or find_by_label(
+            writer, name
+        )
     return kept
 
 
-def _undone(bank: Bank, writer: Writer, name: str, record_id: str) -> Any:
-    known = kinds()
+def _undo_record(bank: Bank, writer: Writer, name: str, record_id: str) -> Any:
+    known = types_by_kind()
     changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in known]
-    free = [change for change in changes if not _is_settled(change)]
+    free = [change for change in changes if not _is_protected(change)]
     if changes and not free:
         bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_SETTLED)
     target = undo_target(free)
@@ -370,7 +379,7 @@ def _undone(bank: Bank, writer: Writer, name: str, record_id: str) -> Any:
     return record
 
 
-def _is_settled(change: Change) -> bool:
+def _is_protected(change: LedgerChange) -> bool:
     """Say whether a change is not for undo: an agent's own memory, and what somebody must approve."""
     kind, record = change.entry.kind, change.entry.record
     is_guarded = kind == "block" and record.partition(":")[0] in _GUARDED
@@ -378,13 +387,13 @@ def _is_settled(change: Change) -> bool:
 
 
 def _record_id(reader: Reader, name: str) -> str:
-    from archivist.ledger.service import named
+    from archivist.ledger.service import find_by_name
 
-    record = named(reader, name)
+    record = find_by_name(reader, name)
     return name if record is None else str(record.id)
 
 
-def _in_order(text: str) -> list[str]:
+def _ordered_keywords(text: str) -> list[str]:
     wanted = keywords(text)
     words = ("".join(c if c.isalnum() else " " for c in text.lower())).split()
     return list(dict.fromkeys(word for word in words if word in wanted))
@@ -395,9 +404,9 @@ def _conditions(asked: Query) -> list[Condition]:
         equals(field, value) for field in _FILTERED if (value := getattr(asked, field))
     ]
     if asked.tags:
-        conditions.append(any_of(*((has("tags", tag),) for tag in asked.tags)))
+        conditions.append(any_of(*((contains_item("tags", tag),) for tag in asked.tags)))
     if asked.statuses:
         # Of a repository or of all, most lessons are live; what else is asked for may hold for few of them.
         is_of_most = asked.statuses == LIVE and len(conditions) == bool(asked.repo)
-        conditions.append((among if is_of_most else one_of)("status", asked.statuses))
+        conditions.append((one_of_unindexed if is_of_most else one_of)("status", asked.statuses))
     return conditions

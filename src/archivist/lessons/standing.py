@@ -9,7 +9,7 @@ from archivist.lessons.quarantine import is_quarantined
 from archivist.records import Lesson, LessonType, Source, Status
 
 
-def standing(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
+def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
     """Return the lesson as candidate, active or in quarantine by what is known of it; retired ones stay.
 
     Preferences and what a human or an approver confirmed are active at once; anything else is when it
@@ -32,7 +32,7 @@ def is_confirmed(lesson: Lesson) -> bool:
     return lesson.confirmed or lesson.type is LessonType.PREFERENCE or lesson.source is Source.MANUAL
 
 
-def sighted(
+def record_sighting(
     lesson: Lesson, *, run: str, event: str, now: datetime, run_count: int, promote_at_runs: int
 ) -> Lesson:
     """Return the lesson after a run met it; the same run never counts twice."""
@@ -40,21 +40,21 @@ def sighted(
         return lesson
     evidence = replace(
         lesson.evidence,
-        episodes=united(lesson.evidence.episodes, (run,)),
-        events=united(lesson.evidence.events, (event,)),
+        episodes=merge_sets(lesson.evidence.episodes, (run,)),
+        events=merge_sets(lesson.evidence.events, (event,)),
     )
     seen = replace(
         lesson,
-        runs=united(lesson.runs, (run,)),
+        runs=merge_sets(lesson.runs, (run,)),
         evidence=evidence,
         last_seen_run=run,
         last_seen=now,
         updated=max(now, lesson.updated),
         unseen_from=run_count,
     )
-    return standing(seen, promote_at_runs=promote_at_runs)
+    return with_status(seen, promote_at_runs=promote_at_runs)
 
 
-def united(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def merge_sets(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """Return the two sets as one, in the one order that sets are kept in."""
     return tuple(sorted({*first, *second}))

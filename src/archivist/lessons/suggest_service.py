@@ -16,17 +16,17 @@ from archivist.capture.clean import Cleaner
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.ledger import service as lookup
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.duplicates import twin
-from archivist.lessons.quarantine import doubt
-from archivist.lessons.standing import is_confirmed, standing, united
+from archivist.lessons.duplicates import find_duplicate
+from archivist.lessons.quarantine import lesson_suspicion
+from archivist.lessons.standing import is_confirmed, merge_sets, with_status
 from archivist.recall.keywords import keywords
 from archivist.records import ActorKind, Episode, Event, Evidence, Lesson, LessonType, Source, Status
-from archivist.records.lesson import checked
+from archivist.records.lesson import validate_lesson
 from archivist.records.plain import from_plain
 from archivist.store.filters import equals
-from archivist.store.results import Within, Words
+from archivist.store.results import SearchFilter, TextQuery
 from archivist.store.scope_tokens import scope_token
-from archivist.text import legible
+from archivist.text import make_legible
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -43,43 +43,43 @@ _SAID = frozenset(
 _NO_PREFERENCE = "pattern, anti_pattern or archetype_hint; ask a person to add a preference"
 
 
-class Suggested(NamedTuple):
+class SuggestionResult(NamedTuple):
     """The lesson that a suggestion became, and whether it is a new one."""
 
     lesson: Lesson
     is_new: bool
 
 
-def told(
+def suggest_or_add(
     bank: Bank, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
-) -> Suggested:
+) -> SuggestionResult:
     """Keep a lesson in the name of whoever tells it: an agent's is suggested, another's counts at once."""
     if bank.actor.kind is not ActorKind.AGENT:
-        from archivist.lessons.service import said
+        from archivist.lessons.service import add_or_confirm
 
         given = {name: value for name, value in fields.items() if value not in ("", (), None)}
-        return said(bank, summary, given.pop("type", LessonType.PATTERN), given)
+        return add_or_confirm(bank, summary, given.pop("type", LessonType.PATTERN), given)
     return suggest(bank, summary, fields, run=run.strip(), evidence=evidence)
 
 
 def suggest(
     bank: Bank, summary: str, fields: Mapping[str, Any], *, run: str = "", evidence: Sequence[str] = ()
-) -> Suggested:
+) -> SuggestionResult:
     """Keep what an agent learnt: as a new candidate, or as one more run that met a known lesson.
 
     A run that the bank does not know counts as the day does: names are cheap, and repeating oneself under
     several of them must not make a thing true.
     """
     bank.require(Layer.LESSONS, Verb.WRITE)
-    fresh = _drafted(bank, summary, fields)
-    shown = _resolved(bank, evidence)
+    fresh = _draft_lesson(bank, summary, fields)
+    shown = _resolve_evidence(bank, evidence)
     with bank.transaction() as writer:
-        is_known_run = bool(run) and _is_of_others(bank, writer, run)
+        is_known_run = bool(run) and _is_foreign_run(bank, writer, run)
         seen_in = run if is_known_run else f"told-{fresh.created.date().isoformat()}"
-        shown = _joined(shown, Evidence(episodes=(run,))) if is_known_run else shown
-        known = _known(fresh, writer)
+        shown = _merge_evidence(shown, Evidence(episodes=(run,))) if is_known_run else shown
+        known = _find_twin(fresh, writer)
         if known is not None:
-            return Suggested(_met(bank, writer, known, fresh, seen_in, shown), is_new=False)
+            return SuggestionResult(_count_sighting(bank, writer, known, fresh, seen_in, shown), is_new=False)
         _refuse_too_many(bank, writer, run)
         lesson = replace(
             fresh,
@@ -91,25 +91,25 @@ def suggest(
             last_seen=fresh.created,
             unseen_from=writer.run_count(),
         )
-        lesson = standing(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
+        lesson = with_status(lesson, promote_at_runs=bank.config.lessons.promote_at_runs)
         writer.put(lesson, "suggest")
-    return Suggested(lesson, is_new=True)
+    return SuggestionResult(lesson, is_new=True)
 
 
-def _is_of_others(bank: Bank, reader: Reader, run: str) -> bool:
+def _is_foreign_run(bank: Bank, reader: Reader, run: str) -> bool:
     """Say whether a run is known that the agent did not open itself: that is as cheap as a name."""
     first = reader.changes(record_id=run, limit=1)
     return reader.get(Episode, run) is not None and bool(first) and first[0].entry.actor != bank.actor
 
 
-def _drafted(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
+def _draft_lesson(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
     """Return what is said as a lesson that nobody has met yet, its secrets taken out."""
     unknown = sorted(fields.keys() - _SAID)
     if unknown:
         raise RecordError(f"{unknown[0]}: is not for who suggests a lesson to say")
 
     def clean(text: str) -> str:
-        return Cleaner().text(legible(text))
+        return Cleaner().text(make_legible(text))
 
     words = clean(" ".join(summary.split()))
     if not words:
@@ -129,25 +129,27 @@ def _drafted(bank: Bank, summary: str, fields: Mapping[str, Any]) -> Lesson:
         "origin": ORIGIN,
         "actor": bank.actor,
     }
-    lesson = checked(from_plain(Lesson, values))
+    lesson = validate_lesson(from_plain(Lesson, values))
     if is_confirmed(lesson):
         raise InputError("type: a preference is for people to have", hint=_NO_PREFERENCE)
     return lesson
 
 
-def alike(reader: Reader, summary: str) -> list[Lesson]:
+def similar_lessons(reader: Reader, summary: str) -> list[Lesson]:
     """Return the lessons that answer the words of a summary best, the best first."""
-    only_lessons = Within(groups=((scope_token("kind", "lesson"),),))
-    hits = reader.search(Words(tuple(sorted(keywords(summary)))), within=only_lessons, limit=_COMPARED)
-    placed = reader.placed([hit.place for hit in hits])
+    only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),))
+    hits = reader.search(
+        TextQuery(tuple(sorted(keywords(summary)))), search_filter=only_lessons, limit=_COMPARED
+    )
+    placed = reader.indexed_documents([hit.place for hit in hits])
     return list(reader.records("lesson", [placed[hit.place].record for hit in hits]).values())
 
 
-def _known(fresh: Lesson, reader: Reader) -> Lesson | None:
+def _find_twin(fresh: Lesson, reader: Reader) -> Lesson | None:
     """Return the lesson that says the same; whose repository it is, an agent in the project need not say."""
     said = Candidate(key="", summary=fresh.summary, rule=fresh.rule, tags=fresh.tags)
-    among = [each for each in alike(reader, fresh.summary) if each.status.is_live]
-    if doubt(fresh):
+    among = [each for each in similar_lessons(reader, fresh.summary) if each.status.is_live]
+    if lesson_suspicion(fresh):
         # Such words go into no lesson that is told. What waits for a person is hidden from search.
         among = [each for each in among if not may_change(fresh.actor, each)]
         among += reader.select(Lesson, equals("status", Status.QUARANTINED))
@@ -155,7 +157,7 @@ def _known(fresh: Lesson, reader: Reader) -> Lesson | None:
         (
             each
             for each in among
-            if twin(
+            if find_duplicate(
                 replace(said, repo=fresh.repo or each.repo, provider=fresh.provider or each.provider), [each]
             )
         ),
@@ -163,7 +165,7 @@ def _known(fresh: Lesson, reader: Reader) -> Lesson | None:
     )
 
 
-def _resolved(bank: Bank, names: Sequence[str]) -> Evidence:
+def _resolve_evidence(bank: Bank, names: Sequence[str]) -> Evidence:
     """Return evidence by what each id names; an id that names nothing is refused."""
     found: dict[str, list[str]] = {"episodes": [], "events": [], "logs": []}
     for name in names:
@@ -181,15 +183,19 @@ def _resolved(bank: Bank, names: Sequence[str]) -> Evidence:
     return Evidence(**{kind: tuple(sorted(set(ids))) for kind, ids in found.items()})
 
 
-def _met(bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, run: str, shown: Evidence) -> Lesson:
+def _count_sighting(
+    bank: Bank, writer: Writer, known: Lesson, fresh: Lesson, run: str, shown: Evidence
+) -> Lesson:
     """Count a run that met a known lesson, and take what the telling adds to words that it may change."""
     met = known
     if run not in known.runs:
-        met = replace(met, runs=united(met.runs, (run,)), last_seen_run=run, unseen_from=writer.run_count())
-        met = standing(met, promote_at_runs=bank.config.lessons.promote_at_runs)
+        met = replace(
+            met, runs=merge_sets(met.runs, (run,)), last_seen_run=run, unseen_from=writer.run_count()
+        )
+        met = with_status(met, promote_at_runs=bank.config.lessons.promote_at_runs)
     if known.source is Source.ARCHIVIST and not known.confirmed and may_change(bank.actor, known):
         met = replace(met, rule=met.rule or fresh.rule, detail=met.detail or fresh.detail)
-    met = replace(met, evidence=_joined(met.evidence, shown))
+    met = replace(met, evidence=_merge_evidence(met.evidence, shown))
     if met == known:
         return known
     now = bank.now()
@@ -208,11 +214,11 @@ def _refuse_too_many(bank: Bank, writer: Writer, run: str) -> None:
         )
 
 
-def _joined(first: Evidence, second: Evidence) -> Evidence:
+def _merge_evidence(first: Evidence, second: Evidence) -> Evidence:
     return Evidence(
-        episodes=united(first.episodes, second.episodes),
-        trajectories=united(first.trajectories, second.trajectories),
-        sessions=united(first.sessions, second.sessions),
-        logs=united(first.logs, second.logs),
-        events=united(first.events, second.events),
+        episodes=merge_sets(first.episodes, second.episodes),
+        trajectories=merge_sets(first.trajectories, second.trajectories),
+        sessions=merge_sets(first.sessions, second.sessions),
+        logs=merge_sets(first.logs, second.logs),
+        events=merge_sets(first.events, second.events),
     )

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 from archivist.reading.commands import (
     generalise,
-    is_look_step,
     is_preparation,
+    is_read_only_step,
     main_step,
     run_scripts,
     step_purpose,
 )
-from archivist.reading.edits import Change, changes, written_by
-from archivist.reading.failures import Failure, detect, family, is_shell
+from archivist.reading.edits import FileEdit, file_edits, script_edits
+from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell
 from archivist.reading.installs import Install, installs, is_install
-from archivist.reading.phrases import base_name, is_telling, open_command
+from archivist.reading.phrases import base_name, is_informative, mask_command
 from archivist.reading.steps import Step, parse
 from archivist.records import Event, EventKind
 
@@ -29,7 +29,7 @@ _TEST_WORD = re.compile(r"\btests?\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ToolCall:
     """One tool call and what it comes down to.
 
     `at` is its place among the calls. `key` names its failure the same in every run. `is_look` says that it
@@ -42,7 +42,7 @@ class Act:
     purpose: str = ""
     failure: Failure | None = None
     key: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileEdit, ...] = ()
     installs: tuple[Install, ...] = ()
     is_look: bool = False
 
@@ -69,10 +69,10 @@ class Act:
         return generalise(self.event.text) if self.steps else self.event.tool
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """Return the command as it was called, where another run can read it so, else in general terms."""
-        whole = open_command(self.event.text.strip()) if self.steps else ""
-        return whole if is_telling(whole) else open_command(self.text)
+        whole = mask_command(self.event.text.strip()) if self.steps else ""
+        return whole if is_informative(whole) else mask_command(self.text)
 
     @property
     def scripts(self) -> frozenset[str]:
@@ -80,31 +80,31 @@ class Act:
         return run_scripts(self.steps)
 
 
-def acts(events: Sequence[Event]) -> list[Act]:
+def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
     """Understand every tool call of a run, in order."""
-    return list(_acts(events))
+    return list(_iter_tool_calls(events))
 
 
-def _acts(events: Sequence[Event]) -> Iterator[Act]:
+def _iter_tool_calls(events: Sequence[Event]) -> Iterator[ToolCall]:
     at = 0
-    scripts: dict[str, tuple[Change, ...]] = {}
+    scripts: dict[str, tuple[FileEdit, ...]] = {}
     for event in events:
         if event.kind not in _CALLS or event.extra.get("call_missing"):
             continue
-        act = _act(event, at)
-        scripts |= _scripts(act)
+        act = _make_tool_call(event, at)
+        scripts |= _written_scripts(act)
         # What a script of the run's own writes, it writes when it is run.
         by_scripts = tuple(change for name in act.scripts for change in scripts.get(name, ()))
         yield replace(act, changes=act.changes + by_scripts) if by_scripts else act
         at += 1
 
 
-def _scripts(act: Act) -> dict[str, tuple[Change, ...]]:
+def _written_scripts(act: ToolCall) -> dict[str, tuple[FileEdit, ...]]:
     """Return the scripts that a call writes, with the files that each would change."""
     if act.event.kind is EventKind.EDIT:
-        return {base_name(change.file): tuple(written_by(change.new)) for change in act.changes}
+        return {base_name(change.file): tuple(script_edits(change.new)) for change in act.changes}
     return {
-        base_name(redirect.target): tuple(written_by("\n".join(step.bodies)))
+        base_name(redirect.target): tuple(script_edits("\n".join(step.bodies)))
         for step in act.steps
         if step.bodies
         for redirect in step.redirects
@@ -112,27 +112,27 @@ def _scripts(act: Act) -> dict[str, tuple[Change, ...]]:
     }
 
 
-def _act(event: Event, at: int) -> Act:
+def _make_tool_call(event: Event, at: int) -> ToolCall:
     in_shell = is_shell(event.tool) and event.kind is not EventKind.EDIT
     steps = parse(event.text) if in_shell else ()
     said = event.text if in_shell else event.target
-    failure = detect(event.tool, said, event.exit_code, event.is_error, event.output)
+    failure = detect_failure(event.tool, said, event.exit_code, event.is_error, event.output)
     main = main_step(steps)
-    return Act(
+    return ToolCall(
         event=event,
         at=at,
         steps=steps,
         purpose=step_purpose(main) if main else event.tool.lower(),
         failure=failure,
-        key=family(failure) if failure else "",
-        changes=changes(event, steps),
+        key=failure_key(failure) if failure else "",
+        changes=file_edits(event, steps),
         installs=installs(steps),
-        is_look=_is_look(event, steps),
+        is_look=_is_read_only(event, steps),
     )
 
 
-def _is_look(event: Event, steps: tuple[Step, ...]) -> bool:
+def _is_read_only(event: Event, steps: tuple[Step, ...]) -> bool:
     if not steps:
         return event.kind is not EventKind.EDIT and bool(_READING_TOOLS.search(event.tool))
     working = [step for step in steps if not is_preparation(step) or is_install(step)]
-    return bool(working) and all(is_look_step(step) or step.is_filter for step in working)
+    return bool(working) and all(is_read_only_step(step) or step.is_filter for step in working)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.shell import Redirect, Word
 from archivist.reading.steps import Step, parse
 
 __all__ = [
     "Step",
-    "asks",
     "generalise",
+    "is_display_step",
     "is_help",
-    "is_look",
-    "is_look_step",
     "is_preparation",
-    "is_showing_step",
+    "is_query_step",
+    "is_read_only",
+    "is_read_only_step",
     "main_step",
     "own_scripts",
     "parse",
@@ -24,14 +24,14 @@ __all__ = [
     "step_purpose",
 ]
 
-_SCRIPT = late(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
-_TEST_ID = late(
+_SCRIPT = lazy_pattern(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
+_TEST_ID = lazy_pattern(
     r"[\w./\[\]-]+::[\w:.\[\]-]+$|[\w./-]*\btests?[\w/-]*/[\w./-]*\.\w+$|(?:[\w-]+/)*(?:test_[\w-]+|[\w-]+_test)\.py$"
 )
-_DOTTED_TEST = late(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
-_URL = late(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
-_SED_RANGE = late(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
-_HASH = late(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
+_DOTTED_TEST = lazy_pattern(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
+_URL = lazy_pattern(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
+_SED_RANGE = lazy_pattern(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
+_HASH = lazy_pattern(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
 _HOST_PATHS = ("/dev/", "/etc/", "/usr/", "/bin/", "/opt/homebrew/", "/proc/", "/sys/")
 _LONGEST_QUOTED = 60
 _LONGEST_COMMAND = 200
@@ -64,18 +64,18 @@ def _is_help_step(step: Step) -> bool:
     return step.subcommand in ("help", "version") or step.subcommand.endswith(" help")
 
 
-def is_look(command: str) -> bool:
+def is_read_only(command: str) -> bool:
     """Say whether a command only looks at things: lists, prints, searches, compares."""
     steps = [step for step in parse(command) if not is_preparation(step)]
-    return bool(steps) and all(is_look_step(step) for step in steps)
+    return bool(steps) and all(is_read_only_step(step) for step in steps)
 
 
-def is_look_step(step: Step) -> bool:
+def is_read_only_step(step: Step) -> bool:
     """Say whether a step only looks at things."""
-    return not step.is_writing and (is_showing_step(step) or _is_help_step(step))
+    return not step.is_writing and (is_display_step(step) or _is_help_step(step))
 
 
-def is_showing_step(step: Step) -> bool:
+def is_display_step(step: Step) -> bool:
     """Say whether a step prints what is there already, so that its output is not its own words."""
     if step.is_writing:
         return False
@@ -94,7 +94,7 @@ def is_showing_step(step: Step) -> bool:
 def main_step(steps: tuple[Step, ...]) -> Step | None:
     """Return the step a command line is for: the last that works, else that looks, else any."""
     own = [step for step in steps if not step.is_filter]
-    working = [step for step in own if not is_preparation(step) and not is_look_step(step)]
+    working = [step for step in own if not is_preparation(step) and not is_read_only_step(step)]
     looking = [step for step in own if not is_preparation(step)]
     written = [step for step in own if _is_written_text(step)]
     for group in (working, looking, written, own):
@@ -161,7 +161,7 @@ def run_scripts(steps: tuple[Step, ...]) -> frozenset[str]:
     ) - {""}
 
 
-def asks(step: Step) -> bool:
+def is_query_step(step: Step) -> bool:
     """Say whether exit code 1 of a step is an answer and not a failure."""
     if step.program in programs.ASKING or ("xargs" in step.wrappers and step.program in programs.LOOKS):
         return True

@@ -22,7 +22,7 @@ _ESCAPED = re.compile(r"\\([./\[\]*^$|(){}+?\"'&-])")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileEdit:
     """One file changed: what stood there and what does now, where the call says so.
 
     `is_whole` says that the file was written as a whole, `is_restored` that an earlier state came back.
@@ -35,72 +35,72 @@ class Change:
     is_restored: bool = False
 
 
-def changes(event: Event, steps: tuple[Step, ...]) -> tuple[Change, ...]:
+def file_edits(event: Event, steps: tuple[Step, ...]) -> tuple[FileEdit, ...]:
     """Return the files that a call changes, whether it went well or not."""
     if event.kind is EventKind.EDIT:
         old, new = str(event.extra.get("old") or ""), str(event.extra.get("new") or "")
-        return (Change(event.target, old, new, is_whole=not old),) if event.target else ()
+        return (FileEdit(event.target, old, new, is_whole=not old),) if event.target else ()
     bodies = "\n".join(body for step in steps for body in step.bodies)
-    return tuple(change for step in steps for change in _of_step(step, bodies))
+    return tuple(change for step in steps for change in _step_edits(step, bodies))
 
 
-def _of_step(step: Step, bodies: str) -> Iterator[Change]:
+def _step_edits(step: Step, bodies: str) -> Iterator[FileEdit]:
     if step.program in ("sed", "perl") and any(
         flag.startswith(("-i", "-pi")) for flag in (step.subcommand, *step.flags)
     ):
-        yield from _substituted(step)
+        yield from _substitution_edits(step)
     elif step.program == "patch" or step.name == "git apply":
         found = _PATCHED.findall(bodies)
-        yield from (Change(file) for file in found)
+        yield from (FileEdit(file) for file in found)
         if not found:
-            yield Change("")
+            yield FileEdit("")
     elif step.program == "git" and step.subcommand.split(" ")[0] in _RESTORED:
         if (
             step.subcommand not in ("stash list", "stash pop", "stash apply", "stash show")
             and "-b" not in step.flags
         ):
             files = [each for each in step.arguments if "." in each or "/" in each]
-            yield from (Change(file, is_restored=True) for file in files or [""])
+            yield from (FileEdit(file, is_restored=True) for file in files or [""])
     elif step.program in ("cp", "mv") and len(step.arguments) == 2:
         source, target = step.arguments
         if re.search(r"\.(?:bak|backup|orig|fixed|new)$", source):
-            yield Change(target, is_restored=source.endswith(("bak", "backup", "orig")))
+            yield FileEdit(target, is_restored=source.endswith(("bak", "backup", "orig")))
     else:
-        yield from _written(step)
+        yield from _write_edits(step)
 
 
-def _substituted(step: Step) -> Iterator[Change]:
+def _substitution_edits(step: Step) -> Iterator[FileEdit]:
     scripts = [each for each in step.arguments if _SUBSTITUTION.search(each)]
     files = [each for each in step.arguments if each not in scripts and re.match(r"[\w./~*-]+$", each)]
     if not scripts and files and not re.search(r"[./]", files[0]):
         files = files[1:]
     match = _SUBSTITUTION.search(scripts[0]) if scripts else None
-    old, new = (_plain(match["old"]), _plain(match["new"])) if match else ("", "")
+    old, new = (_unescape(match["old"]), _unescape(match["new"])) if match else ("", "")
     for file in files:
-        yield Change(file, old, new)
+        yield FileEdit(file, old, new)
 
 
-def _plain(pattern: str) -> str:
+def _unescape(pattern: str) -> str:
     return _ESCAPED.sub(r"\1", pattern)
 
 
-def _written(step: Step) -> Iterator[Change]:
+def _write_edits(step: Step) -> Iterator[FileEdit]:
     for redirect in step.redirects:
         if redirect.is_to_file:
-            yield Change(redirect.target, is_whole=redirect.operator == ">")
+            yield FileEdit(redirect.target, is_whole=redirect.operator == ">")
     if step.program == "tee":
-        yield from (Change(file, is_whole=True) for file in step.arguments)
+        yield from (FileEdit(file, is_whole=True) for file in step.arguments)
     if step.program in ("python", "node") and step.bodies:
-        yield from written_by("\n".join(step.bodies))
+        yield from script_edits("\n".join(step.bodies))
     elif step.program == "python" and step.subcommand == "-c":
-        yield from written_by(" ".join(step.arguments[:1]))
+        yield from script_edits(" ".join(step.arguments[:1]))
 
 
-def written_by(script: str) -> Iterator[Change]:
+def script_edits(script: str) -> Iterator[FileEdit]:
     """Yield the files that a script writes; one without a name when it computes the name."""
     if "open(" not in script and "write" not in script:
         return
     named = [first or second for first, second in _WRITTEN.findall(script)]
-    yield from (Change(file) for file in dict.fromkeys(named))
+    yield from (FileEdit(file) for file in dict.fromkeys(named))
     if not named and _WRITES.search(script):
-        yield Change("")
+        yield FileEdit("")

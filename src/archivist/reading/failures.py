@@ -3,13 +3,13 @@
 import re
 from typing import NamedTuple
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.commands import (
     Step,
-    asks,
+    is_display_step,
     is_preparation,
-    is_showing_step,
+    is_query_step,
     main_step,
     own_scripts,
     parse,
@@ -21,23 +21,23 @@ from archivist.reading.rules.rule import FROM_HARNESS, LOOSE, SUMMARY, TOLD
 from archivist.reading.signatures import (
     Clue,
     Signature,
-    best,
     best_clue,
-    clean,
-    clues,
-    exit_line,
-    last_resort,
-    sign,
+    clean_output,
+    clue_signature,
+    fallback_clue,
+    find_clues,
+    pick_clue,
+    split_exit_line,
 )
 
-__all__ = ["Failure", "FailureKind", "are_of_other_things", "detect", "family", "is_shell"]
+__all__ = ["Failure", "FailureKind", "detect_failure", "failure_key", "have_different_subjects", "is_shell"]
 
-_SHELL_TOOL = late(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
-_REFUSED = late(
+_SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
+_REFUSED = lazy_pattern(
     r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|user (?:rejected|declined|denied)"
 )
-_PASSED = late(
+_PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
     r"|^\[?(?:INFO)?\]? ?BUILD SUCCESS|^Successfully installed |^ok\s+\S+\s+[\d.]+s"
     r"|^Tests: +\d+ passed, \d+ total",
@@ -69,7 +69,7 @@ _FIRST_WORDS = 200
 _LONGEST_PATH = 300
 _SIGNALLED = 128
 _LAST_LINES = 3
-_NOT_IN = late(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
+_NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
 _PATCHERS = ("patch", "git apply", "git am")
 # Scripts that a project has of its framework; nobody writes them for a task.
 _OF_FRAMEWORKS = frozenset(("manage.py", "setup.py"))
@@ -78,7 +78,9 @@ _INLINE = ("<string>", "<stdin>")
 ABOUT = "@"
 # Failures whose message is the same whatever thing they are about.
 _OF_THINGS = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
-_INSTALLED = late(r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen")
+_INSTALLED = lazy_pattern(
+    r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen"
+)
 
 
 class Failure(NamedTuple):
@@ -103,9 +105,11 @@ def is_shell(tool: str) -> bool:
     return bool(_SHELL_TOOL.search(tool))
 
 
-def detect(tool: str, command: str, exit_code: int | None, is_error: bool, output: str) -> Failure | None:
+def detect_failure(
+    tool: str, command: str, exit_code: int | None, is_error: bool, output: str
+) -> Failure | None:
     """Return what failed in a tool call, or None when it went well. Never raises."""
-    reported, rest = exit_line(output[:200])
+    reported, rest = split_exit_line(output[:200])
     if reported is not None:
         output = rest + output[200:]
         exit_code = reported if exit_code is None else exit_code
@@ -115,17 +119,17 @@ def detect(tool: str, command: str, exit_code: int | None, is_error: bool, outpu
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
     steps = parse(command)
     if exit_code or (is_error and exit_code is None):
-        return _detect_by_code(steps, exit_code or 1, clean(output))
-    return _detect_by_output(steps, exit_code, clean(output))
+        return _detect_by_code(steps, exit_code or 1, clean_output(output))
+    return _detect_by_output(steps, exit_code, clean_output(output))
 
 
 def _detect_in_tool(tool: str, target: str, is_error: bool, output: str) -> Failure | None:
     """Judge a tool that is no shell: its error bit counts, else what a harness says in the first lines."""
-    text = clean(output if is_error else output[:600])
-    found = clues(text)
+    text = clean_output(output if is_error else output[:600])
+    found = find_clues(text)
     if not is_error:
         found = [clue for clue in found if clue.rank == FROM_HARNESS and clue.at < _FIRST_WORDS]
-    clue = best(found) or (last_resort(text) if is_error else None)
+    clue = pick_clue(found) or (fallback_clue(text) if is_error else None)
     if clue is None:
         return None
     if clue.kind is FailureKind.MISSING_FILE and not clue.subject and len(target) < _LONGEST_PATH:
@@ -138,24 +142,24 @@ def _detect_by_code(steps: tuple[Step, ...], code: int, text: str) -> Failure | 
     working = [step for step in steps if not is_preparation(step)]
     if code > _SIGNALLED and any(step.program in ("kill", "pkill", "killall") for step in steps):
         return None
-    if working and all(is_showing_step(step) for step in working):
-        clue = _said_by(working, text)
+    if working and all(is_display_step(step) for step in working):
+        clue = _complaint_of(working, text)
         # With 8 a check says that it is not over yet.
         if clue is None and (code in (1, 8) or not text.strip()):
             return None
     else:
         clue = best_clue(text)
-        if clue is None and code in (1, 123) and any(asks(step) for step in working):
+        if clue is None and code in (1, 123) and any(is_query_step(step) for step in working):
             return None
-        if clue is not None and not clue.is_sure and code == 1 and steps and asks(steps[-1]):
+        if clue is not None and not clue.is_sure and code == 1 and steps and is_query_step(steps[-1]):
             return None
     if clue is None:
-        clue = _from_code(code, text)
+        clue = _clue_from_code(code, text)
     return _failure(_program(steps), clue, steps)
 
 
-def _from_code(code: int, text: str) -> Clue:
-    rest = last_resort(text)
+def _clue_from_code(code: int, text: str) -> Clue:
+    rest = fallback_clue(text)
     if code not in _NAMED_SIGNALS:
         return (
             rest
@@ -171,14 +175,14 @@ def _detect_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> F
     working = [step for step in steps if not is_preparation(step) and not step.is_filter]
     if not text or len(text) < 8:
         return None
-    if working and all(is_showing_step(step) for step in working):
-        clue = _said_by(working, text)
+    if working and all(is_display_step(step) for step in working):
+        clue = _complaint_of(working, text)
         return _failure(_program(steps), clue, steps) if clue else None
-    found = clues(text)
+    found = find_clues(text)
     if code == 0 and _is_trusted(steps):
         found = [clue for clue in found if _is_of_environment(clue)]
-    sure = [clue for clue in found if clue.is_sure or _is_last_word(clue, text, steps)]
-    clue = best(sure)
+    sure = [clue for clue in found if clue.is_sure or _ends_output(clue, text, steps)]
+    clue = pick_clue(sure)
     if clue is None or _is_overruled(clue, text, steps):
         return None
     return _failure(_program(steps), clue, steps)
@@ -202,7 +206,7 @@ def _is_trusted(steps: tuple[Step, ...]) -> bool:
     )
 
 
-def _is_last_word(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
+def _ends_output(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
     """Say whether a general "error: ..." ends the output of a program that the agent did not write itself."""
     if run_scripts(steps) or any(step.subcommand in ("-c", "-e", "-") for step in steps):
         return False
@@ -229,14 +233,14 @@ def _is_overruled(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
     )
 
 
-def _said_by(steps: list[Step], text: str) -> Clue | None:
+def _complaint_of(steps: list[Step], text: str) -> Clue | None:
     """Return a complaint of one of the programs itself, not one in the text that it shows."""
     speakers = tuple(f"{name}:" for name in (*{step.program for step in steps}, *_SHELLS))
     spoken = "\n".join(line for line in text.split("\n") if line.startswith(speakers))
-    found = clues(spoken) if spoken else []
+    found = find_clues(spoken) if spoken else []
     if len(text) < _SHORT_TEXT:
-        found += [clue for clue in clues(text) if _is_of_harness(clue, text)]
-    return best(found)
+        found += [clue for clue in find_clues(text) if _is_of_harness(clue, text)]
+    return pick_clue(found)
 
 
 def _is_of_harness(clue: Clue, text: str) -> bool:
@@ -256,7 +260,7 @@ def _failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
         kind=clue.kind,
         line=clue.line[:400],
         subject=clue.endpoint or clue.subject,
-        signature=sign(program.lower(), clue),
+        signature=clue_signature(program.lower(), clue),
         is_own_code=_is_own_code(clue, steps),
         is_at_import=bool(trace and trace.is_at_import),
         files=(trace.files[:1] + trace.files[1:][-4:]) if trace else (),
@@ -298,7 +302,7 @@ def _is_own_file(file: str, steps: tuple[Step, ...]) -> bool:
     return file in _INLINE or file.rsplit("/", 1)[-1] in own_scripts(steps) | run_scripts(steps)
 
 
-def family(failure: Failure) -> str:
+def failure_key(failure: Failure) -> str:
     """Return the key under which failures that belong to one lesson fall together."""
     sign_ = failure.signature
     match failure.kind:
@@ -306,7 +310,7 @@ def family(failure: Failure) -> str:
             return f"{failure.kind}:patch"
         case FailureKind.EDIT_NOT_APPLIED:
             return f"{failure.kind}:{sign_.program}:{sign_.error}"
-        case FailureKind.MISSING_MODULE if sign_.program == "python" and _is_apart(failure.subject):
+        case FailureKind.MISSING_MODULE if sign_.program == "python" and _is_uninstallable(failure.subject):
             return f"{failure.kind}:{sign_.program}:{failure.subject}"
         case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
             return f"{failure.kind}:{sign_.program}"
@@ -316,11 +320,11 @@ def family(failure: Failure) -> str:
             # The same whether it was raised or printed.
             return f"{failure.kind}:{sign_.program}:{named[2]}.{named[1]}"
         case _:
-            thing = _thing(failure)
+            thing = _failing_resource(failure)
             return f"{failure.kind}:{sign_.key}{f' {ABOUT}{thing}' if thing else ''}"
 
 
-def _thing(failure: Failure) -> str:
+def _failing_resource(failure: Failure) -> str:
     """Return the script, port or host that a failure is about: what helps one of them is not for another."""
     if failure.kind not in _OF_THINGS:
         return ""
@@ -328,14 +332,14 @@ def _thing(failure: Failure) -> str:
     return subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
 
 
-def are_of_other_things(first: str, second: str) -> bool:
+def have_different_subjects(first: str, second: str) -> bool:
     """Say whether two keys name different things, or only one of them any: however alike, they are two."""
     kind, mark, thing = first.partition(f" {ABOUT}")
     other_kind, other_mark, other = second.partition(f" {ABOUT}")
     return thing != other if mark and other_mark else mark != other_mark and kind == other_kind
 
 
-def _is_apart(module: str) -> bool:
-    from archivist.reading.modules import is_apart
+def _is_uninstallable(module: str) -> bool:
+    from archivist.reading.modules import is_uninstallable
 
-    return is_apart(module)
+    return is_uninstallable(module)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.reading.steps import Step, parse
 
 # What a build, an install or a tool makes anew.
-_REMADE = late(
+_REMADE = lazy_pattern(
     r"(?:build|dist|out|target|node_modules|bower_components|venv|env|coverage|htmlcov|obj|tmp|temp|logs?"
     r"|__pycache__|cmake-build-\w+|[\w.-]+\.egg-info|[\w.-]*cache[\w.-]*|CMakeCache\.txt|CMakeFiles"
     r"|\.(?:venv|tox|nox|eggs|next|nuxt|turbo|gradle|svelte-kit|terraform|nyc_output|vite)"
     r"|[\w.-]+\.lock|[\w-]+-lock\.(?:json|yaml))$"
 )
-_DATA = late(r"\.(?:db|sqlite3?|rdb|mdb|dump|sql)$")
-_DROPS = late(
+_DATA = lazy_pattern(r"\.(?:db|sqlite3?|rdb|mdb|dump|sql)$")
+_DROPS = lazy_pattern(
     r"(?i)\bdrop\s+(?:database|schema|table)\b|\btruncate\s+table\b|\bdelete\s+from\b|\bflush(?:all|db)\b"
 )
 _ALL = ("-a", "--all", "--volumes", "-v")

@@ -28,7 +28,7 @@ class PastRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Sightings:
+class FailureHistory:
     """What earlier runs of a project know of one failure: how many met it, on what, and what helped.
 
     `command` and `line` are of the first that met it. `shown` has, for each remedy, the call that it first
@@ -50,7 +50,7 @@ class Sightings:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
+class AttemptCounts:
     """How a purpose went: how often it succeeded, failed, timed out, and the seconds that it took."""
 
     ok: int = 0
@@ -58,8 +58,8 @@ class Attempts:
     timeout: int = 0
     seconds: float = 0.0
 
-    def __add__(self, other: Attempts) -> Attempts:
-        return Attempts(
+    def __add__(self, other: AttemptCounts) -> AttemptCounts:
+        return AttemptCounts(
             self.ok + other.ok,
             self.failed + other.failed,
             self.timeout + other.timeout,
@@ -68,7 +68,7 @@ class Attempts:
 
 
 @dataclass(frozen=True, slots=True)
-class Typical:
+class TypicalRun:
     """The middle of what runs of a project took, and how many runs that is the middle of."""
 
     runs: int
@@ -77,7 +77,7 @@ class Typical:
     tokens: float
 
 
-class Past:
+class RunHistory:
     """Earlier runs, asked by project, failure, purpose and provider."""
 
     def __init__(self, runs: Sequence[PastRun]) -> None:
@@ -90,14 +90,14 @@ class Past:
             found.setdefault(run.project, []).append(run)
         return found
 
-    def of(self, project: str) -> Sequence[PastRun]:
+    def runs_of(self, project: str) -> Sequence[PastRun]:
         """Return the earlier runs of a project, oldest first. Runs of no project have nothing in common."""
         return self._by_project.get(project, []) if project else []
 
-    def sightings(self, project: str, key: str) -> Sightings:
+    def failure_history(self, project: str, key: str) -> FailureHistory:
         """Return what the project's runs know of a failure."""
-        runs = [run for run in self.of(project) if _part(run, "failures").get(key)]
-        found = [_part(run, "failures")[key] for run in runs]
+        runs = [run for run in self.runs_of(project) if _digest_part(run, "failures").get(key)]
+        found = [_digest_part(run, "failures")[key] for run in runs]
         subjects: Counter[str] = Counter()
         remedies: Counter[Remedy] = Counter()
         places: Counter[str] = Counter()
@@ -111,7 +111,7 @@ class Past:
             subjects.update(dict.fromkeys(entry.get("subjects") or (), 1))
             remedies.update(dict.fromkeys(helped, 1))
             places.update(dict.fromkeys(entry.get("places") or (), 1))
-        return Sightings(
+        return FailureHistory(
             runs=len(found),
             failures=sum(int(entry.get("n") or 0) for entry in found),
             untouched=sum(bool(entry.get("untouched")) for entry in found),
@@ -129,32 +129,32 @@ class Past:
     def has_passed(self, project: str, key: str, call: str) -> bool:
         """Say whether a test call went well in an untouched project after a run had met a failure there."""
         has_failed = False
-        for run in self.of(project):
+        for run in self.runs_of(project):
             if has_failed and call in (run.digest.get("passed") or ()):
                 return True
-            has_failed = has_failed or key in _part(run, "failures")
+            has_failed = has_failed or key in _digest_part(run, "failures")
         return False
 
     def projects_with(self, family: str) -> frozenset[str]:
         """Return the projects whose runs met a failure of a family."""
         return frozenset(
-            run.project for run in self._runs if f"{run.project}|{family}" in _part(run, "failures")
+            run.project for run in self._runs if f"{run.project}|{family}" in _digest_part(run, "failures")
         )
 
-    def attempts(self, project: str, purpose: str) -> dict[str, Attempts]:
+    def attempts(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
         """Return how each provider fared with a purpose in a project."""
-        found: dict[str, Attempts] = {}
+        found: dict[str, AttemptCounts] = {}
         for provider, attempts in self._attempts(project, purpose):
-            found[provider] = found.get(provider, Attempts()) + attempts
+            found[provider] = found.get(provider, AttemptCounts()) + attempts
         return found
 
-    def _attempts(self, project: str, purpose: str) -> Iterator[tuple[str, Attempts]]:
-        for run in self.of(project):
-            entry = _part(run, "attempts").get(purpose)
+    def _attempts(self, project: str, purpose: str) -> Iterator[tuple[str, AttemptCounts]]:
+        for run in self.runs_of(project):
+            entry = _digest_part(run, "attempts").get(purpose)
             if entry and run.provider:
                 yield (
                     run.provider,
-                    Attempts(
+                    AttemptCounts(
                         int(entry.get("ok") or 0),
                         int(entry.get("failed") or 0),
                         int(entry.get("timeout") or 0),
@@ -162,18 +162,18 @@ class Past:
                     ),
                 )
 
-    def typical(self, project: str) -> Typical | None:
+    def typical_run(self, project: str) -> TypicalRun | None:
         """Return the middle of what the project's runs took, or None when there are none."""
-        runs = [run.digest for run in self.of(project) if run.digest]
+        runs = [run.digest for run in self.runs_of(project) if run.digest]
         if not runs:
             return None
         middle = {
             name: median([float(run.get(name) or 0) for run in runs])
             for name in ("duration_s", "cost_usd", "tokens")
         }
-        return Typical(len(runs), middle["duration_s"], middle["cost_usd"], middle["tokens"])
+        return TypicalRun(len(runs), middle["duration_s"], middle["cost_usd"], middle["tokens"])
 
 
-def _part(run: PastRun, name: str) -> Mapping[str, Any]:
+def _digest_part(run: PastRun, name: str) -> Mapping[str, Any]:
     part = run.digest.get(name)
     return part if isinstance(part, Mapping) else {}

@@ -84,7 +84,7 @@ class Install:
     @property
     def text(self) -> str:
         """Write it as a command, without what only makes it quiet."""
-        return " ".join((self.manager, *self.flags, *(_quoted(each) for each in self.packages)))
+        return " ".join((self.manager, *self.flags, *(_quote_package(each) for each in self.packages)))
 
     @property
     def is_of_project(self) -> bool:
@@ -106,16 +106,16 @@ def is_install(step: Step) -> bool:
 
 def _install(step: Step) -> Install:
     flags = dict.fromkeys(_TELLING[flag] for flag in step.flags if flag in _TELLING)
-    values, taken = _valued(step)
+    values, taken = _option_values(step)
     packages: dict[str, None] = {}
     for argument in step.arguments:
-        value = "" if argument in taken else _general(argument)
+        value = "" if argument in taken else _generalise_package(argument)
         if value:
             packages[value] = None
     return Install(step.name, (*flags, *values), tuple(packages))
 
 
-def _valued(step: Step) -> tuple[tuple[str, ...], frozenset[str]]:
+def _option_values(step: Step) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the options that say where from, each with its value, and the words that are such values."""
     spoken = [word.value for word in step.words]
     apart = {flag: value for flag, value in pairwise(spoken) if flag in _VALUED}
@@ -125,7 +125,7 @@ def _valued(step: Step) -> tuple[tuple[str, ...], frozenset[str]]:
     return tuple(each for each in told if not re.search(r"[ =][/~$]", each)), frozenset(apart.values())
 
 
-def _general(argument: str) -> str:
+def _generalise_package(argument: str) -> str:
     """Return a package as another machine could name it."""
     if argument.startswith(("/", "~")):
         extras = re.search(r"\[[\w,-]+\]$", argument)
@@ -135,11 +135,11 @@ def _general(argument: str) -> str:
     return argument.removeprefix("./") or "." if argument.startswith("./") else argument
 
 
-def _quoted(package: str) -> str:
+def _quote_package(package: str) -> str:
     return f"'{package}'" if re.search(r"[<>!=\[ *;]", package) else package
 
 
-def distribution(module: str) -> str:
+def distribution_name(module: str) -> str:
     """Return the name under which a module is likely installed."""
     if "/" in module:
         return package_name(module)
@@ -157,7 +157,7 @@ def package_name(package: str) -> str:
     return found[0].lower().replace("_", "-") if found else package
 
 
-def is_of(module: str, project: str) -> bool:
+def is_own_module(module: str, project: str) -> bool:
     """Say whether a module is the project's own."""
     top = module.split(".", maxsplit=1)[0].lower().replace("_", "-")
     name = project.rstrip("/").rsplit("/", 1)[-1].lower().replace("_", "-")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 
 # With which Python a module came, where older ones are still about.
 _SINCE = {
@@ -26,9 +26,9 @@ _GONE = {
     "3.13": "aifc audioop cgi cgitb chunk crypt imghdr lib2to3 mailcap msilib nis nntplib ossaudiodev pipes "
     "sndhdr spwd sunau telnetlib uu xdrlib",
 }
-_INSTALLED = late(r"(?:site|dist)-packages|/lib(?:64)?/python\d|\\Lib\\|<frozen")
-_LIES_AT = late(r"\(([^()\n]+\.(?:py|pyi|so|pyd))\)\s*$")
-_HOLDER = late(
+_INSTALLED = lazy_pattern(r"(?:site|dist)-packages|/lib(?:64)?/python\d|\\Lib\\|<frozen")
+_LIES_AT = lazy_pattern(r"\(([^()\n]+\.(?:py|pyi|so|pyd))\)\s*$")
+_HOLDER = lazy_pattern(
     r"(?:cannot import name \S+ from (?:partially initialized module )?|^.*\bmodule )['\"]([\w.]+)['\"]"
 )
 # Folders from which a project's packages are imported.
@@ -37,25 +37,28 @@ _ROOTS = ("src/", "lib/", "python/")
 
 def is_standard(module: str) -> bool:
     """Say whether a module is one of Python itself, in whatever version."""
-    return bool(since(module) or until(module)) or module.split(".", 1)[0] in sys.stdlib_module_names
+    return (
+        bool(version_added(module) or version_removed(module))
+        or module.split(".", 1)[0] in sys.stdlib_module_names
+    )
 
 
-def since(module: str) -> str:
+def version_added(module: str) -> str:
     """Return the Python that brought a module, or an empty text where every Python in use has it."""
     return _SINCE.get(module) or _SINCE.get(module.split(".", 1)[0], "")
 
 
-def until(module: str) -> str:
+def version_removed(module: str) -> str:
     """Return the Python that dropped a module, or an empty text."""
-    return _gone().get(module.split(".", 1)[0], "")
+    return _removal_versions().get(module.split(".", 1)[0], "")
 
 
 @cache
-def _gone() -> dict[str, str]:
+def _removal_versions() -> dict[str, str]:
     return {name: version for version, names in _GONE.items() for name in names.split()}
 
 
-def is_apart(module: str) -> bool:
+def is_uninstallable(module: str) -> bool:
     """Say whether a missing module is a matter of its own, and not one more package to install.
 
     Python names the first part that it does not find: where a part of a package is missing, the package is
@@ -79,25 +82,25 @@ def is_being_written(line: str, subject: str, changed: Iterable[str], made: Iter
     where = _LIES_AT.search(line)
     if where:
         return not _INSTALLED.search(where[1])
-    return any(_holds(file, module) for file in changed)
+    return any(_is_in_module(file, module) for file in changed)
 
 
-def _holds(file: str, module: str) -> bool:
+def _is_in_module(file: str, module: str) -> bool:
     """Say whether a file is a module's, or lies in it."""
-    return _is_module(file, module) or _path(file).startswith(module.replace(".", "/") + "/")
+    return _is_module(file, module) or _import_path(file).startswith(module.replace(".", "/") + "/")
 
 
 def _is_module(file: str, module: str) -> bool:
     """Say whether a file is a module's; a name alone, deep in the project, may be a library's too."""
-    path, wanted = _path(file), module.replace(".", "/")
+    path, wanted = _import_path(file), module.replace(".", "/")
     return path == wanted or ("/" in wanted and path.endswith(f"/{wanted}"))
 
 
-def _path(file: str) -> str:
+def _import_path(file: str) -> str:
     """Return the path by which a file of the project is imported, or an empty text."""
-    from archivist.reading.phrases import relative
+    from archivist.reading.phrases import relative_path
 
     if _INSTALLED.search(file) or not file.endswith((".py", ".pyi")):
         return ""
-    path = re.sub(r"(?:/__init__)?\.pyi?$", "", relative(file))
+    path = re.sub(r"(?:/__init__)?\.pyi?$", "", relative_path(file))
     return next((path.removeprefix(root) for root in _ROOTS if path.startswith(root)), path)

@@ -26,7 +26,7 @@ _OF_HOST = re.compile(
 _LONGEST = 110
 
 
-def open_command(text: str) -> str:
+def mask_command(text: str) -> str:
     """Return a command whose numbers, names and long texts are left open."""
     text = _QUOTED.sub('"…"', without_paths(text))
     return _FILE.sub("<file>", _ID.sub("<id>", text))
@@ -36,10 +36,10 @@ def without_paths(text: str) -> str:
     """Replace absolute paths by what follows the project's folder."""
     if "/" not in text:
         return text
-    return _PATH.sub(lambda found: found[0] if "://" in found[0] else relative(found[0]), text)
+    return _PATH.sub(lambda found: found[0] if "://" in found[0] else relative_path(found[0]), text)
 
 
-def relative(path: str) -> str:
+def relative_path(path: str) -> str:
     """Return a path without the folder in which one machine keeps the project; one of the machine stays."""
     path = path.removeprefix("./")
     if not path.startswith(("/", "~")) or _OF_HOST.match(path):
@@ -57,7 +57,7 @@ def is_scratch(path: str) -> bool:
     return bool(_BESIDE.match(path) or _SCRATCH.match(path))
 
 
-def is_telling(command: str) -> bool:
+def is_informative(command: str) -> bool:
     """Say whether a command in general terms still says something to another run."""
     return 0 < len(command) <= _LONGEST and not _UNTOLD.search(command)
 
@@ -67,7 +67,7 @@ def base_name(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
-def narrowed(old: str, new: str) -> tuple[str, str]:
+def differing_words(old: str, new: str) -> tuple[str, str]:
     """Return the words in which two lines differ, whole names at least."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

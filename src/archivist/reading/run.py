@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from archivist.lessons.quarantine import suspicion
-from archivist.reading.calls import Act, acts
-from archivist.reading.edits import Change
+from archivist.reading.calls import ToolCall, read_tool_calls
+from archivist.reading.edits import FileEdit
 from archivist.reading.failure_kinds import FailureKind as K
 from archivist.reading.failures import Failure
-from archivist.reading.history import Attempts
-from archivist.reading.installs import Install, is_of
+from archivist.reading.history import AttemptCounts
+from archivist.reading.installs import Install, is_own_module
 from archivist.reading.modules import is_being_written
-from archivist.reading.phrases import base_name, is_scratch, open_command, relative
-from archivist.reading.remedies import Cure, Remedy, Way, cure, to_digest, tried_in_vain
+from archivist.reading.phrases import base_name, is_scratch, mask_command, relative_path
+from archivist.reading.remedies import Cure, Remedy, RemedyKind, failed_remedies, find_cure, to_digest
 from archivist.reading.steps import Step
 from archivist.reading.wording import advice
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
@@ -46,7 +46,7 @@ _OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__(?:init|main)__|^[./]|^[@~#
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class ObservedFailure:
     """One failure that the run met, which is not the fault of the code being written.
 
     `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that
@@ -56,7 +56,7 @@ class Met:
     just been installed, `in_vain` what was done about it and did not help.
     """
 
-    act: Act
+    act: ToolCall
     failure: Failure
     key: str
     cure: Cure | None = None
@@ -74,22 +74,22 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RunReading:
     """A run as miners see it; `digest` is what later runs need to know of it."""
 
     episode: Episode
-    acts: tuple[Act, ...]
-    met: tuple[Met, ...]
-    attempts: Mapping[str, Attempts]
+    acts: tuple[ToolCall, ...]
+    met: tuple[ObservedFailure, ...]
+    attempts: Mapping[str, AttemptCounts]
     said: tuple[Event, ...] = ()
     digest: dict[str, object] = field(default_factory=dict)
 
 
-def read(episode: Episode, events: Sequence[Event]) -> Reading:
+def read_run(episode: Episode, events: Sequence[Event]) -> RunReading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said."""
-    events = _at_home(events, str(episode.extra.get("cwd") or ""))
-    calls = acts(events)
-    met = _met(calls, episode.project, _spoken(events))
+    events = _with_relative_paths(events, str(episode.extra.get("cwd") or ""))
+    calls = read_tool_calls(events)
+    met = _observe_failures(calls, episode.project, _user_turns(events))
     attempts = _attempts(calls)
     # In a run that another one started, it is the other one's model that speaks in the user's role.
     is_led = bool(episode.parent) and not episode.is_part
@@ -99,11 +99,11 @@ def read(episode: Episode, events: Sequence[Event]) -> Reading:
         for event in (() if is_delegated else events)
         if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
     )
-    reading = Reading(episode, tuple(calls), met, attempts, said)
+    reading = RunReading(episode, tuple(calls), met, attempts, said)
     return replace(reading, digest=_digest(reading))
 
 
-def _at_home(events: Sequence[Event], root: str) -> Sequence[Event]:
+def _with_relative_paths(events: Sequence[Event], root: str) -> Sequence[Event]:
     """Return events with paths of the project relative to it, wherever a machine keeps it."""
     root = root.rstrip("/") + "/"
     if len(root) < _SHORTEST_ROOT:
@@ -121,13 +121,15 @@ def _at_home(events: Sequence[Event], root: str) -> Sequence[Event]:
     ]
 
 
-def _spoken(events: Sequence[Event]) -> list[int]:
+def _user_turns(events: Sequence[Event]) -> list[int]:
     """Return when the user spoke: meanwhile anything may have been done elsewhere."""
     return sorted(event.seq for event in events if event.kind is EventKind.MESSAGE and event.role == "user")
 
 
-def _met(calls: Sequence[Act], project: str, spoken: Sequence[int]) -> tuple[Met, ...]:
-    found: list[Met] = []
+def _observe_failures(
+    calls: Sequence[ToolCall], project: str, spoken: Sequence[int]
+) -> tuple[ObservedFailure, ...]:
+    found: list[ObservedFailure] = []
     scratch: set[str] = set()
     is_untouched = True
     in_python = any(act.purpose.startswith(("python", "pytest", "pip")) for act in calls)
@@ -145,13 +147,17 @@ def _met(calls: Sequence[Act], project: str, spoken: Sequence[int]) -> tuple[Met
             failure = None
         # The state before this call's own changes counts, unless the call puts an earlier state back first.
         is_original = is_untouched or any(change.is_restored and not change.file for change in act.changes)
-        if failure is not None and not is_own(act, failure, scratch) and not _is_broken_here(calls, act):
-            is_fleeting = _is_fleeting(_in_turn(calls, act, spoken), act)
+        if (
+            failure is not None
+            and not is_own_fault(act, failure, scratch)
+            and not _was_broken_by_run(calls, act)
+        ):
+            is_fleeting = _is_transient(_calls_in_turn(calls, act, spoken), act)
             # What goes away by itself nothing has cured.
-            overcome = None if is_fleeting else cure(calls, act.at)
-            own_name = failure.kind is K.MISSING_COMMAND and is_of(failure.subject, project)
+            overcome = None if is_fleeting else find_cure(calls, act.at)
+            own_name = failure.kind is K.MISSING_COMMAND and is_own_module(failure.subject, project)
             found.append(
-                Met(
+                ObservedFailure(
                     act=act,
                     failure=failure,
                     # A project's own command is missing for the same reason as its module.
@@ -160,28 +166,28 @@ def _met(calls: Sequence[Act], project: str, spoken: Sequence[int]) -> tuple[Met
                     cost=overcome.acts[-1].at - act.at + 1 if overcome else 1,
                     is_untouched=is_original,
                     is_of_task=failure.kind in CODE_KINDS
-                    and (_is_brought_out(act, failure, scratch) or _is_mended(calls, act)),
+                    and (_is_from_own_script(act, failure, scratch) or _is_fixed_later(calls, act)),
                     is_fleeting=is_fleeting,
                     after=installed,
-                    in_vain=tried_in_vain(calls, act.at),
+                    in_vain=failed_remedies(calls, act.at),
                 )
             )
         if act.installs and not (failure and act.purpose.endswith("install")):
             installed = act.installs[-1]
         scratch |= {base_name(change.file) for change in act.changes if change.is_whole}
-        is_untouched = is_untouched and not any(_touches(change, scratch) for change in act.changes)
+        is_untouched = is_untouched and not any(_changes_project(change, scratch) for change in act.changes)
     return tuple(found)
 
 
-def _touches(change: Change, scratch: set[str]) -> bool:
+def _changes_project(change: FileEdit, scratch: set[str]) -> bool:
     """Say whether a change is one of the project and not of a file that the run keeps for itself."""
     name = base_name(change.file)
     if change.is_restored or is_scratch(change.file) or is_scratch(name):
         return False
-    return "/" in relative(change.file) if change.is_whole else name not in scratch
+    return "/" in relative_path(change.file) if change.is_whole else name not in scratch
 
 
-def _is_broken_here(calls: Sequence[Act], failed: Act) -> bool:
+def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     """Say whether a test went well earlier in the run, before the run changed the project."""
     if (
         not failed.is_test
@@ -205,26 +211,26 @@ def _is_broken_here(calls: Sequence[Act], failed: Act) -> bool:
     return False
 
 
-def _in_turn(calls: Sequence[Act], act: Act, spoken: Sequence[int]) -> list[Act]:
+def _calls_in_turn(calls: Sequence[ToolCall], act: ToolCall, spoken: Sequence[int]) -> list[ToolCall]:
     """Return the calls around one between which the user said nothing."""
     turn = bisect(spoken, act.event.seq)
     near = calls[max(0, act.at - _REACH) : act.at + 1 + _REACH]
     return [each for each in near if bisect(spoken, each.event.seq) == turn]
 
 
-def _is_fleeting(calls: Sequence[Act], failed: Act) -> bool:
+def _is_transient(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     """Say whether the very same call went well next, or a test just before, with nothing done between."""
     later = [act for act in calls if act.at > failed.at]
     earlier = [act for act in reversed(calls) if act.at < failed.at] if failed.is_test else []
-    return bool(failed.steps) and (_goes_well(failed, later) or _goes_well(failed, earlier))
+    return bool(failed.steps) and (_succeeds_unchanged(failed, later) or _succeeds_unchanged(failed, earlier))
 
 
-def _goes_well(failed: Act, others: Sequence[Act]) -> bool:
-    call = called(failed)
+def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
+    call = call_text(failed)
     for act in others:
         if act.changes:
             return False
-        if called(act) == call:
+        if call_text(act) == call:
             if not act.has_failed:
                 return True
         elif act.installs or not (act.is_look or act.is_test or _is_wait(act)):
@@ -232,20 +238,20 @@ def _goes_well(failed: Act, others: Sequence[Act]) -> bool:
     return False
 
 
-def called(act: Act) -> str:
+def call_text(act: ToolCall) -> str:
     """Return what a call runs, without the pauses around it and without what cuts its output."""
     return "; ".join(
         " ".join(word.value for word in step.words)
         for step in act.steps
-        if not step.is_filter and not _is_pause(step) and not _is_home(step)
+        if not step.is_filter and not _is_pause(step) and not _is_absolute_cd(step)
     )
 
 
-def _is_home(step: Step) -> bool:
+def _is_absolute_cd(step: Step) -> bool:
     return step.program == "cd" and "".join(step.arguments[:1]).startswith(("/", "~"))
 
 
-def _is_wait(act: Act) -> bool:
+def _is_wait(act: ToolCall) -> bool:
     return bool(act.steps) and all(_is_pause(step) for step in act.steps)
 
 
@@ -253,7 +259,7 @@ def _is_pause(step: Step) -> bool:
     return step.program in _PAUSES and not step.is_writing
 
 
-def _is_mended(calls: Sequence[Act], failed: Act) -> bool:
+def _is_fixed_later(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     """Say whether the same call went well later, with files of the project changed in between."""
     is_changed = False
     wanted = set(failed.main.arguments) if failed.main else set()
@@ -268,7 +274,7 @@ def _is_mended(calls: Sequence[Act], failed: Act) -> bool:
     return False
 
 
-def is_own(act: Act, failure: Failure, scratch: set[str]) -> bool:
+def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether a failure is of what the run itself was writing, and so no lesson."""
     if failure.is_own_code or failure.signature.error == "Traceback":
         return True
@@ -281,22 +287,22 @@ def is_own(act: Act, failure: Failure, scratch: set[str]) -> bool:
     return any(base_name(each.split("::")[0]) in scratch for each in arguments)
 
 
-def _is_brought_out(act: Act, failure: Failure, scratch: set[str]) -> bool:
+def _is_from_own_script(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether a script that the run wrote or ran brought a failure out of the project's code."""
     if not failure.files or failure.is_at_import:
         return False
     return base_name(failure.files[0]) in scratch | act.scripts
 
 
-def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:
-    found: dict[str, Attempts] = {}
+def _attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
+    found: dict[str, AttemptCounts] = {}
     for act in calls:
         if act.is_look or not act.steps or "<script>" in act.purpose or act.purpose in ("", "write file"):
             continue
         has_timed_out = bool(act.failure and act.failure.kind is K.TIMEOUT) or bool(
             act.event.extra.get("timed_out")
         )
-        found[act.purpose] = found.get(act.purpose, Attempts()) + Attempts(
+        found[act.purpose] = found.get(act.purpose, AttemptCounts()) + AttemptCounts(
             ok=int(not act.has_failed and not has_timed_out),
             failed=int(act.has_failed and not has_timed_out),
             timeout=int(has_timed_out),
@@ -305,25 +311,25 @@ def _attempts(calls: Sequence[Act]) -> dict[str, Attempts]:
     return found
 
 
-def _cured(met: Met) -> tuple[str, str, str]:
+def _cure_row(met: ObservedFailure) -> tuple[str, str, str]:
     """Return what was cured, by what and in what way; what is no command as a sentence says it."""
     if met.cure is None:
         return met.failure.subject, "", ""
     remedy = met.cure.remedy
-    is_command = remedy.way in (Way.COMMAND, Way.STEP, Way.INSTALL)
+    is_command = remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
     return met.failure.subject, remedy.text if is_command else advice(remedy), remedy.way.value
 
 
-def _shown(cured: Sequence[Met]) -> dict[Remedy, tuple[str, str]]:
+def _calls_by_remedy(cured: Sequence[ObservedFailure]) -> dict[Remedy, tuple[str, str]]:
     """Return each remedy with the first call that it helped, and what that had said."""
     found: dict[Remedy, tuple[str, str]] = {}
     for met in cured:
         if met.cure:
-            found.setdefault(met.cure.remedy, (met.act.shown, met.failure.line[:_LONGEST_LINE]))
+            found.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:_LONGEST_LINE]))
     return found
 
 
-def _digest(reading: Reading) -> dict[str, object]:
+def _digest(reading: RunReading) -> dict[str, object]:
     failures: dict[str, dict[str, object]] = {}
     for key in list(dict.fromkeys(met.key for met in reading.met))[:_MOST_KEYS]:
         those = [met for met in reading.met if met.key == key]
@@ -335,16 +341,16 @@ def _digest(reading: Reading) -> dict[str, object]:
             "kind": those[0].failure.kind.value,
             "n": len(those),
             "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
-            "remedies": [to_digest(remedy) for remedy in _shown(cured)][:8],
+            "remedies": [to_digest(remedy) for remedy in _calls_by_remedy(cured)][:8],
             # What each of them was seen against: the call and what it said.
-            "shown": [list(pair) for pair in _shown(cured).values()][:8],
+            "shown": [list(pair) for pair in _calls_by_remedy(cured).values()][:8],
             "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
             # Of several things under one key, which of them each remedy was for.
-            "cures": [list(pair) for pair in dict.fromkeys(map(_cured, told))][:12],
-            "places": list(dict.fromkeys(filter(None, map(place, those))))[:3],
+            "cures": [list(pair) for pair in dict.fromkeys(map(_cure_row, told))][:12],
+            "places": list(dict.fromkeys(filter(None, map(test_folder, those))))[:3],
             "untouched": any(met.is_untouched for met in those),
             "fleeting": any(met.is_fleeting for met in those),
-            "command": those[0].act.shown,
+            "command": those[0].act.display_text,
             "line": those[0].failure.line[:_LONGEST_LINE],
         }
     busiest = sorted(
@@ -362,16 +368,16 @@ def _digest(reading: Reading) -> dict[str, object]:
             }
             for purpose, it in busiest[:_MOST_PURPOSES]
         },
-        "verified": verified(reading),
-        "passed": _passed(reading),
-        "thrashed": sorted(thrashed(reading)),
+        "verified": verifying_command(reading),
+        "passed": _passed_tests(reading),
+        "thrashed": sorted(thrashed_files(reading)),
         "duration_s": _seconds(reading.episode.started, reading.episode.finished),
         "cost_usd": usage.cost_usd if usage else 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
     }
 
 
-def place(met: Met) -> str:
+def test_folder(met: ObservedFailure) -> str:
     """Return the folder of the tests that a failing test call ran, or an empty text."""
     if not met.act.is_test or not met.act.main:
         return ""
@@ -386,7 +392,7 @@ def _seconds(started: datetime | None, finished: datetime | None) -> float:
     return max(0.0, (finished - started).total_seconds()) if started and finished else 0.0
 
 
-def verified(reading: Reading) -> str:
+def verifying_command(reading: RunReading) -> str:
     """Return the test command that passed after the last change of a run that succeeded, or an empty text."""
     if reading.episode.status is not EpisodeStatus.SUCCESS:
         return ""
@@ -394,28 +400,28 @@ def verified(reading: Reading) -> str:
         if any(not change.is_whole and not is_scratch(change.file) for change in act.changes):
             return ""
         if act.is_test and act.steps and not act.has_failed:
-            return open_command(act.text)
+            return mask_command(act.text)
     return ""
 
 
-def _passed(reading: Reading) -> list[str]:
+def _passed_tests(reading: RunReading) -> list[str]:
     """Return the test calls that went well before the run changed anything."""
     found: dict[str, None] = {}
     for act in reading.acts:
         if any(not is_scratch(change.file) for change in act.changes):
             break
         if act.is_test and act.steps and not act.has_failed:
-            found[called(act)] = None
+            found[call_text(act)] = None
     return list(found)[:_MOST_PASSED]
 
 
-def thrashed(reading: Reading) -> dict[str, tuple[Act, ...]]:
+def thrashed_files(reading: RunReading) -> dict[str, tuple[ToolCall, ...]]:
     """Return the source files that the run edited over and over and put back, with the calls that did."""
-    edits: dict[str, list[Act]] = {}
+    edits: dict[str, list[ToolCall]] = {}
     restored: Counter[str] = Counter()
     for act in reading.acts:
         for change in act.changes:
-            file = relative(change.file)
+            file = relative_path(change.file)
             if not is_scratch(change.file) and not change.is_whole and _SOURCE.search(file):
                 edits.setdefault(file, []).append(act)
                 restored[file] += change.is_restored

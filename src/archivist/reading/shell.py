@@ -6,19 +6,19 @@ telling one program from the next needs, and takes the rest as words.
 
 from typing import NamedTuple
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 
 # Nothing useful stands beyond this in a command line, and it bounds the work.
 LONGEST_COMMAND = 100_000
 
-_PLAIN = late(r"[^\s'\"\\$`|&;<>()#]+")
-_BLANK = late(r"(?:[ \t\r\f\v]|\\\r?\n)+")
-_OPERATOR = late(r"&&|\|\||\|&|;;|[|;&\n]")
-_REDIRECT = late(r"(?:&>>?|\d?(?:<<<|<<-?|>>|>\||<>|[<>]))(?:&\d?-?)?")
-_HERE_WORD = late(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'\"]+))")
-_BRACKET = late(r"[()'\"`\\]")
-_DOUBLE_STOP = late(r"[\"\\]")
-_ESCAPED = late(r"\\([\"\\$`])")
+_PLAIN = lazy_pattern(r"[^\s'\"\\$`|&;<>()#]+")
+_BLANK = lazy_pattern(r"(?:[ \t\r\f\v]|\\\r?\n)+")
+_OPERATOR = lazy_pattern(r"&&|\|\||\|&|;;|[|;&\n]")
+_REDIRECT = lazy_pattern(r"(?:&>>?|\d?(?:<<<|<<-?|>>|>\||<>|[<>]))(?:&\d?-?)?")
+_HERE_WORD = lazy_pattern(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'\"]+))")
+_BRACKET = lazy_pattern(r"[()'\"`\\]")
+_DOUBLE_STOP = lazy_pattern(r"[\"\\]")
+_ESCAPED = lazy_pattern(r"\\([\"\\$`])")
 
 
 class Word(NamedTuple):
@@ -40,7 +40,7 @@ class Redirect(NamedTuple):
         return ">" in self.operator and "&" not in self.operator[1:] and not self.target.startswith("/dev/")
 
 
-class Simple:
+class SimpleCommand:
     """One simple command: the operator before it, its words, redirections and here-document bodies."""
 
     __slots__ = ("bodies", "end", "operator", "redirects", "start", "words")
@@ -54,7 +54,7 @@ class Simple:
         self.bodies: list[str] = []
 
 
-def split(command: str) -> list[Simple]:
+def split_command(command: str) -> list[SimpleCommand]:
     """Return the simple commands of a command line, in order."""
     return _Scanner(command[:LONGEST_COMMAND]).run()
 
@@ -67,11 +67,11 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.current = Simple()
-        self.found: list[Simple] = []
-        self.pending: list[tuple[Simple, str]] = []
+        self.current = SimpleCommand()
+        self.found: list[SimpleCommand] = []
+        self.pending: list[tuple[SimpleCommand, str]] = []
 
-    def run(self) -> list[Simple]:
+    def run(self) -> list[SimpleCommand]:
         while self.at < len(self.text):
             char = self.text[self.at]
             blank = _BLANK.match(self.text, self.at)
@@ -80,44 +80,44 @@ class _Scanner:
             elif char == "#":
                 self.at = self._find("\n")
             elif char in "()":
-                self._close("" if char == "(" else ";")
+                self._end_command("" if char == "(" else ";")
                 self.at += 1
-            elif char in "<>&0123456789" and self._redirect():
+            elif char in "<>&0123456789" and self._read_redirect():
                 pass
             elif char in "|&;\n":
-                self._operator()
+                self._read_operator()
             else:
-                self._word()
-        self._close("")
+                self._append_word()
+        self._end_command("")
         return self.found
 
     def _find(self, what: str) -> int:
         at = self.text.find(what, self.at)
         return len(self.text) if at < 0 else at
 
-    def _close(self, operator: str) -> None:
+    def _end_command(self, operator: str) -> None:
         if self.current.words or self.current.redirects:
             self.found.append(self.current)
-            self.current = Simple(operator=operator, start=self.at)
+            self.current = SimpleCommand(operator=operator, start=self.at)
         elif operator:
             self.current.operator = operator
 
-    def _operator(self) -> None:
+    def _read_operator(self) -> None:
         match = _OPERATOR.match(self.text, self.at)
         token = match.group() if match else self.text[self.at]
-        self._close({"\n": ";", ";;": ";", "|&": "|"}.get(token, token))
+        self._end_command({"\n": ";", ";;": ";", "|&": "|"}.get(token, token))
         self.at += len(token)
         if token == "\n":  # noqa: S105 -- a token of the shell's grammar
-            self._bodies()
+            self._read_bodies()
 
-    def _bodies(self) -> None:
+    def _read_bodies(self) -> None:
         for owner, mark in self.pending:
             start = self.at
-            end = self._mark(mark)
+            end = self._find_mark(mark)
             owner.bodies.append(self.text[start:end])
         self.pending.clear()
 
-    def _mark(self, mark: str) -> int:
+    def _find_mark(self, mark: str) -> int:
         """Move behind the line that is the mark alone, and return where that line starts."""
         at = self.text.find(mark, self.at)
         while at >= 0:
@@ -131,7 +131,7 @@ class _Scanner:
         self.at = len(self.text)
         return self.at
 
-    def _redirect(self) -> bool:
+    def _read_redirect(self) -> bool:
         match = _REDIRECT.match(self.text, self.at)
         if not match:
             return False
@@ -152,31 +152,31 @@ class _Scanner:
         else:
             blank = _BLANK.match(self.text, self.at)
             self.at = blank.end() if blank else self.at
-            target = self._take()
+            target = self._read_word()
             self.current.redirects.append(Redirect(operator, target.value))
         self.current.end = self.at
         return self.at > at
 
-    def _word(self) -> None:
+    def _append_word(self) -> None:
         if not self.current.words and not self.current.redirects:
             self.current.start = self.at
-        word = self._take()
+        word = self._read_word()
         if word.raw:
             self.current.words.append(word)
         else:
             self.at += 1
         self.current.end = self.at
 
-    def _take(self) -> Word:
+    def _read_word(self) -> Word:
         start, parts = self.at, []
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in " \t\r\n\f\v|&;()" or (char in "<>" and self.text[self.at + 1 : self.at + 2] != "("):
                 break
-            parts.append(self._part(char))
+            parts.append(self._read_part(char))
         return Word(self.text[start : self.at], "".join(parts))
 
-    def _part(self, char: str) -> str:
+    def _read_part(self, char: str) -> str:
         start = self.at
         if char == "'":
             self.at += 1
@@ -184,7 +184,7 @@ class _Scanner:
             self.at = min(end + 1, len(self.text))
             return self.text[start + 1 : end]
         if char == '"':
-            return self._double()
+            return self._read_double_quoted()
         if char == "\\":
             self.at = min(start + 2, len(self.text))
             return self.text[start + 1 : self.at].replace("\n", "")
@@ -192,13 +192,13 @@ class _Scanner:
             self.at += 1
             self.at = min(self._find("`") + 1, len(self.text))
         elif char in "$<>" and self.text[start + 1 : start + 2] == "(":
-            self._nested()
+            self._skip_nested()
         else:
             plain = _PLAIN.match(self.text, self.at)
             self.at = plain.end() if plain else self.at + 1
         return self.text[start : self.at]
 
-    def _double(self) -> str:
+    def _read_double_quoted(self) -> str:
         start = self.at + 1
         self.at = start
         while match := _DOUBLE_STOP.search(self.text, self.at):
@@ -209,7 +209,7 @@ class _Scanner:
         self.at = len(self.text)
         return self.text[start:]
 
-    def _nested(self) -> None:
+    def _skip_nested(self) -> None:
         depth, quote = 0, ""
         while match := _BRACKET.search(self.text, self.at):
             self.at = match.end()

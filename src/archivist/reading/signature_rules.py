@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archivist.reading.rules import RULES
-from archivist.reading.rules.rule import Rule
+from archivist.reading.rules.rule import MessageRule
 
 # Letters and digits in lower case, everything else a space.
 _SEPARATED = bytes(
@@ -12,15 +12,15 @@ _SEPARATED = bytes(
 )
 
 
-class Entry(NamedTuple):
+class NeedleRules(NamedTuple):
     """One needle: the words it is made of, and the rules to try on its lines."""
 
     needle: str
     words: frozenset[bytes]
-    rules: tuple[Rule, ...]
+    rules: tuple[MessageRule, ...]
 
 
-def candidates(text: str) -> Iterator[Entry]:
+def matching_needles(text: str) -> Iterator[NeedleRules]:
     """Yield the needles that can be in the text, given its words: hundreds of searches become a few."""
     present = frozenset(words_of(text))
     yield from BY_WORD[b""]
@@ -35,17 +35,17 @@ def words_of(text: str) -> list[bytes]:
     return text.encode("ascii", "replace").translate(_SEPARATED).split()
 
 
-def index(rules: tuple[Rule, ...]) -> dict[bytes, tuple[Entry, ...]]:
+def index_rules(rules: tuple[MessageRule, ...]) -> dict[bytes, tuple[NeedleRules, ...]]:
     """Return the needles with their rules, each under a word that an output holding the needle must have."""
-    by_needle: dict[str, list[Rule]] = {}
+    by_needle: dict[str, list[MessageRule]] = {}
     for rule in rules:
         for needle in rule.needles:
             by_needle.setdefault(needle, []).append(rule)
-    found: dict[bytes, list[Entry]] = {b"": []}
+    found: dict[bytes, list[NeedleRules]] = {b"": []}
     for needle, those in by_needle.items():
         whole = _whole_words(needle)
         trigger = max(whole, key=lambda word: (len(word), word), default=b"")
-        found.setdefault(trigger, []).append(Entry(needle.removeprefix("~"), whole, tuple(those)))
+        found.setdefault(trigger, []).append(NeedleRules(needle.removeprefix("~"), whole, tuple(those)))
     return {word: tuple(entries) for word, entries in found.items()}
 
 
@@ -58,5 +58,5 @@ def _whole_words(needle: str) -> frozenset[bytes]:
     return inner or frozenset(word for word in whole if len(word) > 1)
 
 
-BY_WORD = index(RULES)
+BY_WORD = index_rules(RULES)
 TRIGGERS = frozenset(BY_WORD)

@@ -3,11 +3,11 @@
 import re
 from typing import NamedTuple
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, Rule
-from archivist.reading.signature_rules import Entry, candidates
-from archivist.reading.tracebacks import Raised, counts_failures, raised
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, MessageRule
+from archivist.reading.signature_rules import NeedleRules, matching_needles
+from archivist.reading.tracebacks import RaisedException, counts_failures, find_exception
 
 HEAD, TAIL = 16_000, 16_000
 _LONGEST_LINE = 600
@@ -15,12 +15,12 @@ _LINES_PER_NEEDLE = 30
 _KEY_WORDS = 8
 _WORDS = 16
 
-_ANSI = late(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
-_WRAPPING = late(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
-_EXIT_LINE = late(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
+_ANSI = lazy_pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_WRAPPING = lazy_pattern(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
+_EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
 
 # What belongs to the instance, in the order in which it must go.
-_INCIDENTAL = late(
+_INCIDENTAL = lazy_pattern(
     r"\w{2,10}://\S+"
     r"|(?:[A-Za-z]:)?(?:~|\.{1,2})?(?:/[\w.@+=%,~-]+)+/?"
     r"|\b[\w.-]+/[\w./@+-]+"
@@ -32,7 +32,7 @@ _INCIDENTAL = late(
     r"|\b\d+(?:[.:,-]\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)?\s?(?:ms|s|m|h|sec|seconds|minutes|kB|KB|MB|GB|KiB|MiB|GiB|B|%)?\b"
     r"|\b(?:tmp|temp)[\w-]*\b"
 )
-_WORD = late(r"[A-Za-z_@$][\w.$@-]*[\w$]|[A-Za-z]")
+_WORD = lazy_pattern(r"[A-Za-z_@$][\w.$@-]*[\w$]|[A-Za-z]")
 _PLAIN_WORDS = frozenset(
     (
         *(
@@ -73,9 +73,9 @@ _PLAIN_WORDS = frozenset(
         *("will", "would", "can", "could", "should", "must"),
     )
 )
-_TELLING = late(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
+_TELLING = lazy_pattern(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
 # Where a program was not answered, or wanted to listen: the port, else the host that nobody knows.
-_ENDPOINT = late(
+_ENDPOINT = lazy_pattern(
     r"\bport\W{1,3}(?P<port>\d{2,5})\b"
     r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\]|::|//[\w.-]+|\b(?:to|at|host|address|server):? [\w.-]+)"
     r"(?:'?:|', )(?P<port2>\d{2,5})(?![\w.]\w)"
@@ -84,7 +84,7 @@ _ENDPOINT = late(
 _ENDPOINT_REACH = 400
 # From here on systems give out ports by chance: another one is not another thing.
 _FIRST_CHANCE_PORT = 32_768
-_TEMPORARY = late(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
+_TEMPORARY = lazy_pattern(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
 
 
 class Signature(NamedTuple):
@@ -113,28 +113,28 @@ class Clue(NamedTuple):
     at: int
     is_own: bool = False
     is_sure: bool = True
-    raised: Raised | None = None
+    raised: RaisedException | None = None
     endpoint: str = ""
 
 
 def signature(program: str, output: str) -> Signature:
     """Reduce the output of a failed program to its signature."""
-    text = clean(output)
-    clue = best_clue(text) or last_resort(text)
-    return sign(program, clue)
+    text = clean_output(output)
+    clue = best_clue(text) or fallback_clue(text)
+    return clue_signature(program, clue)
 
 
-def sign(program: str, clue: Clue) -> Signature:
+def clue_signature(program: str, clue: Clue) -> Signature:
     """Return the signature of what a clue says about a program."""
     reporter = clue.program or program
     if clue.kind is K.TEST_FAILURE and clue.raised and clue.raised.test:
-        return Signature(reporter, clue.error, (_test_name(clue.raised.test), *words(clue.text)))
+        return Signature(reporter, clue.error, (_test_name(clue.raised.test), *message_words(clue.text)))
     if clue.subject and clue.kind in (K.MISSING_MODULE, K.MISSING_COMMAND):
         return Signature(reporter, clue.error, (clue.subject.lower(),))
     if clue.subject and clue.kind is K.MISSING_FILE:
         return Signature(reporter, clue.error, (_file_name(clue.subject),))
-    said = words(clue.text)
-    subject = words(clue.subject) or (
+    said = message_words(clue.text)
+    subject = message_words(clue.subject) or (
         (clue.subject.lower(),) if len(clue.subject) < 3 and clue.subject else ()
     )
     return Signature(
@@ -142,7 +142,7 @@ def sign(program: str, clue: Clue) -> Signature:
     )
 
 
-def words(text: str) -> tuple[str, ...]:
+def message_words(text: str) -> tuple[str, ...]:
     """Return the words of a message that do not belong to its instance, in order, once each."""
     found: dict[str, None] = {}
     for match in _WORD.finditer(_INCIDENTAL.sub(" ", text[:_LONGEST_LINE])):
@@ -163,7 +163,7 @@ def _file_name(path: str) -> str:
     return "<tmp>" if _TEMPORARY.search(name) and "/tmp" in path else re.sub(r"\d{3,}", "#", name)  # noqa: S108
 
 
-def clean(output: str) -> str:
+def clean_output(output: str) -> str:
     """Return the head and tail of an output as plain text, without colours, progress and wrapping tags."""
     if len(output) > HEAD + TAIL:
         output = f"{output[:HEAD]}\n{output[-TAIL:]}"
@@ -174,7 +174,7 @@ def clean(output: str) -> str:
     return _WRAPPING.sub("", output) if "</" in output else output
 
 
-def exit_line(output: str) -> tuple[int | None, str]:
+def split_exit_line(output: str) -> tuple[int | None, str]:
     """Split off the line in which a harness reports the exit code, when it does."""
     match = _EXIT_LINE.match(output)
     return (int(match.group(1)), output[match.end() :]) if match else (None, output)
@@ -182,29 +182,29 @@ def exit_line(output: str) -> tuple[int | None, str]:
 
 def best_clue(text: str) -> Clue | None:
     """Return the line that a person would quote, or None when nothing speaks of failure."""
-    return best(clues(text))
+    return pick_clue(find_clues(text))
 
 
-def best(found: list[Clue]) -> Clue | None:
+def pick_clue(found: list[Clue]) -> Clue | None:
     """Return the most telling of the clues: the most specific, the first, one that names a subject."""
-    return max(found, key=_telling, default=None)
+    return max(found, key=_clue_rank, default=None)
 
 
-def _telling(clue: Clue) -> tuple[int, int, bool, str, str, str]:
+def _clue_rank(clue: Clue) -> tuple[int, int, bool, str, str, str]:
     # The last three only make the choice the same in every process.
     return clue.rank, -clue.at, bool(clue.subject), clue.program, clue.error, clue.subject
 
 
-def clues(text: str) -> list[Clue]:
+def find_clues(text: str) -> list[Clue]:
     """Return every line that speaks of failure."""
     found: list[Clue] = []
-    for entry in candidates(text):
+    for entry in matching_needles(text):
         at = text.find(entry.needle)
         if at >= 0:
-            found += _on_lines(text, at, entry)
-    exception = raised(text)
+            found += _clues_on_lines(text, at, entry)
+    exception = find_exception(text)
     if exception:
-        found.append(_of_exception(exception))
+        found.append(_exception_clue(exception))
     # What is known of a line speaks for it; the general words are for lines of which nothing is known.
     known = {clue.at for clue in found if not _is_general(clue)}
     telling = (clue for clue in found if not _is_general(clue) or clue.at not in known)
@@ -226,7 +226,7 @@ def _is_general(clue: Clue) -> bool:
     return SUMMARY + 1 < clue.rank <= LOOSE and (clue.error == "error" or clue.rank == LOOSE - 10)
 
 
-def _on_lines(text: str, at: int, entry: Entry) -> list[Clue]:
+def _clues_on_lines(text: str, at: int, entry: NeedleRules) -> list[Clue]:
     found: list[Clue] = []
     for _ in range(_LINES_PER_NEEDLE):
         start = text.rfind("\n", 0, at) + 1
@@ -243,7 +243,7 @@ def _on_lines(text: str, at: int, entry: Entry) -> list[Clue]:
     return found
 
 
-def _clue(rule: Rule, match: re.Match[str], line: str, at: int) -> Clue:
+def _clue(rule: MessageRule, match: re.Match[str], line: str, at: int) -> Clue:
     groups = match.groupdict()
     subject = next((value for key, value in groups.items() if value and key.startswith("subject")), "")
     text = next((value for key, value in groups.items() if value and key.startswith("text")), "")
@@ -262,7 +262,7 @@ def _clue(rule: Rule, match: re.Match[str], line: str, at: int) -> Clue:
     )
 
 
-def _of_exception(exception: Raised) -> Clue:
+def _exception_clue(exception: RaisedException) -> Clue:
     is_test = bool(exception.test) or counts_failures(exception.line)
     kind = exception.kind
     return Clue(
@@ -278,7 +278,7 @@ def _of_exception(exception: Raised) -> Clue:
     )
 
 
-def last_resort(text: str) -> Clue:
+def fallback_clue(text: str) -> Clue:
     """Return the last line that says anything, for an output in which nothing known was found."""
     lines = [line.strip() for line in text[-4000:].splitlines() if re.search(r"[A-Za-z]{2}", line)]
     telling = [line for line in lines if _TELLING.search(line)]

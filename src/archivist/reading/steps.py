@@ -4,13 +4,13 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
-from archivist.reading.shell import Redirect, Simple, Word, split
+from archivist.reading.shell import Redirect, SimpleCommand, Word, split_command
 
-_ASSIGNMENT = late(r"[A-Za-z_]\w*\+?=")
-_VERSIONED = late(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
-_NUMBER = late(r"-?\d+(?:\.\d+)?[smhd]?$")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=")
+_VERSIONED = lazy_pattern(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
+_NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?[smhd]?$")
 _DEEPEST_SHELL = 3
 
 
@@ -58,7 +58,7 @@ def parse(command: str) -> tuple[Step, ...]:
 
 def _parse(command: str, depth: int) -> list[Step]:
     steps: list[Step] = []
-    for simple in split(command):
+    for simple in split_command(command):
         step = _step(simple, command)
         inner = _inner_script(step) if depth < _DEEPEST_SHELL else ""
         if inner:
@@ -81,7 +81,7 @@ def _inner_script(step: Step) -> str:
     return step.arguments[0] if any(re.fullmatch(r"-[a-z]*c", flag) for flag in step.flags) else ""
 
 
-def _step(simple: Simple, command: str) -> Step:
+def _step(simple: SimpleCommand, command: str) -> Step:
     words = simple.words
     start = 0
     while start < len(words) and words[start].raw in programs.KEYWORDS:
@@ -115,7 +115,7 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
     """Return the wrappers before the program, and where the program stands."""
     wrappers: list[str] = []
     while at < len(words):
-        name = _base(words[at].value)
+        name = _program_base(words[at].value)
         runner = programs.RUNNERS.get(name, {})
         second = words[at + 1].value if at + 1 < len(words) else ""
         if second in runner:
@@ -124,7 +124,7 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
             label, valued, after = name, programs.WRAPPERS[name], at + 1
         else:
             break
-        after = _past_options(words, after, valued)
+        after = _skip_options(words, after, valued)
         if after >= len(words):
             break
         wrappers.append(label)
@@ -132,7 +132,7 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
     return wrappers, at
 
 
-def _past_options(words: list[Word], at: int, valued: frozenset[str]) -> int:
+def _skip_options(words: list[Word], at: int, valued: frozenset[str]) -> int:
     while at < len(words):
         value = words[at].value
         if value in valued:
@@ -144,7 +144,7 @@ def _past_options(words: list[Word], at: int, valued: frozenset[str]) -> int:
     return at
 
 
-def _base(name: str) -> str:
+def _program_base(name: str) -> str:
     base = name.rstrip("/").rsplit("/", 1)[-1] if "/" in name else name
     versioned = _VERSIONED.match(base)
     return versioned.group(1) if versioned else base
@@ -154,7 +154,7 @@ def _program(words: list[Word], at: int) -> tuple[str, int]:
     """Return the program's name and how many words name it."""
     if at >= len(words):
         return "", 0
-    name = _base(words[at].value)
+    name = _program_base(words[at].value)
     if name == "python":
         for index in range(at + 1, min(at + 6, len(words) - 1)):
             if words[index].value == "-m":

@@ -4,25 +4,31 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from archivist.cold_start import late
+from archivist.cold_start import lazy_pattern
 from archivist.reading.failure_kinds import FailureKind as K
 
-_FRAME = late(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
-_RAISED = late(r"^(?:\w+: )?((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|[a-z]\w*(?:error|Error)|error))(?:: ?(.*))?$")
-_NAMED = late(
+_FRAME = lazy_pattern(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
+_RAISED = lazy_pattern(
+    r"^(?:\w+: )?((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*|[a-z]\w*(?:error|Error)|error))(?:: ?(.*))?$"
+)
+_NAMED = lazy_pattern(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|NotFound|Conflict)): ?(.*)$"
 )
-_REPORT = late(
+_REPORT = lazy_pattern(
     r"^E {1,8}((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Failed|Timeout|NotFound))(?:: (.*))?$",
     re.MULTILINE,
 )
-_ASSERT = late(r"^E {1,8}(assert .*)$", re.MULTILINE)
-_SUMMARY = late(r"^(?:FAILED|ERROR) (\S[^\n]*?)(?: - (?:([\w.]+)(?:: ?([^\n]*))?|([^\n]*)))?$", re.MULTILINE)
-_COUNTS = late(
+_ASSERT = lazy_pattern(r"^E {1,8}(assert .*)$", re.MULTILINE)
+_SUMMARY = lazy_pattern(
+    r"^(?:FAILED|ERROR) (\S[^\n]*?)(?: - (?:([\w.]+)(?:: ?([^\n]*))?|([^\n]*)))?$", re.MULTILINE
+)
+_COUNTS = lazy_pattern(
     r"^(?:=+ )?(?=[^\n]*\b[1-9]\d* (?:failed|errors?)\b)[^\n]*\bin [\d.:hms ()]+s?\)?(?: =+)?$", re.MULTILINE
 )
-_UNIT_TEST = late(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
-_HEADING = late(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE)
+_UNIT_TEST = lazy_pattern(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
+_HEADING = lazy_pattern(
+    r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE
+)
 _IMPORTING = frozenset(
     (
         "<module>",
@@ -40,16 +46,18 @@ _IMPORTING = frozenset(
 )
 _LAST_LINES = 12
 
-_MODULE = late(r"No module named ['\"]?([\w.-]+)")
-_NAME = late(r"cannot import name ['\"]?(\w+)['\"]? from (?:partially initialized module )?['\"]([\w.]+)")
-_REMOVED = late(
+_MODULE = lazy_pattern(r"No module named ['\"]?([\w.-]+)")
+_NAME = lazy_pattern(
+    r"cannot import name ['\"]?(\w+)['\"]? from (?:partially initialized module )?['\"]([\w.]+)"
+)
+_REMOVED = lazy_pattern(
     r"\b(?:was|were|been|is) removed\b|no longer (?:supported|available)|size changed, may indicate"
     r"|compiled using NumPy 1|requires? (?:a newer|at least|version|python)|incompatible (?:with|version)"
 )
-_MODULE_ATTRIBUTE = late(r"module ['\"]([\w.]+)['\"] has no attribute ['\"](\w+)")
-_QUOTED = late(r"['\"`]([^'\"`\n]{1,80})['\"`]")
-_REFUSED = late(r"[Cc]onnection refused|ECONNREFUSED|[Aa]ddress already in use")
-_TTY = late(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
+_MODULE_ATTRIBUTE = lazy_pattern(r"module ['\"]([\w.]+)['\"] has no attribute ['\"](\w+)")
+_QUOTED = lazy_pattern(r"['\"`]([^'\"`\n]{1,80})['\"`]")
+_REFUSED = lazy_pattern(r"[Cc]onnection refused|ECONNREFUSED|[Aa]ddress already in use")
+_TTY = lazy_pattern(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
 
 _CLASSES = {
     K.MISSING_MODULE: ("ModuleNotFoundError", "DistributionNotFound", "PackageNotFoundError"),
@@ -79,7 +87,7 @@ _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
 _OUTGROWN = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
 
 
-class Raised(NamedTuple):
+class RaisedException(NamedTuple):
     """One exception as reported: class, message and line, the frames it came through, the test it broke."""
 
     error: str
@@ -134,7 +142,7 @@ class Raised(NamedTuple):
         return quoted.group(1) if quoted else ""
 
 
-def raised(text: str) -> Raised | None:
+def find_exception(text: str) -> RaisedException | None:
     """Return the exception that an output reports, or None when it reports none."""
     report = _from_pytest(text)
     if report:
@@ -147,7 +155,7 @@ def counts_failures(text: str) -> bool:
     return (" failed" in text or " error" in text) and bool(_COUNTS.search(text))
 
 
-def _from_pytest(text: str) -> Raised | None:
+def _from_pytest(text: str) -> RaisedException | None:
     is_reported = "\nE  " in text or text.startswith("E  ")
     is_summed = "FAILED " in text or "ERROR " in text
     if not is_reported and not (is_summed and ("short test summary" in text or counts_failures(text))):
@@ -155,22 +163,26 @@ def _from_pytest(text: str) -> Raised | None:
     named = _SUMMARY.search(text) if is_summed else None
     heading = _HEADING.search(text)
     test = named.group(1) if named else heading.group(1) if heading else ""
-    reports = _outermost(text, list(_REPORT.finditer(text)))
+    reports = _final_reports(text, list(_REPORT.finditer(text)))
     if reports:
         commonest = Counter((match.group(1), match.group(2)) for match in reports).most_common(1)[0][0]
         match = next(match for match in reports if (match.group(1), match.group(2)) == commonest)
-        return Raised(match.group(1), match.group(2) or "", match.group(), test=test, at=match.start())
+        return RaisedException(
+            match.group(1), match.group(2) or "", match.group(), test=test, at=match.start()
+        )
     asserted = _ASSERT.search(text)
     if asserted:
-        return Raised("AssertionError", asserted.group(1), asserted.group(), test=test, at=asserted.start())
+        return RaisedException(
+            "AssertionError", asserted.group(1), asserted.group(), test=test, at=asserted.start()
+        )
     if named and "::" in named.group(1):
         message = (named.group(3) or "").removesuffix("...")
-        error = _whole_class(named.group(2) or named.group(4) or "")
-        return Raised(error, message, named.group(), test=test, at=named.start())
+        error = _complete_class_name(named.group(2) or named.group(4) or "")
+        return RaisedException(error, message, named.group(), test=test, at=named.start())
     return None
 
 
-def _outermost(text: str, reports: list[re.Match[str]]) -> list[re.Match[str]]:
+def _final_reports(text: str, reports: list[re.Match[str]]) -> list[re.Match[str]]:
     """Leave out the exceptions in whose handling another was raised: the last is what the test met."""
     if "the above exception" not in text:
         return reports
@@ -181,7 +193,7 @@ def _outermost(text: str, reports: list[re.Match[str]]) -> list[re.Match[str]]:
     ]
 
 
-def _whole_class(said: str) -> str:
+def _complete_class_name(said: str) -> str:
     """Return the class that pytest's summary names, also when the line was cut within the name."""
     if re.search(r"(?:Error|Exception|Exit|Failed|Timeout)$", said):
         return said
@@ -190,7 +202,7 @@ def _whole_class(said: str) -> str:
     return whole[0] if len(whole) == 1 else "AssertionError"
 
 
-def _from_traceback(text: str) -> Raised | None:
+def _from_traceback(text: str) -> RaisedException | None:
     last = text.rfind('  File "')
     if last < 0 or ", line " not in text[last : last + 400]:
         return None
@@ -203,9 +215,11 @@ def _from_traceback(text: str) -> Raised | None:
     for index, (at, line) in enumerate(_lines_after(text, last)):
         match = _RAISED.match(line) if index == 0 else _NAMED.match(line)
         if match:
-            return Raised(match.group(1), match.group(2) or "", line, files, functions, test, at)
+            return RaisedException(match.group(1), match.group(2) or "", line, files, functions, test, at)
     where = text[last : text.find("\n", last) if "\n" in text[last:] else len(text)].strip()
-    return Raised("Traceback", functions[-1] if functions else "", where, files, functions, test, last)
+    return RaisedException(
+        "Traceback", functions[-1] if functions else "", where, files, functions, test, last
+    )
 
 
 def _lines_after(text: str, at: int) -> list[tuple[int, str]]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from archivist.reading.commands import generalise
-from archivist.reading.phrases import open_command, without_paths
-from archivist.reading.remedies import Remedy, Way
+from archivist.reading.phrases import mask_command, without_paths
+from archivist.reading.remedies import Remedy, RemedyKind
 
 LONGEST_SUMMARY = 200
 _LONGEST_SAYING = 110
@@ -33,7 +33,7 @@ def code(text: str) -> str:
     return text if "`" in text else f"`{text}`"
 
 
-def listed(items: Sequence[str], *, most: int = 8) -> str:
+def format_list(items: Sequence[str], *, most: int = 8) -> str:
     """Return things as a sentence lists them."""
     shown = list(items[:most])
     if len(items) > most:
@@ -43,12 +43,12 @@ def listed(items: Sequence[str], *, most: int = 8) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def counted(runs: int) -> str:
+def format_run_count(runs: int) -> str:
     """Say how many runs."""
     return f"{runs} {'run' if runs == 1 else 'runs'}"
 
 
-def clipped(text: str, longest: int = LONGEST_SUMMARY) -> str:
+def clip_words(text: str, longest: int = LONGEST_SUMMARY) -> str:
     """Cut a text at a word, leaving no code half open."""
     text = " ".join(text.split())
     if len(text) <= longest:
@@ -59,13 +59,13 @@ def clipped(text: str, longest: int = LONGEST_SUMMARY) -> str:
     return f"{text}…"
 
 
-def saying(line: str, longest: int = _LONGEST_SAYING) -> str:
+def quote_error(line: str, longest: int = _LONGEST_SAYING) -> str:
     """Return an error's line as a person would quote it, without its machine."""
     line = _PARENTHESIS.sub("", line)
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
-    return clipped(line if line.count("`") % 2 == 0 else line.replace("`", "'"), longest).rstrip(".")
+    return clip_words(line if line.count("`") % 2 == 0 else line.replace("`", "'"), longest).rstrip(".")
 
 
 def added_flags(remedy: Remedy) -> tuple[str, ...]:
@@ -97,33 +97,33 @@ def gained_words(remedy: Remedy) -> tuple[str, ...]:
 def advice(remedy: Remedy) -> str:
     """Say what to do, as the second half of a sentence."""
     match remedy.way:
-        case Way.EDIT:
+        case RemedyKind.EDIT:
             place = "" if remedy.text == "edit" else "in "
-            return f"{remedy.text} {place}{listed([code(file) for file in remedy.files])}"
-        case Way.PATH:
+            return f"{remedy.text} {place}{format_list([code(file) for file in remedy.files])}"
+        case RemedyKind.PATH:
             return f"it is {code(remedy.text)}"
-        case Way.SAID:
+        case RemedyKind.SAID:
             return remedy.text
-        case Way.INSTALL:
+        case RemedyKind.INSTALL:
             return code(remedy.text)
-        case Way.STEP:
+        case RemedyKind.STEP:
             return f"first {code(remedy.text)}"
     flags = added_flags(remedy)
     if flags:
-        return f"add {listed([code(flag) for flag in flags])}"
+        return f"add {format_list([code(flag) for flag in flags])}"
     dropped = " ".join(dropped_words(remedy))
     # More left out than kept is told sooner by what is kept.
     if dropped and len(dropped) <= len(remedy.text):
         return f"leave out {code(dropped)}"
     settings = gained_words(remedy)
     if settings and remedy.instead and remedy.text == f"{' '.join(settings)} {remedy.instead}":
-        return f"set {listed([code(each) for each in settings])}"
+        return f"set {format_list([code(each) for each in settings])}"
     return remedy.text if "`" in remedy.text or " " not in remedy.text else f"use {code(remedy.text)}"
 
 
-def rule(condition: str, deed: str) -> str:
+def format_rule(condition: str, action: str) -> str:
     """Write a rule as people and models read it."""
-    return f"IF {clipped(condition, 160)} THEN {clipped(deed, 200)}"
+    return f"IF {clip_words(condition, 160)} THEN {clip_words(action, 200)}"
 
 
 def tags(*words: str) -> tuple[str, ...]:
@@ -132,12 +132,12 @@ def tags(*words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in found if 1 < len(word) <= 40))
 
 
-def named(command: str) -> str:
+def general_command(command: str) -> str:
     """Return a command as it is named: program, subcommands and flags, without arguments of the instance."""
-    return open_command(generalise(command))
+    return mask_command(generalise(command))
 
 
-def joined(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
+def join_parts(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
     """Join parts by semicolons, those that fit: a long one does not keep out what comes after it."""
     text = ""
     for part in parts:

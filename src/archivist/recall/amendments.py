@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from archivist.recall.lexical import SILENT
 from archivist.recall.scoring import Score
-from archivist.store.results import Placed
+from archivist.store.results import IndexedDocument
 
 # Of so many first hits it is asked whether they speak of the same thing.
 COMPARED = 10
@@ -57,32 +57,32 @@ _WORD = re.compile(r"[^\W_]{2,}")
 _ENDINGS = (frozenset(("ies", "ied", "ing")), frozenset(("ed", "es")), frozenset(("e", "s", "y")))
 
 
-class Said(NamedTuple):
+class RecordText(NamedTuple):
     """What a document says and where: only words of one place can amend each other."""
 
     text: str
     place: str = ""
 
 
-def ranked(scored: Mapping[int, Score]) -> list[int]:
+def rank_by_score(scored: Mapping[int, Score]) -> list[int]:
     """Return the places by their scores, equal ones in a stable order."""
     return sorted(scored, key=lambda place: (-round(scored[place].total, 9), place))
 
 
-def pairs_to_compare(order: Sequence[int], placed: Mapping[int, Placed]) -> list[tuple[int, int]]:
+def pairs_to_compare(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[tuple[int, int]]:
     """Return the pairs (newer, older) among the first hits that could be words on one subject."""
     pairs = []
     for one, other in combinations(order[:COMPARED], 2):
-        later = _later(placed[one], placed[other])
-        if placed[one].kind == placed[other].kind and later is not None:
+        later = _is_later(documents[one], documents[other])
+        if documents[one].kind == documents[other].kind and later is not None:
             pairs.append((one, other) if later else (other, one))
     return pairs
 
 
-def amended(
+def apply_amendments(
     order: Sequence[int],
     scored: Mapping[int, Score],
-    said: Mapping[int, Said],
+    texts: Mapping[int, RecordText],
     pairs: Sequence[tuple[int, int]],
     question: str,
 ) -> tuple[list[int], dict[int, int]]:
@@ -93,9 +93,9 @@ def amended(
     if _OF_THE_PAST.search(question[:_QUESTION]):
         return list(order), {}
     asked = _stems(_words(question))
-    words = {place: _words(each.text) for place, each in said.items()}
+    words = {place: _words(each.text) for place, each in texts.items()}
     stems = {place: _stems(each) for place, each in words.items()}
-    speak_of_change = {place for place, each in said.items() if _tells_change(words[place], each.text)}
+    speak_of_change = {place for place, each in texts.items() if _mentions_change(words[place], each.text)}
     amendments = []
     for newer, older in pairs:
         common = stems[newer] & stems[older]
@@ -108,24 +108,26 @@ def amended(
         is_said_anew = len(common) >= _SAME_SHARE * either and len(common) > 1
         if (
             (is_amended or is_said_anew)
-            and said[newer].place == said[older].place
+            and texts[newer].place == texts[older].place
             and scored[newer].relevance >= _LEAST_SHARE * scored[older].relevance
         ):
             amendments.append((newer, older))
     replaced = {older: newer for newer, older in reversed(amendments)}
-    return _settled(order, amendments), replaced
+    return _reorder_pairs(order, amendments), replaced
 
 
-def superseded(order: Sequence[int], placed: Mapping[int, Placed]) -> list[int]:
+def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
     """Return the order in which what was superseded stands below what superseded it."""
-    if not any(placed[place].superseded_by for place in order):
+    if not any(documents[place].superseded_by for place in order):
         return list(order)
-    by_record = {(placed[place].kind, placed[place].record): place for place in order}
+    by_record = {(documents[place].kind, documents[place].record): place for place in order}
     result: dict[int, None] = {}
     for place in order:
         # What superseded it, what superseded that, and so on: the last of them first.
         chain = [place]
-        while (newer := by_record.get((placed[chain[-1]].kind, placed[chain[-1]].superseded_by))) is not None:
+        while (
+            newer := by_record.get((documents[chain[-1]].kind, documents[chain[-1]].superseded_by))
+        ) is not None:
             if newer in chain or newer in result:
                 break
             chain.append(newer)
@@ -149,13 +151,13 @@ def _stem(word: str) -> str:
     return word
 
 
-def _tells_change(words: set[str], text: str) -> bool:
+def _mentions_change(words: set[str], text: str) -> bool:
     if not words.isdisjoint(_CHANGED):
         return True
     return not words.isdisjoint(_MAY_TELL_CHANGE) and _CHANGE.search(text) is not None
 
 
-def _settled(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+def _reorder_pairs(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return the order in which the first of each pair stands above the second, moved no further than needed.
 
     One move may undo another; what is newer than all comes to rest first, so that the rounds end.
@@ -173,7 +175,7 @@ def _settled(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int
     return result
 
 
-def _later(one: Placed, other: Placed) -> bool | None:
+def _is_later(one: IndexedDocument, other: IndexedDocument) -> bool | None:
     """Say whether one is later than the other; None when it cannot be known."""
     if one.thread and one.thread == other.thread:
         return one.position > other.position

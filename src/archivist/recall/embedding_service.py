@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.recall.embedders import Embedder
-    from archivist.store.results import Unembedded
+    from archivist.store.results import PendingEmbedding
 
 # So many texts are embedded between two short transactions.
 _BATCH = 4096
@@ -34,19 +34,19 @@ def embed_waiting(bank: Bank, *, limit: int | None = None) -> Iterator[Progress]
     """
     embedder = bank.embedder
     if embedder is None:
-        _gather(bank)
+        _merge_index(bank)
         return
     with bank.reading() as reader:
-        waiting = reader.unembedded_count(embedder.name)
+        waiting = reader.pending_embedding_count(embedder.name)
         in_use = reader.embedder_in_use()
     total = waiting if limit is None else min(limit, waiting)
     done = 0
     while done < total:
         with bank.reading() as reader:
-            texts = reader.unembedded(embedder.name, limit=min(_BATCH, total - done))
+            texts = reader.pending_embeddings(embedder.name, limit=min(_BATCH, total - done))
         if not texts:
             break
-        made = _packed(embedder, texts)
+        made = _embed_and_pack(embedder, texts)
         with bank.transaction() as writer:
             writer.put_vectors(embedder.name, embedder.dimensions, made)
         done += len(texts)
@@ -54,18 +54,18 @@ def embed_waiting(bank: Bank, *, limit: int | None = None) -> Iterator[Progress]
     # Also after a change that was given up: the other's vectors are of no use any more.
     if in_use and (done or in_use != embedder.name) and done >= waiting:
         with bank.transaction() as writer:
-            if not writer.unembedded_count(embedder.name):
+            if not writer.pending_embedding_count(embedder.name):
                 writer.use_embedder(embedder.name)
     if done:
-        _gather(bank)
+        _merge_index(bank)
 
 
-def _gather(bank: Bank) -> None:
+def _merge_index(bank: Bank) -> None:
     """Bring the scattered pieces of the text index together, in short transactions."""
     is_more = True
     while is_more:
         with bank.transaction() as writer:
-            is_more = writer.gather_index()
+            is_more = writer.merge_index()
 
 
 def embed_in_background(bank: Bank) -> tuple[Thread, Signal]:
@@ -82,11 +82,13 @@ def embed_in_background(bank: Bank) -> tuple[Thread, Signal]:
     return thread, stop
 
 
-def _packed(embedder: Embedder, texts: list[Unembedded]) -> list[tuple[int, int, tuple[bytes, bytes, bytes]]]:
-    from archivist.store.vectors import packed, packed_many
+def _embed_and_pack(
+    embedder: Embedder, texts: list[PendingEmbedding]
+) -> list[tuple[int, int, tuple[bytes, bytes, bytes]]]:
+    from archivist.store.vectors import pack_vector, pack_vectors
 
     if len(texts) <= _FEW:
-        rows = [packed(embedder.embed_query(each.text)) for each in texts]
+        rows = [pack_vector(embedder.embed_query(each.text)) for each in texts]
     else:
-        rows = packed_many(embedder.embed_texts([each.text for each in texts]))
+        rows = pack_vectors(embedder.embed_texts([each.text for each in texts]))
     return [(each.place, each.revision, row) for each, row in zip(texts, rows, strict=True)]

@@ -22,7 +22,7 @@ _MATCHING_COSINE = 0.3
 _PRIOR = (0.1, 0.12, 8)
 
 
-class Ordinary(NamedTuple):
+class CosineBaseline(NamedTuple):
     """How near any document is to a query: mean and spread of the cosine."""
 
     mean: float
@@ -49,17 +49,17 @@ class Relevance(NamedTuple):
     standing: float = 1.0
 
 
-def ordinary(sample: Sequence[float]) -> Ordinary:
+def estimate_baseline(sample: Sequence[float]) -> CosineBaseline:
     """Return what a sample says of cosines in general, drawn towards what is usual when it is small."""
     mean, spread, weight = _PRIOR
     count = len(sample) + weight
     middle = (sum(sample) + mean * weight) / count
     squares = sum((cosine - middle) ** 2 for cosine in sample) + (spread**2) * weight
-    return Ordinary(middle, max(sqrt(squares / count), 1e-3))
+    return CosineBaseline(middle, max(sqrt(squares / count), 1e-3))
 
 
 def fuse(
-    words: Mapping[int, float], ideal: float, cosines: Mapping[int, float], usual: Ordinary | None
+    words: Mapping[int, float], ideal: float, cosines: Mapping[int, float], baseline: CosineBaseline | None
 ) -> dict[int, Relevance]:
     """Return the relevance of every document that either list names.
 
@@ -69,10 +69,10 @@ def fuse(
     # A short text that says a word twice scores above the ideal; what it holds is still no more than all.
     unit = max(ideal, top / _MOST_SHARE) or 1.0
     shares = {place: score / unit for place, score in words.items()}
-    if usual is None:
+    if baseline is None:
         return {place: Relevance(share, share, 0.0, 1.0) for place, share in shares.items()}
     near = {
-        place: min(2.0, max(0.0, usual.deviations(cosine) / _FULL_DEVIATIONS))
+        place: min(2.0, max(0.0, baseline.deviations(cosine) / _FULL_DEVIATIONS))
         for place, cosine in cosines.items()
     }
     weight = _WORDS_WEIGHT * _agreement(shares, near)

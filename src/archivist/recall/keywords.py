@@ -84,10 +84,10 @@ class KeywordIndex:
         wanted = keywords(text)
         if not wanted or not self._keys:
             return None
-        sums = _sums([self._by_word.row(word) for word in wanted])
+        sums = _column_sums([self._by_word.row(word) for word in wanted])
         least = max(1, ceil(self._overlap.of_finding * len(wanted)))
         for common in range(min(len(wanted), (1 << len(sums)) - 1), least - 1, -1):
-            holders = _equal_to(sums, common, len(self._keys))
+            holders = _columns_with_sum(sums, common, len(self._keys))
             if not holders:
                 continue
             for size in sorted(self._by_size.names):
@@ -123,7 +123,7 @@ class _BitRows:
         return row
 
 
-def _sums(rows: Iterable[int]) -> list[int]:
+def _column_sums(rows: Iterable[int]) -> list[int]:
     """Add bits column by column; the result's rows are the binary digits of each column's sum."""
     digits: list[int] = []
     for row in rows:
@@ -137,7 +137,7 @@ def _sums(rows: Iterable[int]) -> list[int]:
     return digits
 
 
-def _equal_to(sums: list[int], wanted: int, columns: int) -> int:
+def _columns_with_sum(sums: list[int], wanted: int, columns: int) -> int:
     """Return the columns whose sum is the wanted one."""
     equal = (1 << columns) - 1
     for place, digit in enumerate(sums):

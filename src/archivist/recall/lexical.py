@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.recall.keywords import STOP_WORDS
-from archivist.store.results import Words
+from archivist.store.results import TextQuery
 from archivist.store.scope_tokens import split_name
 
 _WORD = re.compile(r"[^\W_]+")
@@ -43,7 +43,7 @@ class Terms(NamedTuple):
     phrases: tuple[tuple[str, ...], ...]
 
 
-def terms(text: str) -> Terms:
+def extract_terms(text: str) -> Terms:
     """Return the telling words of a question, in order; all of them when none tells anything."""
     text = _ENDING.sub(" ", text)
     phrases: dict[tuple[str, ...], None] = {}
@@ -60,13 +60,13 @@ def terms(text: str) -> Terms:
     return Terms(tuple(telling or known), tuple(several))
 
 
-def chosen(asked: Terms, holding: Callable[[str, int], int], budget: int) -> Words:
+def select_words(question_terms: Terms, count_documents: Callable[[str, int], int], budget: int) -> TextQuery:
     """Return what to look for: the rarest words first, as many as the budget of documents to score allows.
 
     `holding` says how many documents hold a word, counting no further than its second argument.
     """
     cap = budget + 1
-    counts = {word: holding(word, cap) for word in asked.words[:_MAX_WORDS]}
+    counts = {word: count_documents(word, cap) for word in question_terms.words[:_MAX_WORDS]}
     unheld = [word for word in counts if not counts[word]]
     words: list[str] = []
     spent = 0
@@ -75,9 +75,9 @@ def chosen(asked: Terms, holding: Callable[[str, int], int], budget: int) -> Wor
             break
         words.append(word)
         spent += counts[word]
-    return Words(
+    return TextQuery(
         words=tuple(words),
-        phrases=asked.phrases[:_MAX_PHRASES],
+        phrases=question_terms.phrases[:_MAX_PHRASES],
         prefixes=tuple(word for word in unheld if len(word) >= _LEAST_PREFIX and word.isalpha()),
     )
 
@@ -89,7 +89,7 @@ def possible_names(text: str) -> list[str]:
     return [*dict.fromkeys([*words, *pairs])]
 
 
-def without(text: str, names: Iterable[str]) -> str:
+def remove_names(text: str, names: Iterable[str]) -> str:
     """Return a text without some names: who speaks is a field of a memory, not what it says."""
     for name in names:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?:['\u2019]s)?(?!\w)", " ", text, flags=re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.records import Category, Scope, Status
-from archivist.store.results import Within
+from archivist.store.results import SearchFilter
 from archivist.store.scope_tokens import scope_token
 
 if TYPE_CHECKING:
@@ -60,18 +60,22 @@ class Query(NamedTuple):
     is_matching: bool = False
 
 
-def within(query: Query) -> Within:
+def build_search_filter(query: Query) -> SearchFilter:
     """Return what a query lets be found, in the index's words."""
     unknown = [kind for kind in query.kinds if kind not in KINDS]
     if unknown:
         raise InputError(f"kind {unknown[0]!r} is not one of {', '.join(KINDS)}")
     if not 0 <= query.min_importance <= 1:
         raise InputError(f"importance: {query.min_importance:g} is not between 0 and 1")
-    groups = [_any("kind", query.kinds), _any("status", query.statuses), _any("tag", query.tags)]
+    groups = [
+        _scope_tokens("kind", query.kinds),
+        _scope_tokens("status", query.statuses),
+        _scope_tokens("tag", query.tags),
+    ]
     groups += [(scope_token(field, str(value)),) for field in _SCOPED if (value := getattr(query, field))]
     if query.issue is not None:
         groups.append((scope_token("issue", str(query.issue)),))
-    return Within(
+    return SearchFilter(
         groups=tuple(group for group in groups if group),
         since=query.since,
         until=query.until,
@@ -82,5 +86,5 @@ def within(query: Query) -> Within:
     )
 
 
-def _any(field: str, values: Iterable[str]) -> tuple[str, ...]:
+def _scope_tokens(field: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(scope_token(field, str(value)) for value in values)

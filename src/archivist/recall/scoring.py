@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from archivist.errors import InputError
 from archivist.recall.fusion import Relevance
-from archivist.store.results import Placed
+from archivist.store.results import IndexedDocument
 
 _DAY_S = 86_400.0
 
@@ -37,14 +37,14 @@ class Weights(NamedTuple):
     relevance: float
 
 
-class Decay(NamedTuple):
+class RecencyDecay(NamedTuple):
     """After how many days, or cycles where there are any, recency has halved."""
 
     half_life_days: float
     half_life_cycles: float
 
 
-class Moment(NamedTuple):
+class ScoringTime(NamedTuple):
     """When is asked, in seconds since the epoch: recency counts from here."""
 
     now: float
@@ -61,22 +61,22 @@ class Score(NamedTuple):
     why: Relevance
 
 
-def recency(placed: Placed, moment: Moment, decay: Decay) -> float:
+def score_recency(document: IndexedDocument, scoring_time: ScoringTime, decay: RecencyDecay) -> float:
     """Return 1 for what is new, a half after one half-life, and 0 for what has no time."""
-    if placed.cycle is not None and moment.cycle is not None:
-        return _halved(moment.cycle - placed.cycle, decay.half_life_cycles)
-    if placed.time is None:
+    if document.cycle is not None and scoring_time.cycle is not None:
+        return _decay_by_half_life(scoring_time.cycle - document.cycle, decay.half_life_cycles)
+    if document.time is None:
         return 0.0
-    return _halved((moment.now - placed.time) / _DAY_S, decay.half_life_days)
+    return _decay_by_half_life((scoring_time.now - document.time) / _DAY_S, decay.half_life_days)
 
 
-def weigh(
+def score_documents(
     found: Mapping[int, Relevance],
-    placed: Mapping[int, Placed],
+    documents: Mapping[int, IndexedDocument],
     *,
     weights: Weights,
-    decay: Decay,
-    moment: Moment,
+    decay: RecencyDecay,
+    scoring_time: ScoringTime,
 ) -> dict[int, Score]:
     """Return every document's score.
 
@@ -88,11 +88,11 @@ def weigh(
     scored = {}
     for place, why in found.items():
         relevance = (why.total - low) / (high - low) if high > low else 1.0
-        weight, lately = placed[place].importance, recency(placed[place], moment, decay)
+        weight, lately = documents[place].importance, score_recency(documents[place], scoring_time, decay)
         total = weights.importance * weight + weights.recency * lately + weights.relevance * relevance
         scored[place] = Score(total, weight, lately, relevance, why)
     return scored
 
 
-def _halved(age: float, half_life: float) -> float:
+def _decay_by_half_life(age: float, half_life: float) -> float:
     return float(0.5 ** (max(0.0, age) / half_life)) if half_life > 0 else 0.0

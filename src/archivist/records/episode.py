@@ -59,7 +59,7 @@ class Episode:
         return bool(self.parent) and self.id.startswith(f"{self.parent}{PART}")
 
 
-def updated(known: Episode, seen: Episode) -> Episode:
+def merge_episode(known: Episode, seen: Episode) -> Episode:
     """Return what is known of a run seen again: what the newer look says wins, gaps stay filled."""
     said = {
         each.name: value

@@ -80,7 +80,7 @@ class Artifact:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-def checked_fact(fact: Fact) -> Fact:
+def validate_fact(fact: Fact) -> Fact:
     """Return the fact, or raise RecordError when a part of it is empty, too long or no share."""
     for name in ("category", "key"):
         text = getattr(fact, name)

@@ -96,7 +96,7 @@ class Lesson:
         return max(0, run_count - self.unseen_from)
 
 
-def checked(lesson: Lesson) -> Lesson:
+def validate_lesson(lesson: Lesson) -> Lesson:
     """Return the lesson, or raise RecordError when it says nothing or too much or weighs nothing."""
     if not lesson.summary.strip():
         raise RecordError("a lesson needs words", hint="one sentence that says what was learnt")

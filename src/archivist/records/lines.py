@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
-from archivist.records.layers import Artifact, Conflict, Fact, checked_fact
+from archivist.records.layers import Artifact, Conflict, Fact, validate_fact
 from archivist.records.plain import from_plain, to_plain, types_of
-from archivist.records.tiers import Block, Document, Folder, Proposal, checked_document
+from archivist.records.tiers import Block, Document, Folder, Proposal, validate_document
 
 Kept = Fact | Conflict | Artifact | Block | Document | Folder | Proposal
 
@@ -82,14 +82,14 @@ def from_line(shape: Shape, value: Mapping[str, Any]) -> Kept:
         elif item is not None:
             fields[name] = item
     if "id" in known:
-        fields.setdefault("id", _made_id(shape, fields))
+        fields.setdefault("id", _derive_record_id(shape, fields))
     if shape.record is Fact and "created" in fields:
         fields.setdefault("updated", fields["created"])
     record: Kept = from_plain(shape.record, {**fields, **({"extra": extra} if "extra" in known else {})})
-    return _checked(record)
+    return _validate_record(record)
 
 
-def latest(one: Kept, other: Kept) -> Kept:
+def later_record(one: Kept, other: Kept) -> Kept:
     """Return which of two versions of a record is the later one."""
     shape = next(shape for shape in SHAPES if isinstance(one, shape.record))
 
@@ -99,17 +99,17 @@ def latest(one: Kept, other: Kept) -> Kept:
     return other if moment(other) > moment(one) else one
 
 
-def _made_id(shape: Shape, fields: Mapping[str, Any]) -> str:
+def _derive_record_id(shape: Shape, fields: Mapping[str, Any]) -> str:
     if shape.record is Fact:
         return derived_id("fact", str(fields.get("project", "")), str(fields["category"]), str(fields["key"]))
     return derived_id(shape.file, *(str(fields[name]) for name in sorted(fields)))
 
 
-def _checked(record: Kept) -> Kept:
+def _validate_record(record: Kept) -> Kept:
     if isinstance(record, Fact):
-        return checked_fact(record)
+        return validate_fact(record)
     if isinstance(record, Document):
-        return checked_document(record)
+        return validate_document(record)
     if isinstance(record, Artifact) and record.size_bytes < 0:
         raise RecordError(f"size_bytes: {record.size_bytes} is below 0")
     return record

@@ -32,7 +32,7 @@ def to_plain(value: Any) -> Any:
     if kind in _JSON_TYPES:
         return value
     if is_dataclass(value):
-        return {name: to_plain(getattr(value, name)) for name in _names(kind)}
+        return {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, datetime):
@@ -54,13 +54,13 @@ def from_plain(record: type[R], value: object) -> R:
     return result
 
 
-def canonical(value: object) -> str:
+def canonical_json(value: object) -> str:
     """Write JSON in the one form that is hashed and compared: sorted keys, no spaces."""
     return _CANONICAL.encode(value)
 
 
 @cache
-def _names(record: Any) -> tuple[str, ...]:
+def _field_names(record: Any) -> tuple[str, ...]:
     return tuple(each.name for each in fields(record))
 
 
@@ -68,7 +68,7 @@ def _names(record: Any) -> tuple[str, ...]:
 def types_of(record: Any) -> dict[str, Any]:
     """Return the resolved type of each field."""
     hints = get_type_hints(record)
-    return {name: hints[name] for name in _names(record)}
+    return {name: hints[name] for name in _field_names(record)}
 
 
 @cache
@@ -77,7 +77,7 @@ def decoder(kind: Any) -> Decoder:
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return _word_decoder(kind)
+        return _enum_decoder(kind)
     if is_dataclass(kind):
         return _record_decoder(kind)  # type: ignore[arg-type]
     origin, parts = get_origin(kind), get_args(kind)
@@ -87,56 +87,62 @@ def decoder(kind: Any) -> Decoder:
     if origin is tuple:
         return _tuple_decoder(decoder(parts[0]))
     if origin is dict:
-        return _mapping
+        return _decode_mapping
     raise TypeError(f"no decoder for {kind!r}")
 
 
-def _text(value: Any) -> str:
+def _decode_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise RecordError(f"expected text, not {_kind(value)}")
+        raise RecordError(f"expected text, not {_describe_type(value)}")
     # JSON can spell half of a surrogate pair; SQLite and UTF-8 cannot hold it.
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
-def _whole(value: Any) -> int:
+def _decode_int(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise RecordError(f"expected a whole number, not {_kind(value)}")
+        raise RecordError(f"expected a whole number, not {_describe_type(value)}")
     if abs(value) >= 1 << 63:
         raise RecordError("a number beyond 64 bits")
     return value
 
 
-def _real(value: Any) -> float:
+def _decode_float(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RecordError(f"expected a number, not {_kind(value)}")
+        raise RecordError(f"expected a number, not {_describe_type(value)}")
     return float(value)
 
 
-def _truth(value: Any) -> bool:
+def _decode_bool(value: Any) -> bool:
     if value not in (True, False, 0, 1):
-        raise RecordError(f"expected true or false, not {_kind(value)}")
+        raise RecordError(f"expected true or false, not {_describe_type(value)}")
     return bool(value)
 
 
-def _moment(value: Any) -> datetime:
+def _decode_time(value: Any) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
-        return from_text(_text(value))
+        return from_text(_decode_text(value))
     except (ValueError, OverflowError):
         raise RecordError(f"not an ISO 8601 time: {value!r}") from None
 
 
-def _mapping(value: Any) -> dict[str, object]:
+def _decode_mapping(value: Any) -> dict[str, object]:
     if not isinstance(value, Mapping):
-        raise RecordError(f"expected an object, not {_kind(value)}")
+        raise RecordError(f"expected an object, not {_describe_type(value)}")
     return dict(value)
 
 
-_SIMPLE: dict[Any, Decoder] = {str: _text, int: _whole, float: _real, bool: _truth, datetime: _moment}
+_SIMPLE: dict[Any, Decoder] = {
+    str: _decode_text,
+    int: _decode_int,
+    float: _decode_float,
+    bool: _decode_bool,
+    datetime: _decode_time,
+}
 
 
-def _word_decoder(words: type[StrEnum]) -> Decoder:
+def _enum_decoder(words: type[StrEnum]) -> Decoder:
     known = {word.value: word for word in words}
 
     def decode(value: Any) -> StrEnum:
@@ -150,26 +156,26 @@ def _word_decoder(words: type[StrEnum]) -> Decoder:
 def _tuple_decoder(inner: Decoder) -> Decoder:
     def decode(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
-            raise RecordError(f"expected a list, not {_kind(value)}")
+            raise RecordError(f"expected a list, not {_describe_type(value)}")
         return tuple(inner(item) for item in value)
 
     return decode
 
 
-def _required(each: Field[Any]) -> bool:
+def _is_required(each: Field[Any]) -> bool:
     return each.default is MISSING and each.default_factory is MISSING
 
 
 def _record_decoder(record: type) -> Decoder:
     decoders = {name: decoder(kind) for name, kind in types_of(record).items()}
-    required = {each.name for each in fields(record) if _required(each)}
+    required = {each.name for each in fields(record) if _is_required(each)}
     keeps_extra = "extra" in decoders
 
     def decode(value: Any) -> Any:
         if isinstance(value, record):
             return value
         if not isinstance(value, Mapping):
-            raise RecordError(f"expected an object, not {_kind(value)}")
+            raise RecordError(f"expected an object, not {_describe_type(value)}")
         known: dict[str, Any] = {}
         unknown: dict[str, Any] = {}
         for key, item in value.items():
@@ -191,7 +197,7 @@ def _record_decoder(record: type) -> Decoder:
     return decode
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     return {NoneType: "null", list: "a list", dict: "an object", str: "text"}.get(
         type(value), repr(value)[:40]
     )

@@ -16,7 +16,7 @@ from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
 from archivist.records.episode import Episode
-from archivist.records.lesson import SHORT_ID, UNNAMED_RUN, Evidence, Lesson, Tally, checked
+from archivist.records.lesson import SHORT_ID, UNNAMED_RUN, Evidence, Lesson, Tally, validate_lesson
 from archivist.records.plain import from_plain, to_plain
 from archivist.records.words import Category, LessonType, Scope, Source, Status
 
@@ -84,7 +84,7 @@ _LOCAL = ("number", "unseen_from", "extra")
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedLesson:
     """A lesson as a line gave it: with its short number, and how many runs had not met it."""
 
     lesson: Lesson
@@ -92,7 +92,7 @@ class Imported:
     runs_since: int
 
 
-def camel(name: str) -> str:
+def to_camel_case(name: str) -> str:
     """Spell a field's name in camelCase."""
     head, *rest = name.split("_")
     return head + "".join(word.title() for word in rest)
@@ -105,7 +105,7 @@ def is_reflective(value: Mapping[str, Any]) -> bool:
 
 def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the cross-run document's `lessons.jsonl`."""
-    plain = _times_shortened(lesson)
+    plain = _to_plain_lesson(lesson)
     values = {key: plain[name] for name, key in CROSS_RUN.items()} | {
         "id": lesson.short_id,
         "archetype": lesson.role or None,
@@ -118,10 +118,10 @@ def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obje
     return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
 
 
-def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> Imported:
+def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> ImportedLesson:
     """Read a line of the cross-run document; `known` is the lesson that we have under its id already."""
     fields = {name: value[key] for name, key in CROSS_RUN.items() if value.get(key) is not None}
-    _refuse_without(value, "description", "ts")
+    _require_texts(value, "description", "ts")
     short = value.get("id")
     fields.setdefault("id", derived_id(str(short or ""), str(value["description"])))
     for name in ("created", "edited"):
@@ -132,26 +132,28 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
         fields["source"] = Source.MANUAL.value
     if isinstance(fields.get("severity"), str):
         fields["severity"] = fields["severity"].lower()
-    ours = _ours(value, CROSS_RUN, str)
+    ours = _own_fields(value, CROSS_RUN, str)
     if "category" not in ours:
         ours["category"] = _category_of(fields.get("type"))
     if "importance" not in ours:
         ours["importance"] = 0.5
     spent = {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
-    extra = _extra(value, {*CROSS_RUN.values(), *_our_names(CROSS_RUN), *spent})
-    lesson = checked(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+    extra = _unknown_fields(value, {*CROSS_RUN.values(), *_own_field_names(CROSS_RUN), *spent})
+    lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
     if "runs" not in value:
-        lesson = _with_frequency(lesson, _count(value, "frequency", 1), known)
+        lesson = _with_frequency(lesson, _read_count(value, "frequency", 1), known)
     if "status" not in value and not lesson.frequency:
         lesson = replace(lesson, status=Status.ARCHIVED)
-    return Imported(lesson, _short_number(short), _count(value, "runs_since_last_seen", 0))
+    return ImportedLesson(lesson, _parse_short_id(short), _read_count(value, "runs_since_last_seen", 0))
 
 
 def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the reflective document's `lessons.jsonl`; empty options are left out."""
-    plain = _times_shortened(lesson)
+    plain = _to_plain_lesson(lesson)
     line: dict[str, object] = {key: plain[name] for name, key in REFLECTIVE.items()}
-    line |= {camel(name): plain[name] for name in plain if name not in REFLECTIVE and name not in _LOCAL}
+    line |= {
+        to_camel_case(name): plain[name] for name in plain if name not in REFLECTIVE and name not in _LOCAL
+    }
     line["evidence"] = {
         key: list(getattr(lesson.evidence, name)) for name, key in _REFLECTIVE_EVIDENCE.items()
     }
@@ -166,32 +168,36 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
     return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
 
 
-def from_reflective(value: Mapping[str, Any]) -> Imported:
+def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     """Read a line of the reflective document. Its lessons were kept by its own gate, so they are believed."""
-    _refuse_without(value, "id", "createdAt", "summary")
+    _require_texts(value, "id", "createdAt", "summary")
     fields = {name: value[key] for name, key in REFLECTIVE.items() if value.get(key) is not None}
     for name in ("updated", "edited"):
         fields.setdefault(name, value["createdAt"])
-    ours = _ours(value, REFLECTIVE, camel)
-    ours["evidence"] = _evidence(value.get("evidence"))
+    ours = _own_fields(value, REFLECTIVE, to_camel_case)
+    ours["evidence"] = _parse_evidence(value.get("evidence"))
     importance = ours.get("importance")
     if isinstance(importance, int | float) and importance > 1:
         ours["importance"] = importance / 100
     if "prior_uses" not in ours:
-        ours["prior_uses"] = _count(value, "usageCount", 0)
+        ours["prior_uses"] = _read_count(value, "usageCount", 0)
         ours["prior_last_used"] = value.get("lastUsedAt")
     ours.setdefault("confirmed", True)
     if "type" not in ours and fields.get("category", ours.get("category")) == Category.ANTI_PATTERN.value:
         ours["type"] = LessonType.ANTI_PATTERN.value
     spent = {"evidence", "usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
-    extra = _extra(value, {*REFLECTIVE.values(), *map(camel, _our_names(REFLECTIVE)), *spent})
-    lesson = checked(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+    extra = _unknown_fields(
+        value, {*REFLECTIVE.values(), *map(to_camel_case, _own_field_names(REFLECTIVE)), *spent}
+    )
+    lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
     if "runs" not in value:
         seen = lesson.evidence.episodes
         lesson = replace(lesson, runs=tuple(sorted({*seen})) or (f"{UNNAMED_RUN}1",))
     if "status" not in value:
         lesson = replace(lesson, status=Status.SUPERSEDED if lesson.superseded_by else Status.ACTIVE)
-    return Imported(lesson, _short_number(value.get("shortId")), _count(value, "runsSinceLastSeen", 0))
+    return ImportedLesson(
+        lesson, _parse_short_id(value.get("shortId")), _read_count(value, "runsSinceLastSeen", 0)
+    )
 
 
 def is_old_memory(value: Mapping[str, Any]) -> bool:
@@ -199,12 +205,12 @@ def is_old_memory(value: Mapping[str, Any]) -> bool:
     return "memoryType" in value
 
 
-def from_old_memory(value: Mapping[str, Any]) -> Imported:
+def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
     """Read a line of the older `memories.jsonl`.
 
     Those files repeat one failure many times: lines that say the same are one lesson, seen so often.
     """
-    _refuse_without(value, "id", "description", "createdAt")
+    _require_texts(value, "id", "description", "createdAt")
     content = value.get("content")
     content = content if isinstance(content, Mapping) else {}
     scope = value.get("scope")
@@ -224,16 +230,16 @@ def from_old_memory(value: Mapping[str, Any]) -> Imported:
         "origin": str(value.get("source") or ""),
         "runs": [value["id"]],
         "status": (Status.ARCHIVED if value.get("status") == "archived" else Status.CANDIDATE).value,
-        "prior_uses": _count(value, "accessCount", 0),
+        "prior_uses": _read_count(value, "accessCount", 0),
         "prior_last_used": value.get("lastAccessedAt"),
     }
     extra = {key: value[key] for key in ("memoryType", "content") if key in value}
-    return Imported(checked(from_plain(Lesson, {**known, "extra": extra})), 0, 0)
+    return ImportedLesson(validate_lesson(from_plain(Lesson, {**known, "extra": extra})), 0, 0)
 
 
 def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson in our own words, whole, with everything that is counted for it."""
-    plain = _times_shortened(lesson)
+    plain = _to_plain_lesson(lesson)
     last_used = max(filter(None, (lesson.prior_last_used, tally.last_used)), default=None)
     return {
         "id": lesson.short_id,
@@ -254,21 +260,23 @@ def to_episode_line(episode: Episode) -> dict[str, object]:
         moment: datetime | None = getattr(episode, name)
         plain[name] = to_short_text(moment) if moment else None
     line = {
-        _EPISODE.get(name, camel(name)): value for name, value in plain.items() if value not in ("", None)
+        _EPISODE.get(name, to_camel_case(name)): value
+        for name, value in plain.items()
+        if value not in ("", None)
     }
     return {**line, **{key: value for key, value in episode.extra.items() if key not in line}}
 
 
 def from_episode_line(value: Mapping[str, Any]) -> Episode:
     """Read a line of the reflective document's `episodes.jsonl`."""
-    _refuse_without(value, "id")
-    names = {_EPISODE.get(name, camel(name)): name for name in _field_names(Episode)}
+    _require_texts(value, "id")
+    names = {_EPISODE.get(name, to_camel_case(name)): name for name in _field_names(Episode)}
     known = {names[key]: item for key, item in value.items() if key in names and item is not None}
-    extra = _extra(value, set(names))
+    extra = _unknown_fields(value, set(names))
     return from_plain(Episode, {**known, "extra": extra})
 
 
-def _times_shortened(lesson: Lesson) -> dict[str, Any]:
+def _to_plain_lesson(lesson: Lesson) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(lesson)
     for name in ("created", "updated", "edited", "last_seen", "prior_last_used"):
         moment: datetime | None = getattr(lesson, name)
@@ -276,12 +284,14 @@ def _times_shortened(lesson: Lesson) -> dict[str, Any]:
     return plain
 
 
-def _ours(value: Mapping[str, Any], shape: Mapping[str, str], spell: Any) -> dict[str, Any]:
+def _own_fields(value: Mapping[str, Any], shape: Mapping[str, str], spell: Any) -> dict[str, Any]:
     """Return the fields that the document has no key for."""
-    return {name: value[spell(name)] for name in _our_names(shape) if value.get(spell(name)) is not None}
+    return {
+        name: value[spell(name)] for name in _own_field_names(shape) if value.get(spell(name)) is not None
+    }
 
 
-def _our_names(shape: Mapping[str, str]) -> list[str]:
+def _own_field_names(shape: Mapping[str, str]) -> list[str]:
     return [name for name in _field_names(Lesson) if name not in shape and name not in _LOCAL]
 
 
@@ -289,24 +299,24 @@ def _field_names(record: Any) -> tuple[str, ...]:
     return tuple(name for name in record.__dataclass_fields__ if name != "extra")
 
 
-def _extra(value: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+def _unknown_fields(value: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
     return {key: item for key, item in value.items() if key not in known}
 
 
-def _refuse_without(value: Mapping[str, Any], *keys: str) -> None:
+def _require_texts(value: Mapping[str, Any], *keys: str) -> None:
     for key in keys:
         if not isinstance(value.get(key), str) or not value[key].strip():
             raise RecordError(f"{key}: missing or empty")
 
 
-def _count(value: Mapping[str, Any], key: str, default: int) -> int:
+def _read_count(value: Mapping[str, Any], key: str, default: int) -> int:
     number = value.get(key, default)
     if isinstance(number, bool) or not isinstance(number, int) or number < 0 or number > 1_000_000:
         raise RecordError(f"{key}: expected a count, not {number!r}")
     return number
 
 
-def _short_number(short: object) -> int:
+def _parse_short_id(short: object) -> int:
     found = SHORT_ID.fullmatch(short) if isinstance(short, str) else None
     return int(found[1]) if found else 0
 
@@ -316,7 +326,7 @@ def _category_of(lesson_type: object) -> str:
     return (Category.ANTI_PATTERN if is_anti else Category.HEURISTIC).value
 
 
-def _evidence(value: object) -> Evidence:
+def _parse_evidence(value: object) -> Evidence:
     if value is None:
         return Evidence()
     if not isinstance(value, Mapping):

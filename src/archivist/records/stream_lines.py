@@ -9,7 +9,7 @@ from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
 from archivist.records.plain import from_plain
-from archivist.records.tiers import Entry, checked_entry
+from archivist.records.tiers import Entry, validate_entry
 
 # The document's spelling → ours.
 _NAMES = {
@@ -65,7 +65,7 @@ def from_stream_line(value: Mapping[str, Any]) -> Entry:
         if name not in known:
             raise RecordError(f"{_SPELLED[name]}: missing")
     try:
-        return checked_entry(from_plain(Entry, {**known, "seq": 0, "extra": extra}))
+        return validate_entry(from_plain(Entry, {**known, "seq": 0, "extra": extra}))
     except RecordError as error:
         name, mark, rest = error.message.partition(":")
         raise RecordError(f"{_SPELLED.get(name, name)}{mark}{rest}", hint=error.hint) from None

@@ -136,7 +136,7 @@ class Working:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-def checked_entry(entry: Entry) -> Entry:
+def validate_entry(entry: Entry) -> Entry:
     """Return the entry, or raise RecordError when it says nothing or its numbers are out of range."""
     if not entry.action.strip():
         raise RecordError("action: missing or empty")
@@ -147,7 +147,7 @@ def checked_entry(entry: Entry) -> Entry:
     return entry
 
 
-def checked_document(document: Document) -> Document:
+def validate_document(document: Document) -> Document:
     """Return the document, or raise RecordError when it says nothing or its weight is out of range."""
     if not document.text.strip():
         raise RecordError("content: missing or empty")

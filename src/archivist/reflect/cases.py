@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.hazards import is_destructive
-from archivist.reading.history import Past
+from archivist.reading.history import RunHistory
 from archivist.reading.proofs import Proof, proofs
-from archivist.reading.remedies import Remedy, Way
-from archivist.reading.run import CODE_KINDS, Met, Reading, place
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, test_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Case:
     """
 
     key: str
-    met: tuple[Met, ...]
+    met: tuple[ObservedFailure, ...]
     runs: int
     tasks: int
     untouched: int
@@ -40,7 +40,7 @@ class Case:
     shown: Mapping[Remedy, tuple[str, str]]
 
     @property
-    def first(self) -> Met:
+    def first(self) -> ObservedFailure:
         """Return the first time that the run met it."""
         return self.met[0]
 
@@ -66,33 +66,33 @@ class Case:
         found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
         return tuple(dict.fromkeys(found))
 
-    def helped(self, remedy: Remedy) -> int:
+    def runs_helped(self, remedy: Remedy) -> int:
         """Return in how many runs a remedy was seen to work."""
         return next((runs for each, runs in self.remedies if each == remedy), 0)
 
-    def seen(self, remedy: Remedy | None = None) -> tuple[str, str]:
+    def failing_example(self, remedy: Remedy | None = None) -> tuple[str, str]:
         """Return a call that failed and what it said, both of one sighting: that of a remedy, if given."""
         return self.shown.get(remedy, (self.command, self.line)) if remedy else (self.command, self.line)
 
-    def best(self, *ways: Way) -> Remedy | None:
+    def best_remedy(self, *ways: RemedyKind) -> Remedy | None:
         """Return what is best proven to help, in one of the ways when any are given."""
         return next((remedy for remedy, _ in self.remedies if not ways or remedy.way in ways), None)
 
 
-def cases(reading: Reading, past: Past) -> list[Case]:
+def failure_cases(reading: RunReading, past: RunHistory) -> list[Case]:
     """Return the failures of a run, each once, in the order they were met."""
-    by_key: dict[str, list[Met]] = {}
+    by_key: dict[str, list[ObservedFailure]] = {}
     for met in reading.met:
         by_key.setdefault(met.key, []).append(met)
     return [_case(reading, past, key, those) for key, those in by_key.items()]
 
 
-def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
-    before = past.sightings(reading.episode.project, key)
+def _case(reading: RunReading, past: RunHistory, key: str, those: list[ObservedFailure]) -> Case:
+    before = past.failure_history(reading.episode.project, key)
     subjects = Counter(dict.fromkeys((met.failure.subject for met in those if met.failure.subject), 1))
     remedies = Counter(dict.fromkeys((met.cure.remedy for met in those if met.cure), 1))
-    places = Counter(dict.fromkeys(filter(None, map(place, those)), 1))
-    proven = proofs([*before.tried, _tried(those)])
+    places = Counter(dict.fromkeys(filter(None, map(test_folder, those)), 1))
+    proven = proofs([*before.tried, _remedy_results(those)])
     return Case(
         key=key,
         met=tuple(those),
@@ -100,56 +100,57 @@ def _case(reading: Reading, past: Past, key: str, those: list[Met]) -> Case:
         tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
         untouched=before.untouched + any(met.is_untouched for met in those),
         fleeting=before.fleeting + any(met.is_fleeting for met in those),
-        subjects=_ranked(subjects + before.subjects),
-        remedies=_whole(remedies + before.remedies, proven),
+        subjects=_rank_counts(subjects + before.subjects),
+        remedies=_rank_remedies(remedies + before.remedies, proven),
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
-        places=tuple(_ranked(places + before.places)),
+        places=tuple(_rank_counts(places + before.places)),
         # The first wording stays, so that a sighting does not change what a lesson quotes.
-        command=before.command or those[0].act.shown,
+        command=before.command or those[0].act.display_text,
         line=(before.line if before.command else "") or those[0].failure.line,
-        shown={**_shown(those), **before.shown},
+        shown={**_calls_by_remedy(those), **before.shown},
     )
 
 
-def _tried(those: Sequence[Met]) -> tuple[frozenset[str], frozenset[str]]:
+def _remedy_results(those: Sequence[ObservedFailure]) -> tuple[frozenset[str], frozenset[str]]:
     """Return what worked in this run, and what was done in vain."""
     worked = frozenset(met.cure.remedy.text for met in those if met.cure)
     return worked, frozenset(text for met in those for text in met.in_vain)
 
 
-def _shown(those: Sequence[Met]) -> dict[Remedy, tuple[str, str]]:
+def _calls_by_remedy(those: Sequence[ObservedFailure]) -> dict[Remedy, tuple[str, str]]:
     found: dict[Remedy, tuple[str, str]] = {}
     for met in those:
         if met.cure:
-            found.setdefault(met.cure.remedy, (met.act.shown, met.failure.line))
+            found.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line))
     return found
 
 
-def _ranked(found: Counter[str]) -> dict[str, int]:
+def _rank_counts(found: Counter[str]) -> dict[str, int]:
     return {each: found[each] for each in sorted(found, key=lambda each: (-found[each], each))}
 
 
-def _whole(found: Counter[Remedy], proven: Mapping[str, Proof]) -> tuple[tuple[Remedy, int], ...]:
+def _rank_remedies(found: Counter[Remedy], proven: Mapping[str, Proof]) -> tuple[tuple[Remedy, int], ...]:
     """Order remedies by how well they are proven; one change in several files is one remedy.
 
     What can destroy work or data is none until a second run has done it.
     """
-    files: dict[tuple[Way, str, str], Counter[str]] = {}
-    counts: Counter[tuple[Way, str, str]] = Counter()
+    files: dict[tuple[RemedyKind, str, str], Counter[str]] = {}
+    counts: Counter[tuple[RemedyKind, str, str]] = Counter()
     for remedy, runs in found.items():
         name = (remedy.way, remedy.text, remedy.instead)
         files.setdefault(name, Counter()).update(dict.fromkeys(remedy.files, runs))
         # What is done first helps whatever call came after it.
-        counts[name] = max(counts[name], proven[remedy.text].runs if remedy.way is Way.STEP else runs)
-    ranked = sorted(counts, key=lambda name: (proven[name[1]].rank, name[0] is Way.EDIT, name))
+        counts[name] = max(counts[name], proven[remedy.text].runs if remedy.way is RemedyKind.STEP else runs)
+    ranked = sorted(counts, key=lambda name: (proven[name[1]].rank, name[0] is RemedyKind.EDIT, name))
     return tuple(
-        (Remedy(*name, _usual(files[name])), counts[name])
+        (Remedy(*name, _usual_files(files[name])), counts[name])
         for name in ranked
-        if counts[name] > 1 or not (name[0] in (Way.STEP, Way.COMMAND) and is_destructive(name[1]))
+        if counts[name] > 1
+        or not (name[0] in (RemedyKind.STEP, RemedyKind.COMMAND) and is_destructive(name[1]))
     )
 
 
-def _usual(files: Counter[str]) -> tuple[str, ...]:
+def _usual_files(files: Counter[str]) -> tuple[str, ...]:
     """Return the files that runs changed as a rule, not those that one of many did."""
     most = max(files.values(), default=0)
-    return tuple(file for file in _ranked(files) if files[file] * 2 >= most)[:4]
+    return tuple(file for file in _rank_counts(files) if files[file] * 2 >= most)[:4]

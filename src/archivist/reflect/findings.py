@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from archivist.config import Lessons
-from archivist.lessons.standing import sighted, standing
+from archivist.config import LessonRules
+from archivist.lessons.standing import record_sighting, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap
 from archivist.records import (
     Actor,
@@ -33,7 +33,7 @@ IMPORTANCE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class RunFinding:
     """One finding of a run and its own name: the event's, and its place in it."""
 
     finding: Finding
@@ -50,7 +50,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LessonStub:
     """A lesson as matching needs it: whole records are fetched only for those that match."""
 
     id: str
@@ -58,10 +58,10 @@ class Known:
     tags: tuple[str, ...]
 
 
-def sightings(events: Iterable[Event]) -> list[Sighting]:
+def run_findings(events: Iterable[Event]) -> list[RunFinding]:
     """Return the findings of all review verdicts, in the order they were made."""
     return [
-        Sighting(finding, f"{event.id}.{place}")
+        RunFinding(finding, f"{event.id}.{place}")
         for event in events
         if event.kind is EventKind.VERDICT
         for place, finding in enumerate(event.findings)
@@ -69,8 +69,8 @@ def sightings(events: Iterable[Event]) -> list[Sighting]:
 
 
 def extract(
-    found: Sequence[Sighting],
-    known: Sequence[Known],
+    found: Sequence[RunFinding],
+    known: Sequence[LessonStub],
     fetch: Callable[[str], Lesson],
     *,
     cited: Set[str],
@@ -79,7 +79,7 @@ def extract(
     run_count: int,
     now: datetime,
     actor: Actor,
-    rules: Lessons,
+    rules: LessonRules,
     new_id: Callable[[], str],
 ) -> Extraction:
     """Compare a run's findings with what is known.
@@ -103,14 +103,14 @@ def extract(
             if each.finding.severity.rank < rules.candidate_severity.rank:
                 slight += 1
                 continue
-            fresh = candidate(each, lesson_id=new_id(), run=run, domain=domain, now=now, actor=actor)
-            fresh = standing(replace(fresh, unseen_from=run_count), promote_at_runs=rules.promote_at_runs)
+            fresh = make_candidate(each, lesson_id=new_id(), run=run, domain=domain, now=now, actor=actor)
+            fresh = with_status(replace(fresh, unseen_from=run_count), promote_at_runs=rules.promote_at_runs)
             created[fresh.id] = fresh
             index.add(fresh.id, fresh.summary, fresh.tags)
         elif match.key not in created:
             before = touched.get(match.key) or fetch(match.key)
             if not before.status.is_retired:
-                touched[match.key] = sighted(
+                touched[match.key] = record_sighting(
                     before,
                     run=run,
                     event=each.id,
@@ -121,8 +121,8 @@ def extract(
     return Extraction(tuple(touched.values()), tuple(created.values()), slight)
 
 
-def candidate(
-    sighting: Sighting, *, lesson_id: str, run: str, domain: str, now: datetime, actor: Actor
+def make_candidate(
+    sighting: RunFinding, *, lesson_id: str, run: str, domain: str, now: datetime, actor: Actor
 ) -> Lesson:
     """Make the lesson that a finding seen for the first time may become."""
     finding = sighting.finding

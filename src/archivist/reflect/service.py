@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from archivist import bus as messages
 from archivist.capture import runs_service as run_desk
-from archivist.capture.service import Known, capture_file
+from archivist.capture.service import CaptureOverrides, capture_file
 from archivist.clock import to_text
 from archivist.config import Config
 from archivist.errors import ArchivistError
 from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.duplicates import twin
-from archivist.reading.history import Past, PastRun
-from archivist.reading.run import read
+from archivist.lessons.duplicates import find_duplicate
+from archivist.reading.history import PastRun, RunHistory
+from archivist.reading.run import read_run
 from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage, Verdict
 from archivist.records.plain import to_plain
-from archivist.reflect.miners import mine
+from archivist.reflect.miners import mine_candidates
 from archivist.reflect.progress import with_lessons
-from archivist.reflect.summary import Account, account
-from archivist.reflect.trigger import Outcome, Scenario, Trigger, is_wanted, makes_pattern, scenario_of
-from archivist.store.filters import at_least, differs, equals, one_of
+from archivist.reflect.summary import RunSummary, summarise_run
+from archivist.reflect.trigger import (
+    ReflectionOutcome,
+    ReflectionTrigger,
+    Scenario,
+    is_recurring_failure,
+    is_reflection_enabled,
+    scenario_of,
+)
+from archivist.store.filters import at_least, equals, not_equals, one_of
 from archivist.store.protocol import Reader, Writer
 
 if TYPE_CHECKING:
@@ -40,7 +47,7 @@ _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ReflectionContext:
     """Everything that reflection looks at."""
 
     config: Config
@@ -58,7 +65,7 @@ class Reflection:
 
     run: str
     scenario: Scenario
-    account: Account
+    account: RunSummary
     failures: int
     created: tuple[Lesson, ...] = ()
     updated: tuple[Lesson, ...] = ()
@@ -70,39 +77,47 @@ class FinishedLog:
 
     run: str
     events: int
-    outcome: Outcome
-    aged: run_desk.Aged
+    outcome: ReflectionOutcome
+    aged: run_desk.AgeingResult
     verdicts: tuple[Verdict, ...]
     left_out: tuple[str, ...] = ()
 
 
-def finish_log(bank: Bank, path: Path, known: Known | None, beside: Bank | None) -> list[FinishedLog]:
+def finish_log(
+    bank: Bank, path: Path, overrides: CaptureOverrides | None, global_bank: Bank | None
+) -> list[FinishedLog]:
     """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
     from archivist.core.proposals_service import propose_rules_quietly
 
-    captured = capture_file(bank, path, known=known)
+    captured = capture_file(bank, path, overrides=overrides)
     done = []
     for episode in captured.episodes:
-        outcome = maybe_reflect(bank, Trigger(episode.id))
+        outcome = maybe_reflect(bank, ReflectionTrigger(episode.id))
         # A subagent's part is not a run of its own to the lessons that fade.
-        aged = run_desk.Aged(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
-        verdicts = tuple(run_desk.audit(bank, episode.id, beside)) if captured.events else ()
+        aged = (
+            run_desk.AgeingResult(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
+        )
+        verdicts = tuple(run_desk.audit(bank, episode.id, global_bank)) if captured.events else ()
         left_out = tuple(f"{path}: {reason}" for reason in captured.reasons)
         done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts, left_out))
     propose_rules_quietly(bank)
     return done
 
 
-def context_of(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> Context:
+def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> ReflectionContext:
     """Gather what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
         episode = run_desk.find(reader, run)
         events = _events(reader, run)
-        related = _related(reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo)
+        related = _related_runs(
+            reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo
+        )
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
     path = _progress_file(bank)
     progress = path.read_text("utf-8", "replace") if path.is_file() else ""
-    return Context(bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage)
+    return ReflectionContext(
+        bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage
+    )
 
 
 def reflect(
@@ -110,40 +125,42 @@ def reflect(
 ) -> Reflection:
     """Learn from one run. Reflecting on it again changes nothing."""
     looked = bank.now()
-    seen = context_of(bank, run, memo)
+    seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
-    reading = read(seen.episode, seen.events)
+    reading = read_run(seen.episode, seen.events)
     digest = reading.digest
-    past = Past([_past_run(each) for each in seen.related])
-    candidates = gate.admitted(
-        mine(reading, past),
+    past = RunHistory([_past_run(each) for each in seen.related])
+    candidates = gate.admit_candidates(
+        mine_candidates(reading, past),
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    told = [each for each in candidates if not gate.doubt(each)]
-    story = account(seen.episode, seen.events, reading, told)
+    told = [each for each in candidates if not gate.candidate_suspicion(each)]
+    story = summarise_run(seen.episode, seen.events, reading, told)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.episode(run)
-    result = Reflection(run, why, story, _failures(digest), tuple(created), tuple(updated))
-    _announce(bank, result)
+    result = Reflection(run, why, story, _count_failures(digest), tuple(created), tuple(updated))
+    _announce_result(bank, result)
     return result
 
 
-def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
+def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
     """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
     scenario = trigger.scenario or Scenario.SESSION_COMPLETE
     try:
-        scenario, is_asked = _why(bank, trigger.run, trigger.scenario)
+        scenario, is_asked = _decide_scenario(bank, trigger.run, trigger.scenario)
         if not is_asked:
-            return Outcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
+            return ReflectionOutcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
         done = reflect(bank, trigger.run, scenario)
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
-        reason = _reason(error)
+        reason = _error_text(error)
         bank.announce(messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
-        return Outcome(trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}")
-    return Outcome(
+        return ReflectionOutcome(
+            trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}"
+        )
+    return ReflectionOutcome(
         trigger.run,
         scenario,
         "reflected",
@@ -153,7 +170,9 @@ def maybe_reflect(bank: Bank, trigger: Trigger) -> Outcome:
     )
 
 
-def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator[Reflection | Outcome]:
+def reflect_waiting(
+    bank: Bank, *, scenario: Scenario | None = None
+) -> Iterator[Reflection | ReflectionOutcome]:
     """Reflect on every run that waits, oldest first; a failure is an outcome, and the run waits again.
 
     Each run is leased: two processes never reflect on the same one, and a crash gives it back in time.
@@ -164,39 +183,43 @@ def reflect_waiting(bank: Bank, *, scenario: Scenario | None = None) -> Iterator
     try:
         while run := _lease(bank, holder):
             try:
-                done = _asked_for(bank, run, scenario, memo)
+                done = _reflect_if_wanted(bank, run, scenario, memo)
             except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
                 # Its lease is kept until the end, so that this round does not try it again.
-                errors[run] = _reason(failure)
-                done = Outcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
+                errors[run] = _error_text(failure)
+                done = ReflectionOutcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
             except BaseException:
                 # Somebody stopped us, which says nothing of the run.
                 with bank.transaction() as writer:
-                    writer.give_back(run, holder)
+                    writer.release_lease(run, holder)
                 raise
             else:
                 with bank.transaction() as writer:
-                    writer.settle(run, holder)
+                    writer.end_lease(run, holder)
             yield done
     finally:
         with bank.transaction() as writer:
             for run, error in errors.items():
-                writer.settle(run, holder, error)
+                writer.end_lease(run, holder, error)
 
 
-def _asked_for(
+def _reflect_if_wanted(
     bank: Bank, run: str, scenario: Scenario | None, memo: dict[str, Episode]
-) -> Reflection | Outcome:
+) -> Reflection | ReflectionOutcome:
     """Reflect on a run unless the configuration does not ask for runs like it."""
-    why, is_asked = _why(bank, run, scenario)
-    return reflect(bank, run, why, memo) if is_asked else Outcome(run, why, "skipped", summary=_NOT_ASKED)
+    why, is_asked = _decide_scenario(bank, run, scenario)
+    return (
+        reflect(bank, run, why, memo)
+        if is_asked
+        else ReflectionOutcome(run, why, "skipped", summary=_NOT_ASKED)
+    )
 
 
-def _why(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
+def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
     """Return why to reflect on a run and whether it is asked for; a pattern always asks for itself."""
     rules = bank.config.reflect
     why = scenario or scenario_of(bank.episode(run))
-    if is_wanted(why, rules):
+    if is_reflection_enabled(why, rules):
         return why, True
     if rules.enabled and _is_pattern(bank, run):
         return Scenario.PATTERN_DETECTED, True
@@ -205,17 +228,17 @@ def _why(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, boo
 
 def _is_pattern(bank: Bank, run: str) -> bool:
     """Note the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
-    seen = context_of(bank, run)
-    digest = to_plain(read(seen.episode, seen.events).digest)
+    seen = load_context(bank, run)
+    digest = to_plain(read_run(seen.episode, seen.events).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = run_desk.find(writer, run)
         writer.put(replace(current, extra={**current.extra, run_desk.NOTES: digest}), "note")
     earlier = [_digest(each).get("failures") or () for each in seen.related]
     at_runs = bank.config.reflect.pattern_at_runs
-    return makes_pattern(digest.get("failures") or (), earlier, at_runs=at_runs)
+    return is_recurring_failure(digest.get("failures") or (), earlier, at_runs=at_runs)
 
 
-def _reason(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return error.message if isinstance(error, ArchivistError) else repr(error)
 
 
@@ -226,7 +249,7 @@ def _lease(bank: Bank, holder: str) -> str:
         return next(iter(writer.lease(holder, until)), "")
 
 
-def recent(bank: Bank, days: int) -> list[str]:
+def recent_runs(bank: Bank, days: int) -> list[str]:
     """Return the runs that ended within the last days, oldest first."""
     since = bank.now() - timedelta(days=days)
     with bank.reading() as reader:
@@ -238,9 +261,9 @@ def recent(bank: Bank, days: int) -> list[str]:
 
 def _persist(
     bank: Bank,
-    seen: Context,
+    seen: ReflectionContext,
     candidates: Sequence[Candidate],
-    story: Account,
+    story: RunSummary,
     digest: dict[str, Any],
     looked: datetime,
 ) -> tuple[list[Lesson], list[Lesson]]:
@@ -248,9 +271,9 @@ def _persist(
     episode = seen.episode
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         now = bank.now()
-        sighting = gate.Sighting(
+        sighting = gate.SightingContext(
             run=episode.id,
-            counted=run_desk.top_of(writer, episode),
+            counted=run_desk.root_run(writer, episode),
             session=episode.session,
             trajectories=episode.trajectories,
             seen=episode.finished or episode.started or now,
@@ -267,18 +290,18 @@ def _persist(
         created: list[Lesson] = []
         updated: list[Lesson] = []
         for candidate in candidates:
-            known = twin(candidate, gate.comparable(candidate, lessons.values()))
-            known = known or _by_signature(writer, candidate)
+            known = find_duplicate(candidate, gate.comparable_lessons(candidate, lessons.values()))
+            known = known or _find_by_signature(writer, candidate)
             if known is not None:
-                after = _meet(bank, writer, known, candidate, sighting)
+                after = _record_sighting(bank, writer, known, candidate, sighting)
                 if after is not None:
                     updated.append(after)
                     lessons.pop(known.id, None)
                     lessons[after.id] = after
             elif len(created) < bank.config.reflect.max_memories_per_run:
-                past = [run_desk.top_of(writer, each) for each in seen.related if _has_met(each, candidate)]
-                fresh = gate.created(
-                    candidate, sighting, lesson_id=bank.new_id(now), past=past, config=bank.config
+                past = [run_desk.root_run(writer, each) for each in seen.related if _has_met(each, candidate)]
+                fresh = gate.create_lesson(
+                    candidate, sighting, lesson_id=bank.new_id(now), earlier_runs=past, config=bank.config
                 )
                 fresh = replace(fresh, number=writer.next_number())
                 writer.put(fresh, "reflect")
@@ -286,7 +309,7 @@ def _persist(
                 lessons[fresh.id] = fresh
         noted = to_plain({**digest, **asdict(story)})
         # What came in since we looked is not in it yet.
-        writer.forget_waiting(episode.id, looked)
+        writer.dequeue_run(episode.id, looked)
         current = run_desk.find(writer, episode.id)
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", _digest(current).get("outcome"))
@@ -297,31 +320,33 @@ def _persist(
     return created, updated
 
 
-def _meet(
-    bank: Bank, writer: Writer, known: Lesson, candidate: Candidate, sighting: gate.Sighting
+def _record_sighting(
+    bank: Bank, writer: Writer, known: Lesson, candidate: Candidate, sighting: gate.SightingContext
 ) -> Lesson | None:
     """Count a sighting, or let a refined lesson take the place of the old; None when nothing changed."""
-    better = gate.refined(known, candidate, sighting, lesson_id=bank.new_id(sighting.now), config=bank.config)
+    better = gate.refine_lesson(
+        known, candidate, sighting, lesson_id=bank.new_id(sighting.now), config=bank.config
+    )
     if better is not None:
         better = replace(better, number=writer.next_number())
         writer.put(better, "refine")
-        writer.put(gate.superseded(known, better.id, sighting.now), "supersede")
+        writer.put(gate.mark_superseded(known, better.id, sighting.now), "supersede")
         return better
-    after = gate.met(known, candidate, sighting, bank.config)
+    after = gate.update_lesson(known, candidate, sighting, bank.config)
     return after if writer.put(after, "see") else None
 
 
-def _by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
+def _find_by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
     """Return a lesson of this signature that was retired: what people forgot is not learnt again."""
     if not candidate.key:
         return None
     found = reader.select(
         Lesson,
         equals("signature", candidate.key),
-        differs("status", Status.SUPERSEDED),
+        not_equals("status", Status.SUPERSEDED),
         order=("-updated",),
     )
-    return next(iter(gate.comparable(candidate, found)), None)
+    return next(iter(gate.comparable_lessons(candidate, found)), None)
 
 
 def _events(reader: Reader, run: str) -> list[Event]:
@@ -333,9 +358,11 @@ def _events(reader: Reader, run: str) -> list[Event]:
     return [*first, *reversed(last)]
 
 
-def _related(reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]) -> tuple[Episode, ...]:
+def _related_runs(
+    reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]
+) -> tuple[Episode, ...]:
     """Return the runs that were reflected on before, the latest ones, this one left out."""
-    others = (differs("id", episode.id), equals("action", None))
+    others = (not_equals("id", episode.id), equals("action", None))
     rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
     found = []
     for (run,) in reversed(rows):
@@ -371,11 +398,11 @@ def _has_met(episode: Episode, candidate: Candidate) -> bool:
     return candidate.key in _digest(episode).get("failures", {})
 
 
-def _failures(digest: dict[str, Any]) -> int:
+def _count_failures(digest: dict[str, Any]) -> int:
     return sum(int(each.get("n", 1)) for each in (digest.get("failures") or {}).values())
 
 
-def _announce(bank: Bank, done: Reflection) -> None:
+def _announce_result(bank: Bank, done: Reflection) -> None:
     added = len(done.created)
     if added:
         bank.announce(messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)

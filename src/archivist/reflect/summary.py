@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import Attempts
-from archivist.reading.run import Reading
+from archivist.reading.history import AttemptCounts
+from archivist.reading.run import RunReading
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 _SHOWN = 5
@@ -25,7 +25,7 @@ _OUTCOMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RunSummary:
     """The story of a run in a few lines."""
 
     outcome: str
@@ -34,9 +34,9 @@ class Account:
     decisions: tuple[str, ...]
 
 
-def account(
-    episode: Episode, events: Sequence[Event], reading: Reading, candidates: Sequence[Candidate]
-) -> Account:
+def summarise_run(
+    episode: Episode, events: Sequence[Event], reading: RunReading, candidates: Sequence[Candidate]
+) -> RunSummary:
     """Sum a run up from its events and from what was learnt of it.
 
     A failure is a call that did not go well, whoever's doing it was: only some are worth a lesson.
@@ -46,44 +46,52 @@ def account(
     asked = " ".join(episode.task.split())
     task = f": {asked[:_TASK_CHARS].rstrip()}{'…' if len(asked) > _TASK_CHARS else ''}" if asked else ""
     outcome = f"{_OUTCOMES[episode.status]}{task}"
-    met = f"{_count(len(kinds), 'failure')} of {_count(len(set(kinds)), 'kind')}" if kinds else "no failures"
-    outcome = f"{outcome.rstrip('.')}. {_count(calls, 'tool call')}, {met}."
+    met = (
+        f"{_plural(len(kinds), 'failure')} of {_plural(len(set(kinds)), 'kind')}" if kinds else "no failures"
+    )
+    outcome = f"{outcome.rstrip('.')}. {_plural(calls, 'tool call')}, {met}."
     worked = [each.summary for each in candidates if each.remedies]
     worked += [
         f"`{purpose}` worked {tries.ok} times"
-        for purpose, tries in _most(reading.attempts, lambda tries: tries.ok)
-        if not _failed(tries) and tries.ok > 1
+        for purpose, tries in _rank_attempts(reading.attempts, lambda tries: tries.ok)
+        if not _failure_count(tries) and tries.ok > 1
     ]
     failed = [each.summary for each in candidates if not each.remedies]
     failed += [
-        f"`{purpose}` failed {_failed(tries)} of {_failed(tries) + tries.ok} times"
-        for purpose, tries in _most(reading.attempts, _failed)
+        f"`{purpose}` failed {_failure_count(tries)} of {_failure_count(tries) + tries.ok} times"
+        for purpose, tries in _rank_attempts(reading.attempts, _failure_count)
     ]
-    return Account(outcome, tuple(worked[:_SHOWN]), tuple(failed[:_SHOWN]), _decisions(events, reading.said))
+    return RunSummary(
+        outcome, tuple(worked[:_SHOWN]), tuple(failed[:_SHOWN]), _decisions(events, reading.said)
+    )
 
 
-def _count(number: int, noun: str) -> str:
+def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _failed(tries: Attempts) -> int:
+def _failure_count(tries: AttemptCounts) -> int:
     return tries.failed + tries.timeout
 
 
-def _most(attempts: Mapping[str, Attempts], count: Callable[[Attempts], int]) -> list[tuple[str, Attempts]]:
+def _rank_attempts(
+    attempts: Mapping[str, AttemptCounts], count: Callable[[AttemptCounts], int]
+) -> list[tuple[str, AttemptCounts]]:
     """Return the attempts of which any are counted, those with the most first."""
     counted = [(purpose, tries) for purpose, tries in attempts.items() if count(tries)]
     return sorted(counted, key=lambda each: (-count(each[1]), each[0]))
 
 
 def _decisions(events: Sequence[Event], said: Sequence[Event]) -> tuple[str, ...]:
-    edits = Counter(_short(event.target) for event in events if event.kind is EventKind.EDIT and event.target)
+    edits = Counter(
+        _short_path(event.target) for event in events if event.kind is EventKind.EDIT and event.target
+    )
     changed = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
     asked = [f"the user said: {' '.join(event.text.split())[:120]}" for event in said[1:3]]
     return tuple([*changed, *asked][:_SHOWN])
 
 
-def _short(path: str) -> str:
+def _short_path(path: str) -> str:
     """Return the last parts of a path: where the checkout lies says nothing to another run."""
     parts = [part for part in path.split("/") if part]
     return "/".join(parts[-_PATH_PARTS:]) if path.startswith("/") else path

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from archivist.config import Reflect
+from archivist.config import ReflectRules
 from archivist.records import Episode, EpisodeKind, EpisodeStatus
 
 
@@ -23,7 +23,7 @@ class Scenario(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
+class ReflectionTrigger:
     """A reason to reflect on a run; without a scenario the run itself tells."""
 
     run: str
@@ -31,7 +31,7 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReflectionOutcome:
     """What came of a trigger. `error` is empty unless reflection failed, which it never does aloud."""
 
     run: str
@@ -52,13 +52,13 @@ def scenario_of(episode: Episode) -> Scenario:
     return Scenario.SESSION_COMPLETE
 
 
-def makes_pattern(failures: Iterable[str], earlier: Iterable[Iterable[str]], *, at_runs: int) -> bool:
+def is_recurring_failure(failures: Iterable[str], earlier: Iterable[Iterable[str]], *, at_runs: int) -> bool:
     """Say whether a run meets a failure that, with the earlier runs, enough runs have met."""
     met = Counter(key for keys in earlier for key in set(keys))
     return any(met[key] + 1 >= at_runs for key in failures)
 
 
-def is_wanted(scenario: Scenario, rules: Reflect) -> bool:
+def is_reflection_enabled(scenario: Scenario, rules: ReflectRules) -> bool:
     """Say whether the configuration asks for reflection in this scenario."""
     if not rules.enabled:
         return False

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 
-class Test(StrEnum):
+class Operator(StrEnum):
     """The ways a field can be tested."""
 
     IS = "="
@@ -26,7 +26,7 @@ class Filter(NamedTuple):
     """One condition; all conditions given to a store must hold together."""
 
     field: str
-    test: Test
+    test: Operator
     value: Any
 
 
@@ -41,49 +41,49 @@ Condition: TypeAlias = "Filter | AnyOf"
 
 def equals(field: str, value: Any) -> Filter:
     """Keep records whose field is this value."""
-    return Filter(field, Test.IS, value)
+    return Filter(field, Operator.IS, value)
 
 
-def differs(field: str, value: Any) -> Filter:
+def not_equals(field: str, value: Any) -> Filter:
     """Keep records whose field is not this value."""
-    return Filter(field, Test.IS_NOT, value)
+    return Filter(field, Operator.IS_NOT, value)
 
 
 def at_least(field: str, value: Any) -> Filter:
     """Keep records whose field is not below this value."""
-    return Filter(field, Test.AT_LEAST, value)
+    return Filter(field, Operator.AT_LEAST, value)
 
 
 def at_most(field: str, value: Any) -> Filter:
     """Keep records whose field is not above this value."""
-    return Filter(field, Test.AT_MOST, value)
+    return Filter(field, Operator.AT_MOST, value)
 
 
-def begins(field: str, start: str) -> tuple[Filter, Filter]:
+def starts_with(field: str, start: str) -> tuple[Filter, Filter]:
     """Keep records whose text goes on from this one, which ends in a character of ASCII."""
     # As a range it is found by an index; the end itself is a name of its own.
     end = f"{start[:-1]}{chr(ord(start[-1]) + 1)}"
-    return at_least(field, start), Filter(field, Test.BELOW, end)
+    return at_least(field, start), Filter(field, Operator.BELOW, end)
 
 
 def one_of(field: str, values: Iterable[Any]) -> Filter:
     """Keep records whose field is one of these values."""
-    return Filter(field, Test.ONE_OF, tuple(values))
+    return Filter(field, Operator.ONE_OF, tuple(values))
 
 
-def among(field: str, values: Iterable[Any]) -> Filter:
+def one_of_unindexed(field: str, values: Iterable[Any]) -> Filter:
     """Keep records whose field is one of these values, as most are: an order is followed, not these."""
-    return Filter(field, Test.AMONG, tuple(values))
+    return Filter(field, Operator.AMONG, tuple(values))
 
 
-def has(field: str, value: Any) -> Filter:
+def contains_item(field: str, value: Any) -> Filter:
     """Keep records whose list contains this value."""
-    return Filter(field, Test.HAS, value)
+    return Filter(field, Operator.HAS, value)
 
 
-def holds(field: str, text: str) -> Filter:
+def contains_text(field: str, text: str) -> Filter:
     """Keep records whose text has this one somewhere in it, in capitals or not."""
-    return Filter(field, Test.HOLDS, text)
+    return Filter(field, Operator.HOLDS, text)
 
 
 def any_of(*parts: "Iterable[Condition]") -> AnyOf:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from archivist.clock import to_text
 from archivist.cold_start import sha256
 from archivist.records.actor import Actor
-from archivist.records.plain import canonical
+from archivist.records.plain import canonical_json
 
 GENESIS = "0" * 64
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """One change: who did what to which record, and the seals."""
 
     seq: int
@@ -29,10 +29,10 @@ class Entry(NamedTuple):
     hash: str
 
 
-class Change(NamedTuple):
+class LedgerChange(NamedTuple):
     """An entry with the record as it was left: None when it was removed or its payload erased."""
 
-    entry: Entry
+    entry: LedgerEntry
     after: dict[str, object] | None
     is_erased: bool = False
 
@@ -55,12 +55,12 @@ def payload_hash(payload: str) -> str:
     return sha256(payload.encode()).hexdigest()
 
 
-def seal(
+def seal_entry(
     previous: str, seq: int, time: datetime, actor: Actor, verb: str, kind: str, record: str, payload: str
-) -> Entry:
+) -> LedgerEntry:
     """Make the entry that follows the one with hash `previous`."""
     digest = payload_hash(payload)
-    return Entry(
+    return LedgerEntry(
         seq, time, actor, verb, kind, record, digest, previous,
         entry_hash(previous, seq, time, actor, verb, kind, record, digest),
     )  # fmt: skip
@@ -82,17 +82,17 @@ def entry_hash(
         record,
         digest,
     ]
-    return sha256(canonical(words).encode()).hexdigest()
+    return sha256(canonical_json(words).encode()).hexdigest()
 
 
-def is_sealed(entry: Entry, previous: str) -> bool:
+def is_sealed(entry: LedgerEntry, previous: str) -> bool:
     """Say whether an entry's hash is the one its words and its predecessor give."""
     return entry.previous == previous and entry.hash == entry_hash(
         previous, entry.seq, entry.time, entry.actor, entry.verb, entry.kind, entry.record, entry.payload_hash
     )
 
 
-def undo_target(changes: list[Change]) -> tuple[Change, Change | None] | None:
+def undo_target(changes: list[LedgerChange]) -> tuple[LedgerChange, LedgerChange | None] | None:
     """Find what undoing takes back: the last change not yet undone, and the state before it.
 
     `changes` are one record's, oldest first. An undo names in its verb the entry that it took back

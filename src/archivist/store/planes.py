@@ -28,7 +28,7 @@ _KEPT_PART = 16_384
 
 
 @dataclass(slots=True)
-class _Part:
+class _FilteredRows:
     """The rows that a filter lets through."""
 
     allowed: Sequence[int]
@@ -50,11 +50,11 @@ class Planes:
         self._blocks: set[int] = set()
         self._small = np.zeros((0, 0), np.uint8)
         self._small_blocks: set[int] = set()
-        self._parts: dict[int, _Part] = {}
+        self._parts: dict[int, _FilteredRows] = {}
 
     def patch(self, number: int, bits: bytes) -> None:
         """Take a block in that is new or has changed."""
-        self._make_room((number + 1) * BLOCK)
+        self._grow_planes((number + 1) * BLOCK)
         rows = np.frombuffer(bits, "<u8").reshape(BLOCK, self._words)
         slots = slice(number * BLOCK, (number + 1) * BLOCK)
         self._used = max(self._used, slots.stop)
@@ -65,18 +65,18 @@ class Planes:
         self._parts.clear()
 
     @property
-    def has_small(self) -> bool:
+    def has_int8(self) -> bool:
         """Say whether the small integers of every row are kept."""
         return bool(self._blocks) and self._small_blocks == self._blocks
 
-    def wanting_small(self) -> list[int]:
+    def blocks_missing_int8(self) -> list[int]:
         """Return the blocks whose small integers should be kept and are not."""
         if len(self._blocks) * BLOCK > _KEPT_SMALL:
             self._small, self._small_blocks = np.zeros((0, 0), np.uint8), set()
             return []
         return sorted(self._blocks - self._small_blocks)
 
-    def patch_small(self, number: int, rows: Sequence[tuple[int, bytes]]) -> None:
+    def patch_int8(self, number: int, rows: Sequence[tuple[int, bytes]]) -> None:
         """Keep the small integers of a block's places."""
         if rows:
             size = len(rows[0][1])
@@ -88,50 +88,52 @@ class Planes:
             self._small[np.asarray([place for place, _ in rows], np.int64)] = table.reshape(-1, size)
         self._small_blocks.add(number)
 
-    def scored(
+    def score_nearest(
         self, query: Sequence[float], count: int, allowed: Sequence[int] | None
     ) -> dict[int, float] | None:
         """Return the nearest with their cosines where the small integers are kept, else None."""
-        if not self.has_small:
+        if not self.has_int8:
             return None
-        near = self._near(query, _RESCORED, allowed)
-        scores = _dots(query, self._small[near])
+        near = self._nearest_places(query, _RESCORED, allowed)
+        scores = _int8_dots(query, self._small[near])
         best = np.argsort(-scores, kind="stable")[:count]
         return dict(zip(near[best].tolist(), scores[best].tolist(), strict=True))
 
-    def lacks_small(self, allowed: Sequence[int] | None) -> bool:
+    def lacks_int8(self, allowed: Sequence[int] | None) -> bool:
         """Say whether the small integers of a filter's places should be kept and are not."""
-        if allowed is None or self.has_small or len(allowed) > _KEPT_PART:
+        if allowed is None or self.has_int8 or len(allowed) > _KEPT_PART:
             return False
-        return self._part(allowed).small is None
+        return self._filtered_rows(allowed).small is None
 
-    def keep_part(self, allowed: Sequence[int], rows: Mapping[int, bytes]) -> None:
+    def cache_filtered_rows(self, allowed: Sequence[int], rows: Mapping[int, bytes]) -> None:
         """Keep the small integers of a filter's places, for the next questions with the same filter."""
-        part = self._part(allowed)
+        part = self._filtered_rows(allowed)
         known = [place for place in part.at.tolist() if place in rows]
         if len(known) == len(part.at) and known:
             table = np.frombuffer(b"".join([rows[place] for place in known]), np.uint8)
             part.small = table.reshape(len(known), -1)
 
-    def scored_part(
+    def score_filtered(
         self, query: Sequence[float], count: int, allowed: Sequence[int]
     ) -> dict[int, float] | None:
         """Return the nearest of a filter's places with their cosines where those are kept, else None."""
-        part = self._part(allowed)
+        part = self._filtered_rows(allowed)
         if part.small is None:
             return None
-        near = _fewest(self._differences(part.planes, self._words_of(query)), _RESCORED // 4)
-        scores = _dots(query, part.small[near])
+        near = _smallest_positions(self._differences(part.planes, self._query_words(query)), _RESCORED // 4)
+        scores = _int8_dots(query, part.small[near])
         best = np.argsort(-scores, kind="stable")[:count]
         return dict(zip(part.at[near[best]].tolist(), scores[best].tolist(), strict=True))
 
-    def products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
+    def dot_products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
         """Return the cosines of those places that have a vector where the small integers are kept."""
-        at = self._there(places)
-        small = self._small[at] if self.has_small else self._small_of_a_part(at)
-        return None if small is None else dict(zip(at.tolist(), _dots(query, small).tolist(), strict=True))
+        at = self._existing_places(places)
+        small = self._small[at] if self.has_int8 else self._cached_int8(at)
+        return (
+            None if small is None else dict(zip(at.tolist(), _int8_dots(query, small).tolist(), strict=True))
+        )
 
-    def _small_of_a_part(self, at: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+    def _cached_int8(self, at: NDArray[np.int64]) -> NDArray[np.uint8] | None:
         """Return the small integers of some places when a filter's rows hold them all."""
         for part in self._parts.values():
             if part.small is not None:
@@ -143,24 +145,26 @@ class Planes:
 
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
         """Return the places of about so many rows that agree best with the query, the best first."""
-        near = self._near(query, count * (10 if allowed is None else 4), allowed)
+        near = self._nearest_places(query, count * (10 if allowed is None else 4), allowed)
         bits = np.unpackbits(self._planes[:, near].T.copy().view(np.uint8), axis=1, bitorder="little")
         scores = bits[:, : len(query)].astype(np.float32) @ np.asarray(query, np.float32)
         best = np.argsort(-scores, kind="stable")[:count]
         return list(near[best].tolist())
 
-    def _near(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> NDArray[np.int64]:
+    def _nearest_places(
+        self, query: Sequence[float], count: int, allowed: Sequence[int] | None
+    ) -> NDArray[np.int64]:
         """Return which places, of those that may be found, differ least from the query in their bits."""
-        words = self._words_of(query)
+        words = self._query_words(query)
         if allowed is None:
             totals = self._differences(self._planes[:, : self._used], words)
             np.bitwise_or(totals, self._absent[: self._used], out=totals)
-            near = _fewest(totals, max(count, len(totals) // 100))
+            near = _smallest_positions(totals, max(count, len(totals) // 100))
             return near[totals[near] < np.iinfo(self._kind).max]
-        part = self._part(allowed)
-        return part.at[_fewest(self._differences(part.planes, words), count)]
+        part = self._filtered_rows(allowed)
+        return part.at[_smallest_positions(self._differences(part.planes, words), count)]
 
-    def _words_of(self, query: Sequence[float]) -> NDArray[np.uint64]:
+    def _query_words(self, query: Sequence[float]) -> NDArray[np.uint64]:
         wide = np.zeros(self._words * 64, np.float32)
         wide[: len(query)] = query
         return np.packbits(wide > 0, bitorder="little").view("<u8")
@@ -183,22 +187,24 @@ class Planes:
                     part[:] = count
         return totals
 
-    def _part(self, allowed: Sequence[int]) -> _Part:
+    def _filtered_rows(self, allowed: Sequence[int]) -> _FilteredRows:
         """Return the rows of some places; of the last filters they are kept, for the next question's sake."""
         kept = self._parts.get(id(allowed))
         if kept is None or kept.allowed is not allowed:
-            at = self._there(allowed)
+            at = self._existing_places(allowed)
             if len(self._parts) >= _KEPT_FILTERS:
                 self._parts.clear()
-            kept = self._parts[id(allowed)] = _Part(allowed, at, np.ascontiguousarray(self._planes[:, at]))
+            kept = self._parts[id(allowed)] = _FilteredRows(
+                allowed, at, np.ascontiguousarray(self._planes[:, at])
+            )
         return kept
 
-    def _there(self, places: Sequence[int]) -> NDArray[np.int64]:
+    def _existing_places(self, places: Sequence[int]) -> NDArray[np.int64]:
         at = np.asarray(places, np.int64)
         at = at[at < self._planes.shape[1]]
         return np.asarray(at[self._absent[at] == 0], np.int64)
 
-    def _make_room(self, slots: int) -> None:
+    def _grow_planes(self, slots: int) -> None:
         """Have at least so many slots; more than asked for, so that growing is seldom."""
         have = self._planes.shape[1]
         if slots <= have:
@@ -209,7 +215,7 @@ class Planes:
         self._absent = np.concatenate([self._absent, lacking])
 
 
-def _dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _int8_dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the products of a query with rows of small integers."""
     if not rows.size:
         return np.zeros(0, np.float32)
@@ -218,7 +224,7 @@ def _dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32
     return np.asarray(scales * (values @ np.asarray(query, np.float32)), np.float32)
 
 
-def _fewest(totals: NDArray[Any], count: int) -> NDArray[np.int64]:
+def _smallest_positions(totals: NDArray[Any], count: int) -> NDArray[np.int64]:
     """Return the positions of about the smallest totals, without sorting them all."""
     if len(totals) <= count * 2:
         return np.argsort(totals, kind="stable")[:count]

@@ -8,14 +8,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.store.filters import Condition
-from archivist.store.results import Answered, Found, Placed, Unembedded, Waiting, Within, Words
+from archivist.store.results import (
+    IndexedDocument,
+    IndexHit,
+    PendingEmbedding,
+    QueuedRun,
+    SearchFilter,
+    StoredResponse,
+    TextQuery,
+)
 
 if TYPE_CHECKING:
-    from archivist.bus import Kept, Message
-    from archivist.forget.receipt import Sought
+    from archivist.bus import Message, StoredMessage
+    from archivist.forget.receipt import ErasureQuery
     from archivist.forget.retention import Sizes
     from archivist.records import Actor, Event, Lesson, Tally
-    from archivist.store.ledger import Change, Entry, Verification
+    from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
 
 R = TypeVar("R")
 
@@ -56,7 +64,7 @@ class Reader(Protocol):
         """
         ...
 
-    def saying(self, words: str) -> list[Lesson]:
+    def lessons_with_summary(self, summary: str) -> list[Lesson]:
         """Return the lessons whose summary is these very words."""
         ...
 
@@ -80,23 +88,25 @@ class Reader(Protocol):
         """Return about how many documents the index holds."""
         ...
 
-    def holding(self, word: str, *, at_most: int) -> int:
+    def count_documents_with(self, word: str, *, at_most: int) -> int:
         """Return how many documents hold a word, counting no further than asked."""
         ...
 
-    def speakers(self, names: Sequence[str]) -> set[str]:
+    def known_speakers(self, names: Sequence[str]) -> set[str]:
         """Return which of the names are those of somebody who speaks in the bank."""
         ...
 
-    def search(self, words: Words, *, within: Within, limit: int) -> list[Found]:
+    def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
         """Return the best documents that hold any of the words, of those that may be found."""
         ...
 
-    def nearest(self, query: Sequence[float], embedder: str, *, within: Within, limit: int) -> list[Found]:
+    def nearest(
+        self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
+    ) -> list[IndexHit]:
         """Return the documents whose vectors are nearest, with the cosine."""
         ...
 
-    def permitted(self, places: Sequence[int], within: Within) -> list[int]:
+    def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
         """Return those of the places that may be found."""
         ...
 
@@ -104,19 +114,19 @@ class Reader(Protocol):
         """Return the cosine of each of these documents that has a vector."""
         ...
 
-    def ordinary_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
+    def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
         """Return the cosines of a sample of documents: how alike this query is to anything at all."""
         ...
 
-    def placed(self, places: Sequence[int]) -> dict[int, Placed]:
+    def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
         """Return what the index knows of these documents."""
         ...
 
-    def neighbours(self, thread: str, first: int, last: int) -> list[Placed]:
+    def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
         """Return the documents of a thread between two positions, in order."""
         ...
 
-    def at_positions(self, positions: Sequence[tuple[str, int]]) -> list[Placed]:
+    def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         """Return the documents that stand at these positions of these threads."""
         ...
 
@@ -132,21 +142,23 @@ class Reader(Protocol):
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
         ...
 
-    def unembedded(self, embedder: str, *, limit: int, or_none: bool = False) -> list[Unembedded]:
+    def pending_embeddings(
+        self, embedder: str, *, limit: int, all_or_nothing: bool = False
+    ) -> list[PendingEmbedding]:
         """Return documents that have no vector of this embedder, with what is to be embedded."""
         ...
 
-    def unembedded_count(self, embedder: str) -> int:
+    def pending_embedding_count(self, embedder: str) -> int:
         """Return how many documents have no vector of this embedder."""
         ...
 
     def changes(
         self, *, record_id: str | None = None, kind: str = "", after: int = 0, limit: int | None = None
-    ) -> list[Change]:
+    ) -> list[LedgerChange]:
         """Return ledger entries in order, of one record, of one kind or of all."""
         ...
 
-    def entries(self, *, after: int, limit: int) -> list[Entry]:
+    def entries(self, *, after: int, limit: int) -> list[LedgerEntry]:
         """Return ledger entries in order, without what they say of the records."""
         ...
 
@@ -154,7 +166,7 @@ class Reader(Protocol):
         """Return the number of the ledger's last entry, or 0."""
         ...
 
-    def remembered(self, name: Hashable, make: Callable[[], R], *, of: frozenset[str]) -> R:
+    def get_cached(self, name: Hashable, build: Callable[[], R], *, kinds: frozenset[str]) -> R:
         """Return what was made by this name, made again only when records of these kinds have changed.
 
         Nobody may change what is returned.
@@ -177,11 +189,11 @@ class Reader(Protocol):
         """Return the runs that a file of this content held, or None when it was never captured."""
         ...
 
-    def waiting(self) -> list[Waiting]:
+    def queued_runs(self) -> list[QueuedRun]:
         """Return the runs that wait for reflection, oldest first."""
         ...
 
-    def messages(self, *, after: int) -> list[Kept]:
+    def messages(self, *, after: int) -> list[StoredMessage]:
         """Return the live messages that were kept after this one, oldest first."""
         ...
 
@@ -189,7 +201,7 @@ class Reader(Protocol):
         """Return the number of the last live message, or 0."""
         ...
 
-    def answered(self, request: str) -> Answered | None:
+    def stored_response(self, request: str) -> StoredResponse | None:
         """Return what a request by this name was answered, or None."""
         ...
 
@@ -225,19 +237,19 @@ class Writer(Reader, Protocol):
         """Take waiting runs, oldest first, that nobody else holds; they are ours until the given time."""
         ...
 
-    def settle(self, run: str, holder: str, error: str = "") -> bool:
+    def end_lease(self, run: str, holder: str, error: str = "") -> bool:
         """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
         ...
 
-    def give_back(self, run: str, holder: str) -> None:
+    def release_lease(self, run: str, holder: str) -> None:
         """End a lease as if it had never been: the run waits on, and nothing was tried."""
         ...
 
-    def forget_waiting(self, run: str, until: datetime) -> None:
+    def dequeue_run(self, run: str, until: datetime) -> None:
         """Take a run out of the queue that was reflected on; one that was queued after a time waits on."""
         ...
 
-    def remember_file(self, digest: str, runs: Sequence[str]) -> None:
+    def mark_file_captured(self, digest: str, runs: Sequence[str]) -> None:
         """Note that a file of this content was captured, and which runs it held."""
         ...
 
@@ -251,23 +263,23 @@ class Writer(Reader, Protocol):
         """Search with one embedder's vectors from now on, and drop all others'."""
         ...
 
-    def enter_denial(self, verb: str, layer: str) -> None:
+    def record_denial(self, verb: str, layer: str) -> None:
         """Enter in the ledger that the actor was refused to do something to a layer."""
         ...
 
-    def gather_index(self) -> bool:
+    def merge_index(self) -> bool:
         """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
         ...
 
-    def keep_message(self, message: Message, *, most: int) -> None:
+    def store_message(self, message: Message, *, max_messages: int) -> None:
         """Keep a live message behind the ledger's last entry, and of all the latest so many."""
         ...
 
-    def keep_answer(self, request: str, answer: Answered) -> None:
+    def store_response(self, request: str, response: StoredResponse) -> None:
         """Keep what a request by this name was answered."""
         ...
 
-    def drop_answers_before(self, moment: datetime) -> None:
+    def drop_responses_before(self, moment: datetime) -> None:
         """Let go of the answers that are older."""
         ...
 
@@ -279,19 +291,19 @@ class Writer(Reader, Protocol):
 class Eraser(Writer, Protocol):
     """A transaction that can also take away what a bank otherwise keeps forever."""
 
-    def mentioning(self, what: Sought) -> dict[str, list[str]]:
+    def find_mentions(self, what: ErasureQuery) -> dict[str, list[str]]:
         """Return the ids of the records that hold a text, by kind."""
         ...
 
-    def still_said(self, texts: Iterable[str]) -> set[str]:
+    def texts_still_stored(self, texts: Iterable[str]) -> set[str]:
         """Return which of these texts some record still holds."""
         ...
 
-    def mentioned_beside(self, what: Sought) -> dict[str, int]:
+    def count_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
         """Count the rows that hold a text outside of the records, by table."""
         ...
 
-    def payloads_saying(self, what: Sought) -> list[int]:
+    def payloads_mentioning(self, what: ErasureQuery) -> list[int]:
         """Return the ledger entries whose payloads hold a text."""
         ...
 
@@ -303,7 +315,9 @@ class Eraser(Writer, Protocol):
         """Take payloads away; their entries stay in the chain and show as erased."""
         ...
 
-    def remove_events(self, run: str, verb: str, *, only: Iterable[str] = (), but: Iterable[str] = ()) -> int:
+    def remove_events(
+        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
+    ) -> int:
         """Remove a run's events, or only some, or all but some, under one ledger entry."""
         ...
 
@@ -315,15 +329,15 @@ class Eraser(Writer, Protocol):
         """Drop what was counted for a lesson that is gone."""
         ...
 
-    def erase_beside(self, what: Sought) -> dict[str, int]:
+    def erase_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
         """Take a text out of what is kept beside the records; return the rows changed by table."""
         ...
 
-    def drop_lone_speakers(self) -> None:
+    def drop_orphan_speakers(self) -> None:
         """Forget the speakers of whom no document is left."""
         ...
 
-    def indexed(self, kind: str, ids: Sequence[str]) -> list[int]:
+    def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
         """Return the places in the index of these records."""
         ...
 
@@ -335,11 +349,11 @@ class Eraser(Writer, Protocol):
         """Count the vectors of these places, of whatever embedder."""
         ...
 
-    def tombstones(self) -> int:
+    def count_tombstones(self) -> int:
         """Count the marks of deleted documents whose words the text index still holds."""
         ...
 
-    def enter_receipt(self, name: str, content: Mapping[str, object]) -> None:
+    def record_receipt(self, name: str, content: Mapping[str, object]) -> None:
         """Enter in the ledger that and how something was erased."""
         ...
 
@@ -352,7 +366,7 @@ class Store(Protocol):
     """A bank's place. Opened once, used from one process, safe beside others."""
 
     @property
-    def is_there(self) -> bool:
+    def is_same_bank(self) -> bool:
         """Say whether what was opened is still what its place holds."""
         ...
 
@@ -375,7 +389,7 @@ class Store(Protocol):
         ...
 
     def writing(
-        self, actor: Actor, now: datetime, *, patience_s: float | None = None
+        self, actor: Actor, now: datetime, *, lock_timeout_s: float | None = None
     ) -> AbstractContextManager[Writer]:
         """Open a transaction in the actor's name; it is undone when the block raises.
 
@@ -391,7 +405,7 @@ class Store(Protocol):
         """Leave no trace of what was deleted; False while another process stands in the way."""
         ...
 
-    def raw_counts(self, needles: Sequence[bytes]) -> dict[str, int]:
+    def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
         """Count needles in the raw bytes of each file of the store."""
         ...
 
@@ -399,7 +413,7 @@ class Store(Protocol):
         """Return how large the bank is, and how much the records of each kind say."""
         ...
 
-    def run_sizes(self, besides: Iterable[str]) -> dict[str, tuple[int, int]]:
+    def run_sizes(self, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the number and size of each run's events, besides those named."""
         ...
 

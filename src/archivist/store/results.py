@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 
-class Words(NamedTuple):
+class TextQuery(NamedTuple):
     """What to look for in the text: any of the words, phrases and beginnings of words."""
 
     words: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class Words(NamedTuple):
         return bool(self.words or self.phrases or self.prefixes)
 
 
-class Within(NamedTuple):
+class SearchFilter(NamedTuple):
     """What may be found at all. Of each group of scope tokens a record must have one."""
 
     groups: tuple[tuple[str, ...], ...] = ()
@@ -37,14 +37,14 @@ class Within(NamedTuple):
         return self.min_importance > 0 or any(end is not None for end in ends)
 
 
-class Found(NamedTuple):
+class IndexHit(NamedTuple):
     """One answer of an index: the document's place in it, and a score of which higher is better."""
 
     place: int
     score: float
 
 
-class Placed(NamedTuple):
+class IndexedDocument(NamedTuple):
     """What the index knows of a document without its record; its time in seconds since the epoch."""
 
     place: int
@@ -60,7 +60,7 @@ class Placed(NamedTuple):
     is_hidden: int
 
 
-class Unembedded(NamedTuple):
+class PendingEmbedding(NamedTuple):
     """A document that waits for its vector; the revision tells whether it changed meanwhile."""
 
     place: int
@@ -68,7 +68,7 @@ class Unembedded(NamedTuple):
     text: str
 
 
-class Waiting(NamedTuple):
+class QueuedRun(NamedTuple):
     """A run that waits for reflection, and who holds it until when."""
 
     run: str
@@ -78,7 +78,7 @@ class Waiting(NamedTuple):
     error: str
 
 
-class Answered(NamedTuple):
+class StoredResponse(NamedTuple):
     """What was answered to a request that may come again."""
 
     digest: str
@@ -87,7 +87,7 @@ class Answered(NamedTuple):
     time: datetime
 
 
-def batched(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def split_batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into pieces that fit into one statement."""
     for start in range(0, len(values), size):
         yield values[start : start + size]

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origi
 
 from archivist.clock import to_text
 from archivist.errors import RecordError
-from archivist.records.plain import canonical, decoder, to_plain, types_of
+from archivist.records.plain import canonical_json, decoder, to_plain, types_of
 
 R = TypeVar("R")
 
@@ -34,19 +34,19 @@ TABLES = {
 }
 
 
-def records() -> tuple[type[Any], ...]:
+def record_types() -> tuple[type[Any], ...]:
     """Return every record that a store keeps."""
     from archivist import records as module
 
     return tuple(getattr(module, name) for name in TABLES)
 
 
-def kinds() -> dict[str, type[Any]]:
+def types_by_kind() -> dict[str, type[Any]]:
     """Return the records that have ledger entries of their own, by the ledger's word for them."""
-    return {kind_of(record): record for record in records() if record.__name__ != "Event"}
+    return {kind_of(record): record for record in record_types() if record.__name__ != "Event"}
 
 
-def record_of(kind: str) -> type[Any]:
+def record_type(kind: str) -> type[Any]:
     """Return the record that a word for a kind means."""
     from archivist import records as module
 
@@ -65,7 +65,7 @@ def kind_of(record: type) -> str:
     return TABLES[record.__name__][0]
 
 
-class Mapping(NamedTuple, Generic[R]):
+class TableMapping(NamedTuple, Generic[R]):
     """How one kind of record lies in its table."""
 
     record: type[R]
@@ -97,18 +97,18 @@ class Mapping(NamedTuple, Generic[R]):
         return self.columns[1:] if self.has_id_column else self.columns
 
 
-def place_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
+def cursor_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
     """Return a record's place in an order: its value of each field, as the table holds it."""
-    how = mapping(type(record))
+    how = mapping_for(type(record))
     encoders = dict(zip(how.columns[-len(how.encoders) :], how.encoders, strict=True))
     names = [field.lstrip("-") for field in order]
-    return tuple(encoders.get(name, _as_it_is)(getattr(record, name)) for name in names)
+    return tuple(encoders.get(name, _unchanged_value)(getattr(record, name)) for name in names)
 
 
-def is_place(record: type[Any], order: Sequence[str], place: Sequence[object]) -> bool:
+def is_valid_cursor(record: type[Any], order: Sequence[str], cursor: Sequence[object]) -> bool:
     """Say whether values can be a record's place in an order: for each field one, as it is written."""
     kinds = [_type_of(record, field.lstrip("-")) for field in order]
-    return len(place) == len(kinds) and all(map(_is_written_so, kinds, place))
+    return len(cursor) == len(kinds) and all(map(_is_encoded_as, kinds, cursor))
 
 
 def _type_of(record: type[Any], name: str) -> Any:
@@ -117,34 +117,34 @@ def _type_of(record: type[Any], name: str) -> Any:
     return types[name] if name in types else get_type_hints(getattr(record, name).fget)["return"]
 
 
-def _is_written_so(kind: Any, value: object) -> bool:
+def _is_encoded_as(kind: Any, value: object) -> bool:
     try:
         return bool(to_plain(decoder(kind)(value)) == value)
     except (RecordError, OverflowError):
         return False
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged_value(value: Any) -> Any:
     return value
 
 
-_MAPPINGS: dict[str, Mapping[Any]] = {}
+_MAPPINGS: dict[str, TableMapping[Any]] = {}
 
 
-def mapping(record: type[R]) -> Mapping[R]:
+def mapping_for(record: type[R]) -> TableMapping[R]:
     """Return the mapping of one kind of record."""
     table = TABLES[record.__name__][1]
     if table not in _MAPPINGS:
-        _MAPPINGS[table] = _map(record)
+        _MAPPINGS[table] = _build_mapping(record)
     return _MAPPINGS[table]
 
 
-def _map(record: type[R]) -> Mapping[R]:
+def _build_mapping(record: type[R]) -> TableMapping[R]:
     kind: Any = record
     types = types_of(kind)
     codecs = [_codec(kind) for kind in types.values()]
     derived = "id" not in types
-    return Mapping(
+    return TableMapping(
         record=record,
         table=TABLES[record.__name__][1],
         columns=(("id",) if derived else ()) + tuple(types),
@@ -166,11 +166,11 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     if kind is bool:
         return int, bool
     if kind in (str, int, float):
-        return _same, _same
+        return _identity_codec, _identity_codec
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return str, kind
     if kind == tuple[str, ...]:
-        return _to_json, _texts
+        return _to_json, _decode_texts
     read = decoder(kind)
 
     def from_json(text: str) -> Any:
@@ -182,16 +182,16 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     return _to_json, from_json
 
 
-def _texts(text: str) -> tuple[str, ...]:
+def _decode_texts(text: str) -> tuple[str, ...]:
     # The longest of lists, and checked when they were written: each run that met a lesson.
     return tuple(json.loads(text)) if text != "[]" else ()
 
 
-def _same(value: Any) -> Any:
+def _identity_codec(value: Any) -> Any:
     return value
 
 
 def _to_json(value: Any) -> str:
     if value == ():
         return "[]"
-    return canonical(to_plain(value)) if value != {} else "{}"
+    return canonical_json(to_plain(value)) if value != {} else "{}"

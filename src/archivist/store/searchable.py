@@ -53,7 +53,7 @@ _SPEECH = frozenset(("message", "log", "verdict", "fix"))
 _NAME = re.compile(r"[^\W_]{3,80}")
 
 
-class Document(NamedTuple):
+class SearchDocument(NamedTuple):
     """A record as the index sees it. `spoken` is what is embedded of it; nothing of what machines print."""
 
     text: str
@@ -70,27 +70,29 @@ class Document(NamedTuple):
 
 
 # By the record's name: who writes one kind need not load all the others.
-_DOCUMENTS: dict[str, Callable[[Any], Document | None]] = {}
+_DOCUMENTS: dict[str, Callable[[Any], SearchDocument | None]] = {}
 
 
-def document(record: object) -> Document | None:
+def build_search_document(record: object) -> SearchDocument | None:
     """Return the record's document, or None for a kind that is not searched."""
     make = _DOCUMENTS.get(type(record).__name__)
     return make(record) if make is not None else None
 
 
-def _of(name: str) -> Callable[[Callable[[R], Document | None]], Callable[[R], Document | None]]:
+def _register(
+    name: str,
+) -> Callable[[Callable[[R], SearchDocument | None]], Callable[[R], SearchDocument | None]]:
     """Register how the document of a record of this name is made."""
 
-    def register(make: Callable[[R], Document | None]) -> Callable[[R], Document | None]:
+    def register(make: Callable[[R], SearchDocument | None]) -> Callable[[R], SearchDocument | None]:
         _DOCUMENTS[name] = make
         return make
 
     return register
 
 
-@_of("Lesson")
-def _lesson(lesson: Lesson) -> Document:
+@_register("Lesson")
+def _lesson_document(lesson: Lesson) -> SearchDocument:
     scoped = {
         "kind": "lesson",
         "status": lesson.status.value,
@@ -104,11 +106,11 @@ def _lesson(lesson: Lesson) -> Document:
         "provider": lesson.provider,
         "tool": lesson.tool,
     }
-    said = _joined(lesson.summary, lesson.rule, lesson.detail)
-    return Document(
-        text=_words(said, " ".join(lesson.tags)),
+    said = _join_texts(lesson.summary, lesson.rule, lesson.detail)
+    return SearchDocument(
+        text=_searchable_text(said, " ".join(lesson.tags)),
         spoken=said[:_SPOKEN],
-        scope=_tokens(scoped, lesson.tags),
+        scope=_scope_tokens(scoped, lesson.tags),
         is_hidden=lesson.status in (Status.ARCHIVED, Status.QUARANTINED),
         superseded_by=lesson.superseded_by,
         time=lesson.last_seen or lesson.updated,
@@ -116,8 +118,8 @@ def _lesson(lesson: Lesson) -> Document:
     )
 
 
-@_of("Episode")
-def _episode(episode: Episode) -> Document:
+@_register("Episode")
+def _episode_document(episode: Episode) -> SearchDocument:
     scoped = {
         "kind": "episode",
         "status": episode.status.value,
@@ -129,30 +131,30 @@ def _episode(episode: Episode) -> Document:
         "agent": episode.agent,
         "action": episode.action.value if episode.action else "",
     }
-    said = _joined(episode.task, episode.approach, episode.outcome, episode.summary)
-    return Document(
-        text=_words(said, " ".join(episode.tags)),
+    said = _join_texts(episode.task, episode.approach, episode.outcome, episode.summary)
+    return SearchDocument(
+        text=_searchable_text(said, " ".join(episode.tags)),
         spoken=said[:_SPOKEN],
-        scope=_tokens(scoped, episode.tags),
+        scope=_scope_tokens(scoped, episode.tags),
         time=episode.finished or episode.started,
         importance=EPISODE_IMPORTANCE,
     )
 
 
-@_of("Event")
-def _event(event: Event) -> Document | None:
+@_register("Event")
+def _event_document(event: Event) -> SearchDocument | None:
     output = event.output[:_ERROR_OUTPUT] if event.is_error else event.output[:_OUTPUT]
     found = " ".join(finding.description for finding in event.findings)
-    text = _joined(event.text[:_TEXT], found[:_TEXT], output)
+    text = _join_texts(event.text[:_TEXT], found[:_TEXT], output)
     if not text.strip():
         return None
     who = event.role or event.agent
     cycle = event.extra.get("cycle")
     scoped = {"kind": "event", "role": who, "tool": event.tool, "run": event.run, "event": event.kind.value}
-    return Document(
-        text=_words(text, event.target if event.target not in event.text else ""),
-        spoken=_joined(event.text, found)[:_SPOKEN] if event.kind.value in _SPEECH else "",
-        scope=_tokens(scoped, ()),
+    return SearchDocument(
+        text=_searchable_text(text, event.target if event.target not in event.text else ""),
+        spoken=_join_texts(event.text, found)[:_SPOKEN] if event.kind.value in _SPEECH else "",
+        scope=_scope_tokens(scoped, ()),
         speaker="" if who.casefold() in _ANY_SPEAKER else who.casefold(),
         time=event.time,
         cycle=cycle if isinstance(cycle, int) else None,
@@ -162,21 +164,21 @@ def _event(event: Event) -> Document | None:
     )
 
 
-@_of("Fact")
-def _fact(fact: Fact) -> Document:
+@_register("Fact")
+def _fact_document(fact: Fact) -> SearchDocument:
     scoped = {"kind": "fact", "type": fact.category, "source": fact.source, "repo": fact.project}
     said = f"{fact.category} {fact.key}: {fact.value}"
-    return Document(
-        text=_words(said[:_TEXT], " ".join(fact.tags)),
+    return SearchDocument(
+        text=_searchable_text(said[:_TEXT], " ".join(fact.tags)),
         spoken=said[:_SPOKEN],
-        scope=_tokens(scoped, fact.tags),
+        scope=_scope_tokens(scoped, fact.tags),
         time=fact.updated,
         importance=fact.confidence,
     )
 
 
-@_of("Artifact")
-def _artifact(artifact: Artifact) -> Document:
+@_register("Artifact")
+def _artifact_document(artifact: Artifact) -> SearchDocument:
     scoped = {
         "kind": "artifact",
         "type": artifact.type.value,
@@ -184,17 +186,17 @@ def _artifact(artifact: Artifact) -> Document:
         "agent": artifact.agent,
         "run": artifact.run,
     }
-    return Document(
-        text=_words(artifact.path, artifact.description, artifact.task),
-        spoken=_joined(artifact.path, artifact.description)[:_SPOKEN],
-        scope=_tokens(scoped, ()),
+    return SearchDocument(
+        text=_searchable_text(artifact.path, artifact.description, artifact.task),
+        spoken=_join_texts(artifact.path, artifact.description)[:_SPOKEN],
+        scope=_scope_tokens(scoped, ()),
         time=artifact.created,
         importance=ARTIFACT_IMPORTANCE,
     )
 
 
-@_of("Entry")
-def _entry(entry: Entry) -> Document:
+@_register("Entry")
+def _entry_document(entry: Entry) -> SearchDocument:
     scoped = {
         "kind": "entry",
         "role": entry.role,
@@ -202,12 +204,12 @@ def _entry(entry: Entry) -> Document:
         "run": entry.run,
         "tier": "archive" if entry.is_archived else "stream",
     }
-    said = _joined(entry.action, entry.content)
+    said = _join_texts(entry.action, entry.content)
     references = [f"#{number}" for number in (*entry.issues, *entry.prs) if f"#{number}" not in said]
-    return Document(
-        text=_words(said[:_TEXT], " ".join((*entry.tags, *references))),
+    return SearchDocument(
+        text=_searchable_text(said[:_TEXT], " ".join((*entry.tags, *references))),
         spoken=said[:_SPOKEN],
-        scope=(*_tokens(scoped, entry.tags), *_numbered(entry.issues, entry.prs)),
+        scope=(*_scope_tokens(scoped, entry.tags), *_reference_tokens(entry.issues, entry.prs)),
         speaker=entry.role.casefold(),
         time=entry.time,
         cycle=entry.cycle,
@@ -217,16 +219,16 @@ def _entry(entry: Entry) -> Document:
     )
 
 
-@_of("Document")
-def _text(text: Text) -> Document:
+@_register("Document")
+def _archive_document(text: Text) -> SearchDocument:
     scoped = {"kind": "document", "type": text.type.value, "tier": "archive", "source": text.source}
-    said = _joined(text.heading, text.text)
+    said = _join_texts(text.heading, text.text)
     roles = [scope_token("role", role) for role in text.roles]
-    return Document(
+    return SearchDocument(
         # Whole: a piece of the archive is bounded, and code in it is longer than anything else.
-        text=_words(said, " ".join(text.tags)),
+        text=_searchable_text(said, " ".join(text.tags)),
         spoken=said[:_SPOKEN],
-        scope=(*_tokens(scoped, text.tags), *roles, *_numbered(text.issues, ())),
+        scope=(*_scope_tokens(scoped, text.tags), *roles, *_reference_tokens(text.issues, ())),
         time=text.date or text.created,
         importance=text.importance / 10,
         thread=f"archive:{text.source}",
@@ -234,20 +236,20 @@ def _text(text: Text) -> Document:
     )
 
 
-def _numbered(issues: Iterable[int], prs: Iterable[int]) -> list[str]:
+def _reference_tokens(issues: Iterable[int], prs: Iterable[int]) -> list[str]:
     issued = [scope_token("issue", str(number)) for number in issues]
     return [*issued, *(scope_token("pr", str(number)) for number in prs)]
 
 
-def _joined(*parts: str) -> str:
+def _join_texts(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _words(*parts: str) -> str:
+def _searchable_text(*parts: str) -> str:
     """Return texts with their camel-case names split beside them, so that either spelling finds them."""
-    text = _joined(*parts)
+    text = _join_texts(*parts)
     names = dict.fromkeys(name for name in _NAME.findall(text) if _is_camel(name))
-    return _joined(text, " ".join(" ".join(split_name(name)) for name in names)) if names else text
+    return _join_texts(text, " ".join(" ".join(split_name(name)) for name in names)) if names else text
 
 
 def _is_camel(name: str) -> bool:
@@ -259,6 +261,6 @@ def _is_camel(name: str) -> bool:
     )
 
 
-def _tokens(scoped: dict[str, str], tags: Iterable[str]) -> tuple[str, ...]:
+def _scope_tokens(scoped: dict[str, str], tags: Iterable[str]) -> tuple[str, ...]:
     named = [scope_token(field, value) for field, value in scoped.items() if value]
     return (*named, *(scope_token("tag", tag) for tag in tags))

@@ -32,7 +32,7 @@ def bit_width(dimensions: int) -> int:
     return (dimensions + 63) // 64 * 8
 
 
-def packed(vector: Sequence[float]) -> tuple[bytes, bytes, bytes]:
+def pack_vector(vector: Sequence[float]) -> tuple[bytes, bytes, bytes]:
     """Return a vector's bits, small integers (after their scale) and halves."""
     number = 0
     for place, value in enumerate(vector):
@@ -45,7 +45,7 @@ def packed(vector: Sequence[float]) -> tuple[bytes, bytes, bytes]:
     return bits, struct.pack("<f", scale) + small.tobytes(), struct.pack(f"<{len(vector)}e", *vector)
 
 
-def packed_many(rows: NDArray[np.float32]) -> list[tuple[bytes, bytes, bytes]]:
+def pack_vectors(rows: NDArray[np.float32]) -> list[tuple[bytes, bytes, bytes]]:
     """Return the same for many vectors at once."""
     import numpy as np
 
@@ -63,9 +63,9 @@ def packed_many(rows: NDArray[np.float32]) -> list[tuple[bytes, bytes, bytes]]:
     ]
 
 
-def small_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
+def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     """Return the products of a query with rows of small integers."""
-    if len(rows) > 8 and _numpy_is_there():
+    if len(rows) > 8 and _is_numpy_loaded():
         import numpy as np
 
         table = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
@@ -76,9 +76,9 @@ def small_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     ]
 
 
-def half_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
+def float16_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     """Return the products of a query with rows of halves."""
-    if rows and _numpy_is_there():
+    if rows and _is_numpy_loaded():
         import numpy as np
 
         table = np.frombuffer(b"".join(rows), "<f2").reshape(len(rows), -1)
@@ -102,11 +102,11 @@ class BitRows:
         self._planes: Planes | None = None
 
     @property
-    def is_small(self) -> bool:
+    def scans_in_python(self) -> bool:
         """Say whether Python alone is the quicker scanner for so few rows."""
         if self._planes is not None:
             return False
-        return len(self.blocks) * BLOCK <= _WORTH_NUMPY and not (self._scans > 1 or _numpy_is_there())
+        return len(self.blocks) * BLOCK <= _WORTH_NUMPY and not (self._scans > 1 or _is_numpy_loaded())
 
     @property
     def planes(self) -> Planes:
@@ -120,7 +120,7 @@ class BitRows:
         self._bits.clear()
         return self._planes
 
-    def replace(self, blocks: Iterable[tuple[int, bytes]]) -> None:
+    def replace_blocks(self, blocks: Iterable[tuple[int, bytes]]) -> None:
         """Take blocks in that are new or have changed."""
         for number, bits in blocks:
             self.blocks.add(number)
@@ -131,12 +131,12 @@ class BitRows:
         self._scans += 1
         if not self.blocks or not count:
             return []
-        if self.is_small:
-            places, rows = self._chosen(allowed)
-            return [places[at] for at in _least(_distances(rows, self.width, query), count)]
+        if self.scans_in_python:
+            places, rows = self._candidate_rows(allowed)
+            return [places[at] for at in _smallest_positions(_distances(rows, self.width, query), count)]
         return self.planes.nearest(query, count, allowed)
 
-    def _chosen(self, allowed: Sequence[int] | None) -> tuple[Sequence[int], bytes]:
+    def _candidate_rows(self, allowed: Sequence[int] | None) -> tuple[Sequence[int], bytes]:
         if allowed is None:
             last = max(self._bits)
             empty = bytes(BLOCK * self.width)
@@ -167,7 +167,7 @@ def _distances(rows: bytes, width: int, query: Sequence[float]) -> bytes:
         if has_gaps:
             seen |= int.from_bytes(column, "little")
         if part:
-            costs = _costs(tuple(round(value * room, 3) for value in part))
+            costs = _byte_costs(tuple(round(value * room, 3) for value in part))
             total += int.from_bytes(column.translate(costs), "little")
     if not has_gaps:
         return total.to_bytes(count, "little")
@@ -180,7 +180,7 @@ _IS_EMPTY = bytes([_LANE]) + bytes(255)
 
 
 @lru_cache(maxsize=256)
-def _costs(weights: tuple[float, ...]) -> bytes:
+def _byte_costs(weights: tuple[float, ...]) -> bytes:
     costs = [0.0]
     for place, weight in enumerate(weights):
         # What it costs to have this bit set, and not to have it set.
@@ -193,7 +193,7 @@ def _costs(weights: tuple[float, ...]) -> bytes:
     return bytes([int(cost + 0.5) for cost in costs])
 
 
-def _least(distances: bytes, count: int) -> list[int]:
+def _smallest_positions(distances: bytes, count: int) -> list[int]:
     """Return the positions of the smallest bytes, the smallest first, without the absent."""
     reached, limit = 0, 0
     for limit in range(_LANE):
@@ -210,7 +210,7 @@ def _least(distances: bytes, count: int) -> list[int]:
     return found[:count]
 
 
-def _numpy_is_there() -> bool:
+def _is_numpy_loaded() -> bool:
     import sys
 
     return "numpy" in sys.modules

@@ -11,19 +11,19 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.records import Entry
-from archivist.stream.entries import references
+from archivist.stream.entries import find_references
 from archivist.stream.subjects import (
     Subject,
     first_word,
-    joined,
+    join_subjects,
     subject_after,
     subject_before,
     subject_of,
-    without,
+    without_names,
 )
 
 
-class Sign(StrEnum):
+class ObstacleSign(StrEnum):
     """What words can tell about an obstacle."""
 
     BLOCKED = "blocked"
@@ -31,7 +31,7 @@ class Sign(StrEnum):
     ENDED = "ended"
 
 
-class Told(NamedTuple):
+class ObstacleReport(NamedTuple):
     """One thing that an entry tells.
 
     `issues` are what stands in the way, or is over; `victims` what is held up. `said` is the cause in the
@@ -40,7 +40,7 @@ class Told(NamedTuple):
     `is_waiting`.
     """
 
-    sign: Sign
+    sign: ObstacleSign
     entry: Entry
     place: int
     subject: Subject
@@ -216,24 +216,28 @@ _DONE_REF = re.compile(
 )
 
 
-def told_by(entry: Entry, roles: Collection[str] = ()) -> list[Told]:
+def read_reports(entry: Entry, roles: Collection[str] = ()) -> list[ObstacleReport]:
     """Return what an entry tells of obstacles, in the order of its words. What is feared or denied is none.
 
     Waiting for a role by its name is no obstacle by itself: `waits_of` tells that.
     """
-    found: list[Told] = []
+    found: list[ObstacleReport] = []
     for part in _parts(entry):
-        one = _blocked(part, entry, roles) or _trouble(part, entry) or _ended(part, entry, found, roles)
+        one = (
+            _read_blocker(part, entry, roles)
+            or _read_trouble(part, entry)
+            or _read_end(part, entry, found, roles)
+        )
         if one is not None:
             found.append(one)
     is_tagged = _TAGS & {tag.lower() for tag in entry.tags}
-    if is_tagged and not any(each.sign in (Sign.BLOCKED, Sign.ENDED) for each in found):
+    if is_tagged and not any(each.sign in (ObstacleSign.BLOCKED, ObstacleSign.ENDED) for each in found):
         subject = subject_of(entry.action)
-        found.append(Told(Sign.BLOCKED, entry, 0, subject, (), entry.issues, entry.action))
+        found.append(ObstacleReport(ObstacleSign.BLOCKED, entry, 0, subject, (), entry.issues, entry.action))
     return found
 
 
-def waits_of(entry: Entry, roles: Collection[str]) -> list[Wait]:
+def read_waits(entry: Entry, roles: Collection[str]) -> list[Wait]:
     """Return which roles an entry says to wait for which: its own, or one that it names."""
     known = {role.lower(): role for role in roles}
     found: dict[tuple[str, str], Wait] = {}
@@ -259,7 +263,7 @@ def _parts(entry: Entry) -> Iterator[_Part]:
                     yield _Part(place, piece, ", ".join(pieces[number + 1 : number + 3]), before)
 
 
-def _blocked(part: _Part, entry: Entry, roles: Collection[str]) -> Told | None:
+def _read_blocker(part: _Part, entry: Entry, roles: Collection[str]) -> ObstacleReport | None:
     text = part.text
     for pattern in (_ACTIVE, _REF_BLOCKS, _A_BLOCKER, _BLOCKER_IS, _IN_THE_WAY, _CANNOT, _PASSIVE, _WAITING):
         match = pattern.search(text)
@@ -277,7 +281,7 @@ def _blocked(part: _Part, entry: Entry, roles: Collection[str]) -> Told | None:
             cause = link["cause"] if link else ""
         if not cause and pattern in (_PASSIVE, _CANNOT):
             cause = _cause_in(part.after) or (part.before if _LACKS.search(part.before) else "")
-        return _block(part, entry, roles, cause, held_up, is_waiting=pattern is _WAITING)
+        return _make_blocker(part, entry, roles, cause, held_up, is_waiting=pattern is _WAITING)
     return None
 
 
@@ -288,24 +292,24 @@ def _cause_in(after: str) -> str:
     return "" if is_own or not subject_of(first).words else first
 
 
-def _block(
+def _make_blocker(
     part: _Part, entry: Entry, roles: Collection[str], cause: str, held_up: str, *, is_waiting: bool
-) -> Told | None:
+) -> ObstacleReport | None:
     """Return who is held up by what; None where nothing but a role is waited for."""
     inner = _WAITING.match(cause)
     cause = inner["cause"] if inner else cause
     if cause and _NOTHING.match(cause):
         return None
-    issues = references(cause).issues[:1]
+    issues = find_references(cause).issues[:1]
     if _IT.fullmatch(cause.strip()) and len(entry.issues) == 1:
         issues = entry.issues
-    victims = tuple(issue for issue in references(held_up).issues if issue not in issues)
+    victims = tuple(issue for issue in find_references(held_up).issues if issue not in issues)
     if not victims and not issues:
         issues = tuple(int(number) for number in _SEE.findall(part.after))[:1]
         # What an entry is filed under, and does not speak of, is what it is about.
-        named = set(references(entry.action, entry.content).issues)
+        named = set(find_references(entry.action, entry.content).issues)
         filed = tuple(each for each in entry.issues if each not in named)
-        victims = () if issues else filed or references(part.before).issues
+        victims = () if issues else filed or find_references(part.before).issues
         victims = victims if len(victims) == 1 else ()
     is_role = first_word(cause) in {role.lower() for role in roles}
     if is_role and not issues and (is_waiting or inner or not victims):
@@ -315,12 +319,19 @@ def _block(
         subject = subject_of(held_up)
     if not (issues or victims or subject.words):
         return None
-    return Told(
-        Sign.BLOCKED, entry, part.place, subject, issues, victims, cause.rstrip(" .!"), is_waiting=is_waiting
+    return ObstacleReport(
+        ObstacleSign.BLOCKED,
+        entry,
+        part.place,
+        subject,
+        issues,
+        victims,
+        cause.rstrip(" .!"),
+        is_waiting=is_waiting,
     )
 
 
-def _trouble(part: _Part, entry: Entry) -> Told | None:
+def _read_trouble(part: _Part, entry: Entry) -> ObstacleReport | None:
     text = part.text
     match = _TROUBLE.search(text)
     if match is None:
@@ -335,33 +346,42 @@ def _trouble(part: _Part, entry: Entry) -> Told | None:
     if not subject.words or (match["verb"] and subject_before(before).words):
         subject = subject_before(before)
     if not subject.words or (match["noun"] and _SOURCE.match(after)):
-        subject = joined(subject, subject_after(after, skips_links=True))
+        subject = join_subjects(subject, subject_after(after, skips_links=True))
     if not subject.words:
         return None
-    return Told(Sign.TROUBLE, entry, part.place, subject, references(text).issues, said=text.rstrip(" .!"))
+    return ObstacleReport(
+        ObstacleSign.TROUBLE,
+        entry,
+        part.place,
+        subject,
+        find_references(text).issues,
+        said=text.rstrip(" .!"),
+    )
 
 
-def _ended(part: _Part, entry: Entry, before: list[Told], roles: Collection[str]) -> Told | None:
+def _read_end(
+    part: _Part, entry: Entry, before: list[ObstacleReport], roles: Collection[str]
+) -> ObstacleReport | None:
     """Return what a part of a sentence says to be over: surely, where it names just that."""
     text = part.text
-    denied = _denied(text)
+    denied = _find_denial(text)
     match = _END.search(text)
-    if denied is None and (match is None or not _is_real(text, match)):
+    if denied is None and (match is None or not _is_real_end(text, match)):
         return None
-    subject, issues = without(subject_of(text, most=12), roles), references(text).issues
-    is_unblocked = denied is Sign.BLOCKED or _UNBLOCKED.search(text) is not None
-    is_about_nothing = not issues and not subject.telling
+    subject, issues = without_names(subject_of(text, most=12), roles), find_references(text).issues
+    is_unblocked = denied is ObstacleSign.BLOCKED or _UNBLOCKED.search(text) is not None
+    is_about_nothing = not issues and not subject.distinctive_words
     is_for_all = is_unblocked and is_about_nothing and _ALL.search(text) is not None
     is_sure = is_unblocked or bool(_REF_IS_DONE.search(text) or _DONE_REF.search(text)) or not issues
     if is_about_nothing and not is_unblocked:
         # "VPN replaced, works now": what works is what was spoken of just before.
         subject, issues, is_sure = _last_subject(part, before)
-        if denied is not None or not (subject.telling or issues):
+        if denied is not None or not (subject.distinctive_words or issues):
             return None
     elif not issues and entry.issues and not is_for_all:
         issues, is_sure = entry.issues, False
-    return Told(
-        Sign.ENDED,
+    return ObstacleReport(
+        ObstacleSign.ENDED,
         entry,
         part.place,
         subject,
@@ -373,13 +393,13 @@ def _ended(part: _Part, entry: Entry, before: list[Told], roles: Collection[str]
     )
 
 
-def _last_subject(part: _Part, before: list[Told]) -> tuple[Subject, tuple[int, ...], bool]:
+def _last_subject(part: _Part, before: list[ObstacleReport]) -> tuple[Subject, tuple[int, ...], bool]:
     if before:
         return before[-1].subject, before[-1].issues or before[-1].victims, True
-    return subject_of(part.before, most=12), references(part.before).issues, False
+    return subject_of(part.before, most=12), find_references(part.before).issues, False
 
 
-def _denied(text: str) -> Sign | None:
+def _find_denial(text: str) -> ObstacleSign | None:
     """Return whether a text denies that something blocks, or that it goes wrong."""
     for pattern in (_PASSIVE, _ACTIVE, _REF_BLOCKS, _BLOCKER, _TROUBLE):
         for match in pattern.finditer(text):
@@ -388,13 +408,13 @@ def _denied(text: str) -> Sign | None:
                 continue
             if pattern is _TROUBLE:
                 if _DENYING.search(text[:at]) or _IS_GONE.match(text, match.end()):
-                    return Sign.TROUBLE
+                    return ObstacleSign.TROUBLE
             elif _DENIED.search(text[:at]) or _NO_MORE.search(text[at:]):
-                return Sign.BLOCKED
+                return ObstacleSign.BLOCKED
     return None
 
 
-def _is_real(text: str, match: re.Match[str]) -> bool:
+def _is_real_end(text: str, match: re.Match[str]) -> bool:
     before = text[: match.start()]
     near = " ".join(before.split()[-4:])
     return not (_NOT_YET.search(before) or _DENYING.search(near) or _LATER.search(text))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from archivist.errors import InputError, RecordError
-from archivist.text import estimated
+from archivist.text import estimate_tokens
 
 # A later cycle than anybody counts to.
 MAX_CYCLE = (1 << 31) - 1
@@ -44,7 +44,7 @@ class References(NamedTuple):
     prs: tuple[int, ...] = ()
 
 
-class Named(NamedTuple):
+class QuestionFilters(NamedTuple):
     """What a question narrows itself to by its own words; None where it says nothing.
 
     `is_certain` when its cycles cannot be anything else: C99 may be a language.
@@ -57,12 +57,12 @@ class Named(NamedTuple):
     is_of_reflections: bool = False
 
 
-def tokens_of(*texts: str) -> int:
+def estimate_entry_tokens(*texts: str) -> int:
     """Return about how many tokens texts take, as briefs count them."""
-    return estimated(" ".join(text for text in texts if text))
+    return estimate_tokens(" ".join(text for text in texts if text))
 
 
-def references(
+def find_references(
     *texts: str, issues: Iterable[int] = (), prs: Iterable[int] = (), tags: Iterable[str] = ()
 ) -> References:
     """Return the references given, those that texts name (`#84`, `PR #12`) and those in tags (`issue-84`)."""
@@ -80,13 +80,13 @@ def references(
     return References(tuple(each for each in told_issues if each), tuple(each for each in found_prs if each))
 
 
-def named_in(question: str) -> Named:
+def parse_question(question: str) -> QuestionFilters:
     """Return what a question names: cycles (`cycle 150`, `since cycle 20`), one issue, decisions."""
-    numbers = set(references(question).issues)
+    numbers = set(find_references(question).issues)
     issue = numbers.pop() if len(numbers) == 1 else None
     told, cycle = _OF_DECISIONS.search(question), _CYCLE.search(question)
-    return Named(
-        _cycles(question),
+    return QuestionFilters(
+        _parse_cycles(question),
         issue,
         "decision" if told else "",
         is_certain=bool(cycle and cycle["word"]),
@@ -94,7 +94,7 @@ def named_in(question: str) -> Named:
     )
 
 
-def asks_of(question: str, role: str) -> bool:
+def asks_about_role(question: str, role: str) -> bool:
     """Say whether a question asks what a role did: `what did qa do`, `done by ops`."""
     name = re.escape(role)
     form = (
@@ -104,7 +104,7 @@ def asks_of(question: str, role: str) -> bool:
     return re.search(form, question, re.IGNORECASE) is not None
 
 
-def checked_step(cycle: int, latest: int | None) -> int:
+def validate_cycle_step(cycle: int, latest: int | None) -> int:
     """Return a cycle, or raise RecordError when it leaps too far beyond all that were begun or logged.
 
     An empty stream may begin anywhere.
@@ -117,7 +117,7 @@ def checked_step(cycle: int, latest: int | None) -> int:
     return cycle
 
 
-def begun_after_removal(begun: Mapping[str, int], removed: int, latest: int | None) -> dict[str, int]:
+def cycles_after_removal(begun: Mapping[str, int], removed: int, latest: int | None) -> dict[str, int]:
     """Return the cycles that roles have begun once an entry of a cycle is gone.
 
     Where that cycle stood apart from all before it, what was counted from it is forgotten with it.
@@ -128,7 +128,7 @@ def begun_after_removal(begun: Mapping[str, int], removed: int, latest: int | No
     return {role: number for role, number in begun.items() if number < removed}
 
 
-def to_the_point(relevances: Sequence[float]) -> list[int]:
+def select_relevant(relevances: Sequence[float]) -> list[int]:
     """Return the places of those that answer, in the order given, but the most relevant ones first.
 
     Recency and importance settle between answers that fit alike; they make no answer of what hardly fits.
@@ -139,7 +139,7 @@ def to_the_point(relevances: Sequence[float]) -> list[int]:
     return [*fit, *(place for place in rest if relevances[place] >= _FITS_AT_ALL * best)]
 
 
-def checked_cycles(first: int | None, last: int | None) -> tuple[int | None, int | None]:
+def validate_cycle_range(first: int | None, last: int | None) -> tuple[int | None, int | None]:
     """Return a range of cycles, or raise InputError when it ends before it begins."""
     for cycle in (first, last):
         if cycle is not None and (isinstance(cycle, bool) or not isinstance(cycle, int)):
@@ -151,14 +151,14 @@ def checked_cycles(first: int | None, last: int | None) -> tuple[int | None, int
     return first, last
 
 
-def checked_importance(importance: int) -> int:
+def validate_importance(importance: int) -> int:
     """Return the least importance that is asked for, or raise InputError when nothing can have it."""
     if isinstance(importance, bool) or not isinstance(importance, int) or not 1 <= importance <= 10:
         raise InputError(f"importance: {importance!r} is not a whole number between 1 and 10")
     return importance
 
 
-def _cycles(question: str) -> tuple[int | None, int | None] | None:
+def _parse_cycles(question: str) -> tuple[int | None, int | None] | None:
     told = _CYCLE.search(question)
     if told is None:
         return None

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.blocker_timeline import Course, State, courses
-from archivist.stream.blockers import Sign, Wait, waits_of
+from archivist.stream.blocker_timeline import BlockerState, BlockerTimeline, blocker_timelines
+from archivist.stream.blockers import ObstacleSign, Wait, read_waits
 from archivist.stream.subjects import Subject, subject_of
 
 MOST_INSIGHTS = 5
@@ -50,7 +50,7 @@ class Marker(NamedTuple):
     sprint: str = ""
 
 
-class Unreflected(NamedTuple):
+class ReflectionBacklog(NamedTuple):
     """What has gathered since the last reflection."""
 
     entries: int
@@ -59,7 +59,7 @@ class Unreflected(NamedTuple):
     sprint: str = ""
 
 
-class Related(NamedTuple):
+class RelatedItem(NamedTuple):
     """Something else that is known: what it is called, what it says, which issues it is about."""
 
     name: str
@@ -86,7 +86,7 @@ class Insight(NamedTuple):
     rule: str = ""
 
 
-def reason_to_reflect(since: Unreflected, marker: Marker, rules: StreamRules) -> str:
+def reason_to_reflect(since: ReflectionBacklog, marker: Marker, rules: StreamRules) -> str:
     """Return why a stream is to be reflected on now, or an empty text."""
     if not since.entries:
         return ""
@@ -99,7 +99,7 @@ def reason_to_reflect(since: Unreflected, marker: Marker, rules: StreamRules) ->
     return ""
 
 
-def gathered(entries: Iterable[Entry], least_importance: int) -> list[Entry]:
+def select_entries(entries: Iterable[Entry], least_importance: int) -> list[Entry]:
     """Return what is worth reflecting on, in order: important enough, and no reflection itself."""
     kept = [
         entry
@@ -112,38 +112,44 @@ def gathered(entries: Iterable[Entry], least_importance: int) -> list[Entry]:
 def insights(
     entries: Sequence[Entry],
     *,
-    related: Sequence[Related] = (),
-    lessons: Sequence[Related] = (),
+    related: Sequence[RelatedItem] = (),
+    lessons: Sequence[RelatedItem] = (),
     others: Iterable[Entry] = (),
 ) -> list[Insight]:
     """Return what recurs among entries, the most pressing first, five at most.
 
     `others` weigh too little to be told of, but count where they say that something is over.
     """
-    obstacles = courses(entries[-_MOST_COMPARED:], others)[:_MOST_OBSTACLES]
+    obstacles = blocker_timelines(entries[-_MOST_COMPARED:], others)[:_MOST_OBSTACLES]
     said = {each.issue or each.victim for each in obstacles}
-    found = [_obstacle(each, entries, related) for each in obstacles]
-    found += [*_waiting(entries), *_between_roles(entries, related, said), *_decisions(entries)]
+    found = [_blocker_insight(each, entries, related) for each in obstacles]
+    found += [
+        *_mutual_wait_insight(entries),
+        *_cross_role_insight(entries, related, said),
+        *_decisions(entries),
+    ]
     found += [*_known_lessons(entries, lessons), *_theme(entries)]
     return found[:MOST_INSIGHTS]
 
 
-def _obstacle(course: Course, entries: Sequence[Entry], related: Sequence[Related]) -> Insight:
+def _blocker_insight(
+    course: BlockerTimeline, entries: Sequence[Entry], related: Sequence[RelatedItem]
+) -> Insight:
     """Return what is said of a blocker or a trouble, and how it stands at the end."""
     cluster, cycles = course.entries, course.cycles
     issues = tuple(issue for issue in (course.issue, course.victim) if issue is not None)
-    is_open, is_strategic = course.state is State.OPEN, len(cycles) >= STRATEGIC_CYCLES
-    called = _called(course, len(cycles))
-    kind = "blocker" if course.sign is Sign.BLOCKED else "trouble"
+    is_open, is_strategic = course.state is BlockerState.OPEN, len(cycles) >= STRATEGIC_CYCLES
+    called = _describe_blocker(course, len(cycles))
+    kind = "blocker" if course.sign is ObstacleSign.BLOCKED else "trouble"
     return Insight(
-        action=f"Reflection: {called}{_ending(course)}",
-        content=_told(
-            f"Recurring {kind}: told in {_entries(cluster)} of {_listed_cycles(cycles)}{_by_roles(cluster)}.",
-            f"First: {_quoted(cluster[0])}. Last: {_quoted(cluster[-1])}.",
-            _troubled(course),
-            _became(course),
-            _related(related, issues),
-            _evidence(cluster),
+        action=f"Reflection: {called}{_end_phrase(course)}",
+        content=_join_sentences(
+            f"Recurring {kind}: told in {_format_entries(cluster)} of {_format_cycles(cycles)}{_format_roles(cluster)}.",
+            f"First: {_quote_entry(cluster[0])}. Last: {_quote_entry(cluster[-1])}.",
+            _trouble_sentence(course),
+            _end_sentence(course),
+            _related_sentence(related, issues),
+            _evidence_sentence(cluster),
         ),
         importance=10 if is_open and is_strategic else 9,
         tags=("reflection", "deterministic", kind),
@@ -152,63 +158,63 @@ def _obstacle(course: Course, entries: Sequence[Entry], related: Sequence[Relate
         evidence=_ids(cluster),
         blocker=called if is_open and is_strategic and course.is_blocking else "",
         subject=course.subject,
-        rule=_rule(course, entries) if is_strategic else "",
+        rule=_decided_rule(course, entries) if is_strategic else "",
     )
 
 
-def _called(course: Course, cycles: int) -> str:
+def _describe_blocker(course: BlockerTimeline, cycles: int) -> str:
     """Return what an obstacle did, as far as the words say who was held up by what."""
     phrase = course.subject.phrase.replace("\u00a0", " ")
-    if course.sign is Sign.TROUBLE:
+    if course.sign is ObstacleSign.TROUBLE:
         return f"trouble with {phrase} in {cycles} cycles"
     if course.issue is not None:
         return f"#{course.issue} stood in the way in {cycles} cycles"
     if course.victim is not None:
         said = next((each.said for each in reversed(course.reports) if each.said), "")
-        by = f": {_short(said)}" if said else ""
+        by = f": {_shorten(said)}" if said else ""
         return f"#{course.victim} was blocked in {cycles} cycles{by}"
     how = "stood in the way" if course.is_blocking else "was waited for"
     return f"“{phrase}” {how} in {cycles} cycles"
 
 
-def _ending(course: Course) -> str:
+def _end_phrase(course: BlockerTimeline) -> str:
     if course.end is None:
         return ""
-    words = "ended in" if course.state is State.ENDED else "perhaps over since"
+    words = "ended in" if course.state is BlockerState.ENDED else "perhaps over since"
     return f", {words} cycle {course.end.entry.cycle}"
 
 
-def _became(course: Course) -> str:
+def _end_sentence(course: BlockerTimeline) -> str:
     if course.end is None:
         return "No entry says that it is over."
-    how = "Over" if course.state is State.ENDED else "May be over"
-    return f"{how}: {_quoted(course.end.entry)}."
+    how = "Over" if course.state is BlockerState.ENDED else "May be over"
+    return f"{how}: {_quote_entry(course.end.entry)}."
 
 
-def _troubled(course: Course) -> str:
+def _trouble_sentence(course: BlockerTimeline) -> str:
     cycles = sorted({each.entry.cycle for each in course.trouble} - set(course.cycles))
-    return f"Trouble with it in {_listed_cycles(cycles)} too." if cycles else ""
+    return f"Trouble with it in {_format_cycles(cycles)} too." if cycles else ""
 
 
-def _rule(course: Course, entries: Sequence[Entry]) -> str:
+def _decided_rule(course: BlockerTimeline, entries: Sequence[Entry]) -> str:
     """Return the rule about an obstacle that somebody decided on in so many words; else nothing."""
     for entry in reversed(entries):
         text = " ".join(entry.action.split())
         if entry.type is not EntryType.DECISION or not _RULE.match(text):
             continue
         issues = {course.issue, course.victim} & set(entry.issues)
-        telling = course.subject.telling
+        telling = course.subject.distinctive_words
         if issues or (telling and telling <= subject_of(text, most=20).words):
             return text.rstrip(".")
     return ""
 
 
-def _waiting(entries: Sequence[Entry]) -> list[Insight]:
+def _mutual_wait_insight(entries: Sequence[Entry]) -> list[Insight]:
     """Return the two roles that wait for each other most; one that waits for another is no news by itself."""
     pairs: dict[frozenset[str], list[Wait]] = {}
     roles = _roles(entries)
     for entry in entries:
-        for wait in waits_of(entry, roles):
+        for wait in read_waits(entry, roles):
             pairs.setdefault(frozenset((wait.who, wait.whom)), []).append(wait)
     mutual = [waits for waits in pairs.values() if len({wait.who for wait in waits}) > 1]
     mutual = [waits for waits in mutual if len(waits) >= _MUTUAL_WAITS]
@@ -218,14 +224,14 @@ def _waiting(entries: Sequence[Entry]) -> list[Insight]:
     cluster = _unique(wait.entry for wait in waits)
     one, other = dict.fromkeys(wait.who for wait in waits)
     counts = Counter((wait.who, wait.whom) for wait in waits)
-    ways = [f"{who} waits for {whom} ({_counted(count)})" for (who, whom), count in counts.items()]
+    ways = [f"{who} waits for {whom} ({_format_count(count)})" for (who, whom), count in counts.items()]
     return [
         Insight(
             action=f"Reflection: {one} and {other} wait for each other",
-            content=_told(
-                f"Cross-role: {'; '.join(ways)}, {_listed_cycles(_cycles(cluster))}.",
-                f"First: {_quoted(cluster[0])}. Last: {_quoted(cluster[-1])}.",
-                _evidence(cluster),
+            content=_join_sentences(
+                f"Cross-role: {'; '.join(ways)}, {_format_cycles(_cycles(cluster))}.",
+                f"First: {_quote_entry(cluster[0])}. Last: {_quote_entry(cluster[-1])}.",
+                _evidence_sentence(cluster),
             ),
             importance=10,
             tags=("reflection", "deterministic", "cross-role", "waiting"),
@@ -236,8 +242,8 @@ def _waiting(entries: Sequence[Entry]) -> list[Insight]:
     ]
 
 
-def _between_roles(
-    entries: Sequence[Entry], related: Sequence[Related], said: set[int | None]
+def _cross_role_insight(
+    entries: Sequence[Entry], related: Sequence[RelatedItem], said: set[int | None]
 ) -> list[Insight]:
     """Return the issue that most roles touched: who waits for whom, or in which order they worked on it."""
     by_issue = _by_issue(entries)
@@ -245,7 +251,7 @@ def _between_roles(
     known = _roles(entries)
     best: tuple[tuple[int, int, int, int], int, list[str]] | None = None
     for issue, cluster in shared.items():
-        waits = _waits(cluster, known)
+        waits = _describe_waits(cluster, known)
         if issue in said and not waits:
             continue
         rank = (len(waits), len(_roles(cluster)), len(cluster), -issue)
@@ -258,12 +264,12 @@ def _between_roles(
     return [
         Insight(
             action=f"Reflection: {len(_roles(cluster))} roles work on #{issue}",
-            content=_told(
-                f"Cross-role: #{issue} in {_entries(cluster)} of {_listed_cycles(_cycles(cluster))},"
+            content=_join_sentences(
+                f"Cross-role: #{issue} in {_format_entries(cluster)} of {_format_cycles(_cycles(cluster))},"
                 f" first in this order: {_handovers(cluster)}.",
                 f"{'; '.join(waits)}." if waits else "",
-                _related(related, (issue,)),
-                _evidence(cluster),
+                _related_sentence(related, (issue,)),
+                _evidence_sentence(cluster),
             ),
             importance=10 if waits else 9,
             tags=("reflection", "deterministic", "cross-role"),
@@ -278,12 +284,12 @@ def _decisions(entries: Sequence[Entry]) -> list[Insight]:
     made = [entry for entry in entries if entry.type is EntryType.DECISION]
     if len(made) < 2:
         return []
-    latest = [_quoted(entry) for entry in made[-5:]]
+    latest = [_quote_entry(entry) for entry in made[-5:]]
     more = f" (and {len(made) - 5} before)" if len(made) > 5 else ""
     return [
         Insight(
-            action=f"Reflection: {len(made)} decisions in {_listed_cycles(_cycles(made))}",
-            content=_told(f"Decisions: {'; '.join(latest)}{more}.", _evidence(made)),
+            action=f"Reflection: {len(made)} decisions in {_format_cycles(_cycles(made))}",
+            content=_join_sentences(f"Decisions: {'; '.join(latest)}{more}.", _evidence_sentence(made)),
             importance=9,
             tags=("reflection", "deterministic", "decisions"),
             issues=_issues(made),
@@ -293,7 +299,7 @@ def _decisions(entries: Sequence[Entry]) -> list[Insight]:
     ]
 
 
-def _known_lessons(entries: Sequence[Entry], lessons: Sequence[Related]) -> list[Insight]:
+def _known_lessons(entries: Sequence[Entry], lessons: Sequence[RelatedItem]) -> list[Insight]:
     """Return what the bank's lessons say about issues that these entries meet."""
     met = _by_issue(entries)
     told = [lesson for lesson in lessons if any(issue in met for issue in lesson.issues)]
@@ -301,11 +307,13 @@ def _known_lessons(entries: Sequence[Entry], lessons: Sequence[Related]) -> list
         return []
     issues = tuple(dict.fromkeys(issue for lesson in told for issue in lesson.issues if issue in met))
     cluster = _unique(entry for issue in issues for entry in met[issue])
-    names = "; ".join(f"{each.name} “{_short(each.text)}”" for each in told[:3])
+    names = "; ".join(f"{each.name} “{_shorten(each.text)}”" for each in told[:3])
     return [
         Insight(
             action=f"Reflection: lessons are known about {', '.join(f'#{issue}' for issue in issues[:5])}",
-            content=_told(f"Known lessons that met these issues: {names}.", _evidence(cluster)),
+            content=_join_sentences(
+                f"Known lessons that met these issues: {names}.", _evidence_sentence(cluster)
+            ),
             importance=9,
             tags=("reflection", "deterministic", "lessons"),
             issues=issues,
@@ -332,10 +340,10 @@ def _theme(entries: Sequence[Entry]) -> list[Insight]:
     return [
         Insight(
             action=f"Reflection: the busiest theme is {tag}",
-            content=_told(
-                f"Theme: {tag} in {_entries(cluster)} of {len(entries)}, {_listed_cycles(_cycles(cluster))}"
-                f"{_by_roles(cluster)}.",
-                _evidence(cluster),
+            content=_join_sentences(
+                f"Theme: {tag} in {_format_entries(cluster)} of {len(entries)}, {_format_cycles(_cycles(cluster))}"
+                f"{_format_roles(cluster)}.",
+                _evidence_sentence(cluster),
             ),
             importance=9,
             tags=("reflection", "deterministic", "theme", tag),
@@ -346,11 +354,11 @@ def _theme(entries: Sequence[Entry]) -> list[Insight]:
     ]
 
 
-def _waits(cluster: Sequence[Entry], roles: Sequence[str]) -> list[str]:
+def _describe_waits(cluster: Sequence[Entry], roles: Sequence[str]) -> list[str]:
     """Return who waits for whom, as the entries say it."""
-    pairs = Counter((wait.who, wait.whom) for entry in cluster for wait in waits_of(entry, roles))
+    pairs = Counter((wait.who, wait.whom) for entry in cluster for wait in read_waits(entry, roles))
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
-    return [f"{who} waits for {whom} ({_counted(count)})" for (who, whom), count in ordered]
+    return [f"{who} waits for {whom} ({_format_count(count)})" for (who, whom), count in ordered]
 
 
 def _handovers(cluster: Sequence[Entry]) -> str:
@@ -368,31 +376,31 @@ def _by_issue(entries: Iterable[Entry]) -> Mapping[int, list[Entry]]:
     return found
 
 
-def _related(related: Sequence[Related], issues: Sequence[int]) -> str:
+def _related_sentence(related: Sequence[RelatedItem], issues: Sequence[int]) -> str:
     names = [each.name for each in related if set(each.issues) & set(issues)][:3]
     return f"In the archive: {', '.join(names)}." if names else ""
 
 
-def _told(*parts: str) -> str:
+def _join_sentences(*parts: str) -> str:
     return " ".join((*(part for part in parts if part), _HONESTLY))
 
 
-def _quoted(entry: Entry) -> str:
-    return f"“{_short(entry.action)}” (cycle {entry.cycle}{f', {entry.role}' if entry.role else ''})"
+def _quote_entry(entry: Entry) -> str:
+    return f"“{_shorten(entry.action)}” (cycle {entry.cycle}{f', {entry.role}' if entry.role else ''})"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN_WORDS else f"{text[: _SHOWN_WORDS - 1]}…"
 
 
-def _evidence(cluster: Sequence[Entry]) -> str:
+def _evidence_sentence(cluster: Sequence[Entry]) -> str:
     ids = [entry.id for entry in cluster]
     more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
     return f"Entries: {', '.join(ids[:_SHOWN_IDS])}{more}."
 
 
-def _listed_cycles(cycles: Sequence[int]) -> str:
+def _format_cycles(cycles: Sequence[int]) -> str:
     if len(cycles) == 1:
         return f"cycle {cycles[0]}"
     if len(cycles) <= 5:
@@ -400,16 +408,16 @@ def _listed_cycles(cycles: Sequence[int]) -> str:
     return f"{len(cycles)} cycles from {cycles[0]} to {cycles[-1]}"
 
 
-def _by_roles(cluster: Sequence[Entry]) -> str:
+def _format_roles(cluster: Sequence[Entry]) -> str:
     counts = Counter(entry.role for entry in cluster if entry.role)
     return f" ({', '.join(f'{role} {count}' for role, count in counts.most_common(6))})" if counts else ""
 
 
-def _entries(cluster: Sequence[Entry]) -> str:
-    return _counted(len(cluster))
+def _format_entries(cluster: Sequence[Entry]) -> str:
+    return _format_count(len(cluster))
 
 
-def _counted(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count} entry" if count == 1 else f"{count} entries"
 
 

@@ -25,18 +25,18 @@ from archivist.records import (
     Lesson,
     Proposal,
 )
-from archivist.records.plain import canonical
-from archivist.store.filters import at_least, differs, one_of
-from archivist.stream.blocker_timeline import ends_of
-from archivist.stream.entries import references, tokens_of
+from archivist.records.plain import canonical_json
+from archivist.store.filters import at_least, not_equals, one_of
+from archivist.stream.blocker_timeline import find_end
+from archivist.stream.entries import estimate_entry_tokens, find_references
 from archivist.stream.insights import (
     Insight,
     Marker,
-    Related,
-    Unreflected,
-    gathered,
+    ReflectionBacklog,
+    RelatedItem,
     insights,
     reason_to_reflect,
+    select_entries,
 )
 from archivist.stream.subjects import Subject, are_alike, subject_of
 
@@ -89,7 +89,7 @@ def note_latest(writer: Writer, cycle: int) -> None:
         _set_marker(writer, marker._replace(cycle=cycle))
 
 
-def due(bank: Bank) -> str:
+def due_reason(bank: Bank) -> str:
     """Return why the stream should be reflected on now, or an empty text."""
     with bank.reading() as reader:
         return _reason(bank, reader, marker_of(reader))
@@ -102,41 +102,43 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
     """
     with bank.reading() as reader:
         marker = marker_of(reader)
-        entries = _since(reader, marker)
+        entries = _entries_since(reader, marker)
         # What is skipped writes nothing, so that it may be asked of a bank that cannot be written.
-        if skipped := _skipped(bank, reader, marker, entries, trigger):
+        if skipped := _skip_reason(bank, reader, marker, entries, trigger):
             return Insights(skipped=skipped)
-    chosen = gathered(entries, bank.config.stream.gather_importance)
-    related, lessons = _related(bank, chosen), _lessons(bank, chosen)
+    chosen = select_entries(entries, bank.config.stream.gather_importance)
+    related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         marker = marker_of(writer)
-        entries = _since(writer, marker)
-        if skipped := _skipped(bank, writer, marker, entries, trigger):
+        entries = _entries_since(writer, marker)
+        if skipped := _skip_reason(bank, writer, marker, entries, trigger):
             return Insights(skipped=skipped)
         reason = trigger or _reason(bank, writer, marker)
-        chosen = gathered(entries, bank.config.stream.gather_importance)
-        found = insights(chosen, related=related, lessons=lessons, others=_logged(entries))
-        done = _written(archivist, writer, found, chosen, entries)._replace(reason=reason)
-    return _tell_core(archivist, done, found, _logged(entries))
+        chosen = select_entries(entries, bank.config.stream.gather_importance)
+        found = insights(chosen, related=related, lessons=lessons, others=_without_reflections(entries))
+        done = _write_insights(archivist, writer, found, chosen, entries)._replace(reason=reason)
+    return _update_core(archivist, done, found, _without_reflections(entries))
 
 
-def _skipped(bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str) -> str:
+def _skip_reason(
+    bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str
+) -> str:
     """Return why there is nothing to reflect on, or no reason to; else nothing."""
-    if not _logged(entries):
+    if not _without_reflections(entries):
         return "nothing was logged since the last reflection"
     return "" if trigger or _reason(bank, reader, marker) else "not due"
 
 
-def _logged(entries: list[Entry]) -> list[Entry]:
+def _without_reflections(entries: list[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.type is not EntryType.REFLECTION]
 
 
 def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
     if marker is None:
         return ""
-    logged = (at_least("seq", marker.seq + 1), differs("type", EntryType.REFLECTION))
-    since = Unreflected(
+    logged = (at_least("seq", marker.seq + 1), not_equals("type", EntryType.REFLECTION))
+    since = ReflectionBacklog(
         reader.count("entry", *logged),
         int(reader.total("entry", "importance", *logged)),
         max(0, _latest_cycle(reader) - marker.cycle),
@@ -145,11 +147,11 @@ def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
     return reason_to_reflect(since, marker, bank.config.stream)
 
 
-def _since(reader: Reader, marker: Marker | None) -> list[Entry]:
+def _entries_since(reader: Reader, marker: Marker | None) -> list[Entry]:
     return reader.select(Entry, at_least("seq", (marker.seq if marker else 0) + 1), order=("seq",))
 
 
-def _written(
+def _write_insights(
     bank: Bank, writer: Writer, found: list[Insight], chosen: list[Entry], entries: list[Entry]
 ) -> Insights:
     """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
@@ -171,7 +173,7 @@ def _written(
             tags=insight.tags,
             issues=insight.issues,
             content=insight.content,
-            tokens=tokens_of(insight.action, insight.content),
+            tokens=estimate_entry_tokens(insight.action, insight.content),
             extra={"evidence": list(insight.evidence)},
         )
         document = Document(
@@ -202,14 +204,14 @@ def _written(
     )
 
 
-def _tell_core(bank: Bank, done: Insights, found: list[Insight], entries: list[Entry]) -> Insights:
+def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list[Entry]) -> Insights:
     """Name what is in the way in the status, take out what is over, and propose rules that were decided on.
 
     What core refuses is only noted.
     """
     told: list[str] = []
     problems: list[str] = []
-    steps = [partial(_take_out_ended, bank, entries)]
+    steps = [partial(_remove_ended_blockers, bank, entries)]
     steps += [partial(_append_blocker, bank, insight) for insight in found if insight.blocker]
     steps += [partial(_propose_rule, bank, insight) for insight in found if insight.rule]
     for step in steps:
@@ -220,21 +222,21 @@ def _tell_core(bank: Bank, done: Insights, found: list[Insight], entries: list[E
     return done._replace(told_core=tuple(told), problems=tuple(problems))
 
 
-def _take_out_ended(bank: Bank, entries: list[Entry]) -> list[str]:
+def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
     """Take blockers out of the status that were put there by a reflection and are told to be over."""
     with bank.reading() as reader:
-        noted = _noted_blockers(reader)
+        noted = _own_blockers(reader)
     roles = {entry.role for entry in entries if entry.role}
     told = []
     for text, (issues, words) in noted.items():
-        end = ends_of(entries, issues=issues, subject=Subject(frozenset(words)), roles=roles)
+        end = find_end(entries, issues=issues, subject=Subject(frozenset(words)), roles=roles)
         if end is None:
             continue
         with bank.transaction() as writer:
-            rest = {line: each for line, each in _noted_blockers(writer).items() if line != text}
-            writer.set_setting(_BLOCKERS, canonical(rest))
+            rest = {line: each for line, each in _own_blockers(writer).items() if line != text}
+            writer.set_setting(_BLOCKERS, canonical_json(rest))
             # Somebody may have taken it out, or put it in other words, before us.
-            if text in _lines(writer):
+            if text in _blocker_lines(writer):
                 bank.core.take_out("blockers", text)
                 told.append(f"no longer in status blockers: {text} (over in cycle {end.entry.cycle})")
     return told
@@ -242,28 +244,28 @@ def _take_out_ended(bank: Bank, entries: list[Entry]) -> list[str]:
 
 def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
     with bank.transaction() as writer:
-        if any(_is_said(line, insight) for line in _lines(writer)):
+        if any(_names_blocker(line, insight) for line in _blocker_lines(writer)):
             return []
         bank.core.append("blockers", insight.blocker)
-        text = _lines(writer)[-1]
+        text = _blocker_lines(writer)[-1]
         about = (insight.issues, tuple(sorted(insight.subject.words)))
-        writer.set_setting(_BLOCKERS, canonical({**_noted_blockers(writer), text: about}))
+        writer.set_setting(_BLOCKERS, canonical_json({**_own_blockers(writer), text: about}))
     return [f"status blockers: {text}"]
 
 
-def _is_said(line: str, insight: Insight) -> bool:
+def _names_blocker(line: str, insight: Insight) -> bool:
     """Say whether a line of the status names a blocker already; an issue only by its whole number."""
     if insight.issues:
-        return bool(set(references(line).issues) & set(insight.issues))
+        return bool(set(find_references(line).issues) & set(insight.issues))
     return are_alike(subject_of(line), insight.subject)
 
 
-def _lines(reader: Reader) -> list[str]:
-    known = _content(reader, CoreSection.STATUS.value).get("blockers")
+def _blocker_lines(reader: Reader) -> list[str]:
+    known = _block_content(reader, CoreSection.STATUS.value).get("blockers")
     return [str(line) for line in known] if isinstance(known, list | tuple) else []
 
 
-def _noted_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+def _own_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
     """Return the blockers of our own making by their lines: their issues, and the words of their subject."""
     noted = json.loads(reader.setting(_BLOCKERS) or "{}")
     return {line: (tuple(issues), tuple(words)) for line, (issues, words) in noted.items()}
@@ -273,7 +275,7 @@ def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
     """Propose a rule that was decided on as a rule of core memory, once, whatever becomes of it."""
     rule = f"- {insight.rule}"
     with bank.reading() as reader:
-        before = str(_content(reader, CoreSection.RULES.value).get("text") or "")
+        before = str(_block_content(reader, CoreSection.RULES.value).get("text") or "")
         is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
     if is_known:
         return []
@@ -284,7 +286,7 @@ def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
     return [f"proposal {made.short_id}: {insight.rule}"]
 
 
-def _related(bank: Bank, chosen: list[Entry]) -> list[Related]:
+def _related_documents(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
     """Return what the archive holds about what was gathered."""
     if not chosen:
         return []
@@ -293,10 +295,10 @@ def _related(bank: Bank, chosen: list[Entry]) -> list[Related]:
     hits = bank.recall(Query(text=asked, kinds=("document",), tier="archive", limit=_RELATED)).hits
     with bank.reading() as reader:
         found = reader.records("document", [hit.id for hit in hits])
-    return [Related(hit.name, hit.text, found[hit.id].issues) for hit in hits if hit.id in found]
+    return [RelatedItem(hit.name, hit.text, found[hit.id].issues) for hit in hits if hit.id in found]
 
 
-def _lessons(bank: Bank, chosen: list[Entry]) -> list[Related]:
+def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
     """Return the lessons that name an issue which was met."""
     met = {issue for entry in chosen for issue in entry.issues}
     if not met:
@@ -306,13 +308,13 @@ def _lessons(bank: Bank, chosen: list[Entry]) -> list[Related]:
         rows = reader.select_fields(Lesson, fields, one_of("status", LIVE), order=("number",))
     found = []
     for number, summary, *texts in rows:
-        if issues := tuple(issue for issue in references(summary, *texts).issues if issue in met):
-            found.append(Related(f"m-{number:03d}", summary, issues))
+        if issues := tuple(issue for issue in find_references(summary, *texts).issues if issue in met):
+            found.append(RelatedItem(f"m-{number:03d}", summary, issues))
     return found
 
 
 def _set_marker(writer: Writer, marker: Marker) -> None:
-    writer.set_setting(_MARKER, canonical(marker._asdict()))
+    writer.set_setting(_MARKER, canonical_json(marker._asdict()))
 
 
 def _latest_cycle(reader: Reader) -> int:
@@ -321,9 +323,9 @@ def _latest_cycle(reader: Reader) -> int:
 
 
 def _sprint(reader: Reader) -> str:
-    return str(_content(reader, CoreSection.STATUS.value).get("sprint") or "")
+    return str(_block_content(reader, CoreSection.STATUS.value).get("sprint") or "")
 
 
-def _content(reader: Reader, block: str) -> dict[str, object]:
+def _block_content(reader: Reader, block: str) -> dict[str, object]:
     found = reader.get(Block, block)
     return found.content if found else {}

@@ -10,28 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
-from archivist.capture.secrets import checked_name, cleaned
+from archivist.capture.secrets import clean_text, validate_name
 from archivist.errors import InputError, NotFoundError, RecordError
-from archivist.files.jsonl import Problem
+from archivist.files.jsonl import LineProblem
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Entry, EntryType
-from archivist.records.plain import canonical, from_plain
-from archivist.records.tiers import checked_entry
-from archivist.service import Desk
+from archivist.records.plain import canonical_json, from_plain
+from archivist.records.tiers import validate_entry
+from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, equals, one_of
 from archivist.stream.entries import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
     MAX_CYCLE,
-    asks_of,
-    begun_after_removal,
-    checked_cycles,
-    checked_importance,
-    checked_step,
-    named_in,
-    references,
-    to_the_point,
-    tokens_of,
+    asks_about_role,
+    cycles_after_removal,
+    estimate_entry_tokens,
+    find_references,
+    parse_question,
+    select_relevant,
+    validate_cycle_range,
+    validate_cycle_step,
+    validate_importance,
 )
 
 if TYPE_CHECKING:
@@ -49,23 +49,23 @@ _MOST_HITS = 200
 _LOOKED_AT = 40
 
 
-class Found(NamedTuple):
+class StreamHit(NamedTuple):
     """An entry that answers a question, and why."""
 
     hit: Hit
     entry: Entry
 
 
-class StreamTaken(NamedTuple):
+class StreamImportResult(NamedTuple):
     """What taking lines in did."""
 
     added: int
     changed: int
     unchanged: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LineProblem, ...] = ()
 
 
-class Stream(Desk):
+class Stream(BankService):
     """What agents logged on purpose, cycle by cycle; the last cycles are hot, older ones archived."""
 
     @writes(Layer.STREAM)
@@ -93,11 +93,11 @@ class Stream(Desk):
         """
         bank = self._bank
         moment = time or bank.now()
-        draft = _draft(
+        draft = _build_entry(
             id=id or bank.new_id(moment),
             cycle=0 if cycle is None else cycle,
             time=moment if moment.tzinfo else moment.replace(tzinfo=UTC),
-            role=self._own_role(role),
+            role=self._resolve_role(role),
             action=action,
             importance=importance,
             type=str(type),
@@ -110,8 +110,8 @@ class Stream(Desk):
         with bank.transaction() as writer:
             known = writer.get(Entry, id) if id else None
             if known is not None:
-                return _logged_before(known, draft)
-            entry = _placed(writer, draft, is_told=cycle is not None)
+                return _require_same_entry(known, draft)
+            entry = _assign_cycle(writer, draft, is_explicit=cycle is not None)
             writer.put(entry, "log")
             _note_beginning(writer, entry.cycle)
             _archive_cold(writer, bank.config.stream.hot_cycles)
@@ -125,21 +125,21 @@ class Stream(Desk):
 
         What the role logs from now on belongs to it unless it names another.
         """
-        role = self._own_role(role)
+        role = self._resolve_role(role)
         with self._bank.transaction() as writer:
-            begun = _begun(writer)
+            begun = _started_cycles(writer)
             number = max(_latest_cycle(writer) or 0, *begun.values(), 0) + 1
             if number > MAX_CYCLE:
                 hint = "archivist stream remove takes an entry out whose number is wrong"
                 raise RecordError(f"cycle: {MAX_CYCLE} is the last that can be counted", hint=hint)
-            writer.set_setting(_BEGUN, canonical({**begun, role: number}))
+            writer.set_setting(_BEGUN, canonical_json({**begun, role: number}))
         return number
 
     @reads(Layer.STREAM)
     def get(self, name: str) -> Entry:
         """Return an entry by its id."""
         with self._bank.reading() as reader:
-            return _found(reader, name)
+            return _require_entry(reader, name)
 
     @reads(Layer.STREAM)
     def recent(
@@ -162,9 +162,9 @@ class Stream(Desk):
         limit: int | None = None,
     ) -> list[Entry]:
         """Return the entries of some cycles in order, hot or archived; behind a place in that order."""
-        checked_cycles(start, end)
+        validate_cycle_range(start, end)
         conditions: list[Condition] = [at_least("cycle", start), at_most("cycle", end)]
-        conditions.append(at_least("importance", checked_importance(min_importance)))
+        conditions.append(at_least("importance", validate_importance(min_importance)))
         if role:
             conditions.append(equals("role", role))
         with self._bank.reading() as reader:
@@ -181,7 +181,7 @@ class Stream(Desk):
         limit: int = 5,
         cycles: tuple[int | None, int | None] | None = None,
         tier: str = "stream",
-    ) -> list[Found]:
+    ) -> list[StreamHit]:
         """Return the entries that answer a question, by recency, importance and relevance, the best first.
 
         Only hot entries unless cycles are given or named (`what happened in cycle 150?`) or the tier is
@@ -195,15 +195,15 @@ class Stream(Desk):
             raise InputError(f"limit: {limit} is not between 1 and {_MOST_HITS}")
         if tier not in ("stream", "archive", ""):
             raise InputError(f"tier {tier!r} is not one of stream, archive", hint="none asks for both")
-        least = 0.0 if min_importance is None else checked_importance(min_importance) / 10
+        least = 0.0 if min_importance is None else validate_importance(min_importance) / 10
         asked = Query(
             text=query, kinds=("entry",), role=role, issue=issue, min_importance=least, limit=limit,
             preset="generative", tier=tier,
         )  # fmt: skip
-        named = named_in(query)
+        named = parse_question(query)
         if cycles is not None:
-            within = _within_cycles(asked, checked_cycles(*cycles))
-            return self._searched(within, with_reflections=named.is_of_reflections)
+            within = _within_cycles(asked, validate_cycle_range(*cycles))
+            return self._search_entries(within, with_reflections=named.is_of_reflections)
         # What a question names is a field; who names an issue asks for all that refers to it, hot or not.
         narrowed = asked
         if issue is None and named.issue is not None:
@@ -211,14 +211,14 @@ class Stream(Desk):
         tries = dict.fromkeys((narrowed._replace(type=named.type), narrowed, asked))
         if named.cycles is not None:
             for each in tries:
-                if found := self._of_named_cycles(each, named.cycles):
+                if found := self._search_named_cycles(each, named.cycles):
                     return found
             if named.is_certain:
                 return []
-        answers = (self._searched(each, with_reflections=named.is_of_reflections) for each in tries)
+        answers = (self._search_entries(each, with_reflections=named.is_of_reflections) for each in tries)
         return next((found for found in answers if found), [])
 
-    def _searched(self, asked: Query, *, with_reflections: bool = False) -> list[Found]:
+    def _search_entries(self, asked: Query, *, with_reflections: bool = False) -> list[StreamHit]:
         if asked.until_cycle is None:
             # Recency counts from the latest cycle, not from the clock.
             with self._bank.reading() as reader:
@@ -227,7 +227,7 @@ class Stream(Desk):
         hits, weights = self._bank.recall(asked._replace(limit=max(limit, _LOOKED_AT)))[:2]
         # Who weighs recency or importance above relevance wants just that.
         if weights.relevance >= max(weights.recency, weights.importance):
-            hits = tuple(hits[place] for place in to_the_point([hit.why.why.total for hit in hits]))
+            hits = tuple(hits[place] for place in select_relevant([hit.why.why.total for hit in hits]))
         with self._bank.reading() as reader:
             if not with_reflections:
                 made = {
@@ -243,11 +243,11 @@ class Stream(Desk):
                 hits = tuple(sorted(hits, key=lambda hit: hit.id in made))
             hits = hits[:limit]
             entries = reader.records("entry", [hit.id for hit in hits])
-        return [Found(hit, entries[hit.id]) for hit in hits if hit.id in entries]
+        return [StreamHit(hit, entries[hit.id]) for hit in hits if hit.id in entries]
 
-    def _of_named_cycles(self, asked: Query, cycles: tuple[int | None, int | None]) -> list[Found]:
+    def _search_named_cycles(self, asked: Query, cycles: tuple[int | None, int | None]) -> list[StreamHit]:
         """Return what happened in cycles that a question names; with a role that it names, that role's."""
-        found = self._searched(_within_cycles(asked, cycles))
+        found = self._search_entries(_within_cycles(asked, cycles))
         seen = {each.entry.id for each in found}
         first, last = cycles
         least = max(1, round(asked.min_importance * 10))
@@ -261,24 +261,24 @@ class Stream(Desk):
             inside = [entry for entry in inside if asked.issue in entry.issues]
         words = asked.text.lower().split()
         roles = {entry.role for entry in inside if entry.role and entry.role.lower() in words}
-        if not roles and not asked.role and self._asks_of_a_role(asked.text):
+        if not roles and not asked.role and self._names_known_role(asked.text):
             return []
         # Who asks for a cycle by its number asks for all of it; an open range is narrowed by its words alone.
         if first is not None and last is not None:
             rest = sorted((each for each in inside if each.id not in seen), key=lambda each: -each.importance)
-            found += [_by_number(self._bank.config.recall, entry) for entry in rest]
+            found += [_hit_by_cycle(self._bank.config.recall, entry) for entry in rest]
         if roles and not asked.role:
             found.sort(key=lambda each: each.entry.role not in roles)
             found = [each for each in found if each.entry.role in roles]
         return found[: asked.limit]
 
-    def _asks_of_a_role(self, question: str) -> bool:
+    def _names_known_role(self, question: str) -> bool:
         """Say whether a question asks what some role did that is known to the bank."""
         from archivist.recall.lexical import possible_names
 
         with self._bank.reading() as reader:
-            known = reader.speakers(possible_names(question))
-        return any(asks_of(question, role) for role in known)
+            known = reader.known_speakers(possible_names(question))
+        return any(asks_about_role(question, role) for role in known)
 
     @decides(Layer.STREAM)
     def edit(self, /, name: str, **changes: Any) -> Entry:
@@ -287,10 +287,10 @@ class Stream(Desk):
         if unknown:
             raise RecordError(f"{unknown[0]}: cannot be edited", hint=f"one of {', '.join(_EDITABLE)}")
         with self._bank.transaction() as writer:
-            entry = _found(writer, name)
+            entry = _require_entry(writer, name)
             values = {field: getattr(entry, field) for field in _EDITABLE} | changes
             fixed = {"id": entry.id, "cycle": entry.cycle, "time": entry.time, "role": entry.role}
-            draft = _draft(**fixed, **values, run=entry.run)
+            draft = _build_entry(**fixed, **values, run=entry.run)
             edited = replace(draft, seq=entry.seq, is_archived=entry.is_archived, extra=entry.extra)
             writer.put(edited, "edit")
         return edited
@@ -302,22 +302,22 @@ class Stream(Desk):
         The next cycle follows what is left, and what is among the last cycles again is hot again.
         """
         with self._bank.transaction() as writer:
-            entry = _found(writer, name)
+            entry = _require_entry(writer, name)
             writer.remove(Entry, entry.id, "remove")
             latest = _latest_cycle(writer)
-            begun = _begun(writer)
-            if (after := begun_after_removal(begun, entry.cycle, latest)) != begun:
-                writer.set_setting(_BEGUN, canonical(after))
+            begun = _started_cycles(writer)
+            if (after := cycles_after_removal(begun, entry.cycle, latest)) != begun:
+                writer.set_setting(_BEGUN, canonical_json(after))
             _note_latest(writer, latest or 0)
-            _rewarm(writer, self._bank.config.stream.hot_cycles)
+            _restore_hot(writer, self._bank.config.stream.hot_cycles)
         return entry
 
     @reads(Layer.STREAM)
-    def due(self) -> str:
+    def due_reason(self) -> str:
         """Return why the stream should be reflected on now, or an empty text."""
         from archivist.stream import insights_service as insights
 
-        return insights.due(self._bank)
+        return insights.due_reason(self._bank)
 
     @writes(Layer.STREAM)
     def reflect(self, trigger: str = "by hand", *, if_due: bool = False) -> Insights:
@@ -340,7 +340,7 @@ class Stream(Desk):
     @reads(Layer.STREAM)
     def export(self, path: Path) -> int:
         """Write the stream as JSON lines, whole or not at all, and return how many there are."""
-        from archivist.exchange.service import remember_written
+        from archivist.exchange.service import record_written
         from archivist.files.jsonl import write_lines
 
         lines = self.lines()
@@ -348,29 +348,29 @@ class Stream(Desk):
             count = write_lines(path, lines)
         except OSError as error:
             raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-        remember_written(self._bank, [path])
+        record_written(self._bank, [path])
         return count
 
     @writes(Layer.STREAM)
-    def take_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamTaken:
+    def import_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamImportResult:
         """Take files of lines in; what is known by its id is brought up to date, twice is as good as once.
 
         An agent that has a role takes in only what that role said.
         """
-        entries, problems = _read(paths)
+        entries, problems = _read_entries(paths)
         if is_strict and problems:
             raise InputError(
                 f"{len(problems)} bad lines, nothing was taken; the first: {problems[0]}",
                 hint="without --strict the good lines are taken",
             )
         for role in {entry.role for entry in entries}:
-            self._own_role(role)
-        return self.take(entries)._replace(problems=tuple(problems))
+            self._resolve_role(role)
+        return self.import_entries(entries)._replace(problems=tuple(problems))
 
     @writes(Layer.STREAM)
-    def take(self, entries: Iterable[Entry]) -> StreamTaken:
+    def import_entries(self, entries: Iterable[Entry]) -> StreamImportResult:
         """Take entries in as they are, whatever their cycles; their places follow the last one."""
-        wanted = [_cleaned(_countable(entry)) for entry in entries]
+        wanted = [_clean_entry(_check_cycle(entry)) for entry in entries]
         added = changed = unchanged = 0
         with self._bank.transaction() as writer:
             cycles = [entry.cycle for entry in wanted]
@@ -389,30 +389,30 @@ class Stream(Desk):
             if cycles:
                 _note_beginning(writer, min(cycles))
             _archive_cold(writer, self._bank.config.stream.hot_cycles)
-        return StreamTaken(added, changed, unchanged)
+        return StreamImportResult(added, changed, unchanged)
 
-    def _own_role(self, role: str) -> str:
+    def _resolve_role(self, role: str) -> str:
         """Return the role to log as: the actor's own unless another is named, which an agent may not be."""
         actor = self._bank.actor
-        role = checked_name("role", role) or actor.role
+        role = validate_name("role", role) or actor.role
         if actor.kind is ActorKind.AGENT and actor.role and role != actor.role:
             hint = f"this agent logs as {actor.role!r}"
             self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         return role
 
 
-def _countable(entry: Entry) -> Entry:
+def _check_cycle(entry: Entry) -> Entry:
     if entry.cycle > MAX_CYCLE:
         raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
     return entry
 
 
-def _draft(**values: Any) -> Entry:
+def _build_entry(**values: Any) -> Entry:
     """Return an entry without its place: checked, without secrets, with the references that it names."""
     tags = values["tags"]
     if isinstance(tags, list | tuple):
         values["tags"] = list(dict.fromkeys(t.strip() if isinstance(t, str) else t for t in tags if t != ""))
-    entry = _countable(checked_entry(from_plain(Entry, {**values, "seq": 0})))
+    entry = _check_cycle(validate_entry(from_plain(Entry, {**values, "seq": 0})))
     for name, most in (("action", ACTION_CHARACTERS), ("content", CONTENT_CHARACTERS)):
         if len(getattr(entry, name)) > most:
             hint = "archivist archive add keeps long texts; an entry says what came of them"
@@ -420,43 +420,43 @@ def _draft(**values: Any) -> Entry:
     for name in ("issues", "prs"):
         if any(number < 1 for number in getattr(entry, name)):
             raise RecordError(f"{name}: numbers from 1 on")
-    return _cleaned(replace(entry, action=entry.action.strip(), tokens=0))
+    return _clean_entry(replace(entry, action=entry.action.strip(), tokens=0))
 
 
-def _cleaned(entry: Entry) -> Entry:
+def _clean_entry(entry: Entry) -> Entry:
     """Return an entry without secrets, with its references and its size."""
-    action, content = cleaned(entry.action), cleaned(entry.content)
+    action, content = clean_text(entry.action), clean_text(entry.content)
     if not action.strip():
         raise RecordError("action: missing or empty")
-    told = references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
+    told = find_references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
     return replace(
         entry,
         action=action,
         content=content,
-        role=checked_name("role", entry.role),
-        run=cleaned(entry.run),
-        tags=tuple(cleaned(tag) for tag in entry.tags),
+        role=validate_name("role", entry.role),
+        run=clean_text(entry.run),
+        tags=tuple(clean_text(tag) for tag in entry.tags),
         issues=told.issues,
         prs=told.prs,
-        tokens=entry.tokens or tokens_of(action, content),
+        tokens=entry.tokens or estimate_entry_tokens(action, content),
     )
 
 
-def _logged_before(known: Entry, draft: Entry) -> Entry:
+def _require_same_entry(known: Entry, draft: Entry) -> Entry:
     same = (draft.action, draft.content, draft.role) == (known.action, known.content, known.role)
     if not same:
         raise RecordError(f"id: {known.id!r} is another entry's", hint="leave the id out to get a new one")
     return known
 
 
-def _placed(writer: Writer, draft: Entry, *, is_told: bool) -> Entry:
+def _assign_cycle(writer: Writer, draft: Entry, *, is_explicit: bool) -> Entry:
     """Return the entry at its cycle and place; a role's cycles never go backwards."""
     last = next(
         iter(writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)),
         (0,),
     )[0]
-    cycle, latest, begun = draft.cycle, _latest_cycle(writer), _begun(writer)
-    if not is_told:
+    cycle, latest, begun = draft.cycle, _latest_cycle(writer), _started_cycles(writer)
+    if not is_explicit:
         own = begun.get(draft.role)
         cycle = max(own, last) if own is not None else (1 if latest is None else latest)
     if cycle < last:
@@ -466,7 +466,7 @@ def _placed(writer: Writer, draft: Entry, *, is_told: bool) -> Entry:
             hint="archivist stream cycle begins the next; archivist stream import takes old entries in",
         )
     known = [number for number in (latest, *begun.values()) if number is not None]
-    checked_step(cycle, max(known, default=None))
+    validate_cycle_step(cycle, max(known, default=None))
     return replace(draft, cycle=cycle, seq=_last_seq(writer) + 1)
 
 
@@ -482,7 +482,7 @@ def _note_latest(writer: Writer, cycle: int) -> None:
     note_latest(writer, cycle)
 
 
-def _rewarm(writer: Writer, hot_cycles: int) -> None:
+def _restore_hot(writer: Writer, hot_cycles: int) -> None:
     """Bring back from the archive what is hot, since a later cycle is gone that was none."""
     latest = _latest_cycle(writer)
     if latest is None:
@@ -518,12 +518,12 @@ def _last_seq(reader: Reader) -> int:
     return max(int(rows[0][0]) if rows else 0, marker.seq if marker else 0)
 
 
-def _begun(reader: Reader) -> dict[str, int]:
+def _started_cycles(reader: Reader) -> dict[str, int]:
     noted: dict[str, int] = json.loads(reader.setting(_BEGUN) or "{}")
     return noted
 
 
-def _found(reader: Reader, name: str) -> Entry:
+def _require_entry(reader: Reader, name: str) -> Entry:
     entry = reader.get(Entry, name)
     if entry is None:
         raise NotFoundError("entry", name, hint="archivist stream list shows the latest with their ids")
@@ -537,7 +537,7 @@ def _within_cycles(asked: Query, cycles: tuple[int | None, int | None]) -> Query
     )
 
 
-def _by_number(rules: Any, entry: Entry) -> Found:
+def _hit_by_cycle(rules: Any, entry: Entry) -> StreamHit:
     """Return an entry that is found by its cycle alone, weighed by its importance."""
     from archivist.recall.fusion import Relevance
     from archivist.recall.hit_text import name_of, text_of
@@ -556,22 +556,22 @@ def _by_number(rules: Any, entry: Entry) -> Found:
         why=score,
         notes=("of the cycle that was asked for",),
     )
-    return Found(hit, entry)
+    return StreamHit(hit, entry)
 
 
-def _read(paths: Sequence[Path]) -> tuple[list[Entry], list[Problem]]:
+def _read_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[LineProblem]]:
     from archivist.files.jsonl import read_lines
     from archivist.records.stream_lines import from_stream_line
 
     entries: list[Entry] = []
-    problems: list[Problem] = []
+    problems: list[LineProblem] = []
     for path in paths:
         for line in read_lines(path):
-            if isinstance(line, Problem):
+            if isinstance(line, LineProblem):
                 problems.append(line)
                 continue
             try:
-                entries.append(_cleaned(_countable(from_stream_line(line.value))))
+                entries.append(_clean_entry(_check_cycle(from_stream_line(line.value))))
             except RecordError as error:
-                problems.append(Problem(line.file, line.number, error.message))
+                problems.append(LineProblem(line.file, line.number, error.message))
     return entries, problems

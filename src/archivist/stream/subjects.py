@@ -63,7 +63,7 @@ class Subject(NamedTuple):
     phrase: str = ""
 
     @property
-    def telling(self) -> frozenset[str]:
+    def distinctive_words(self) -> frozenset[str]:
         """Return the words that tell it apart from others."""
         return self.words - _COMMON
 
@@ -75,7 +75,7 @@ class Subject(NamedTuple):
 
 def subject_of(text: str, *, most: int = 8) -> Subject:
     """Return what a text is about: its words without those that only say how and when."""
-    return _made(
+    return _make_subject(
         [token for token in _tokens(text) if not _is_filler(token) and token.lower() not in _LINKS][:most]
     )
 
@@ -92,7 +92,7 @@ def subject_before(text: str) -> Subject:
             found.insert(0, token)
         if len(found) == _MOST:
             break
-    return _made(found)
+    return _make_subject(found)
 
 
 def subject_after(text: str, *, skips_links: bool = False) -> Subject:
@@ -106,22 +106,22 @@ def subject_after(text: str, *, skips_links: bool = False) -> Subject:
         if word in _LINKS or _is_filler(token) or len(found) == _MOST:
             break
         found.append(token)
-    return _made(found)
+    return _make_subject(found)
 
 
 def are_alike(one: Subject, other: Subject) -> bool:
     """Say whether two subjects are the same: one says all that the other does, or they share two words."""
-    if not one.telling or not other.telling:
+    if not one.distinctive_words or not other.distinctive_words:
         return one.words == other.words
-    shared = one.telling & other.telling
+    shared = one.distinctive_words & other.distinctive_words
     return bool(shared) and (
-        shared in (one.telling, other.telling)
+        shared in (one.distinctive_words, other.distinctive_words)
         or len(shared) > 1
         or any(_is_identifier(word) for word in shared)
     )
 
 
-def common(subjects: Sequence[Subject]) -> Subject:
+def common_subject(subjects: Sequence[Subject]) -> Subject:
     """Return what most of some subjects say, in the words of the one that says most of it."""
     named = [each for each in subjects if each.words]
     if not named:
@@ -129,25 +129,27 @@ def common(subjects: Sequence[Subject]) -> Subject:
     least = (len(named) + 1) // 2
     counts = {word: sum(word in each.words for each in named) for each in named for word in each.words}
     words = frozenset(word for word, count in counts.items() if count >= least)
-    kept = max((_kept(each.phrase, words) for each in named), key=len)
+    kept = max((_phrase_words(each.phrase, words) for each in named), key=len)
     return Subject(words, " ".join(kept[:_SHOWN])) if kept else min(named, key=lambda each: len(each.words))
 
 
-def _kept(phrase: str, words: frozenset[str]) -> list[str]:
+def _phrase_words(phrase: str, words: frozenset[str]) -> list[str]:
     tokens = phrase.split(" ")
     return list(
-        {folded(_as_token(token)): token for token in tokens if folded(_as_token(token)) in words}.values()
+        {
+            fold_word(_as_token(token)): token for token in tokens if fold_word(_as_token(token)) in words
+        }.values()
     )
 
 
-def joined(one: Subject, other: Subject) -> Subject:
+def join_subjects(one: Subject, other: Subject) -> Subject:
     """Return what two parts of a sentence are about together."""
     return Subject(one.words | other.words, f"{one.phrase} {other.phrase}".strip())
 
 
-def without(subject: Subject, names: Iterable[str]) -> Subject:
+def without_names(subject: Subject, names: Iterable[str]) -> Subject:
     """Return a subject without the names of those who speak: they are no part of what is spoken of."""
-    return subject._replace(words=subject.words - {folded(name) for name in names})
+    return subject._replace(words=subject.words - {fold_word(name) for name in names})
 
 
 def first_word(text: str) -> str:
@@ -156,7 +158,7 @@ def first_word(text: str) -> str:
     return next((word for word in words if word not in _ARTICLES), "")
 
 
-def folded(word: str) -> str:
+def fold_word(word: str) -> str:
     """Return a word as it is compared: in lower case and without the ending of a plural."""
     word = word.lower().removesuffix("'s").removesuffix("\u2019s")
     if (
@@ -169,9 +171,9 @@ def folded(word: str) -> str:
     return word
 
 
-def _made(tokens: Iterable[str]) -> Subject:
+def _make_subject(tokens: Iterable[str]) -> Subject:
     kept = list(tokens)
-    return Subject(frozenset(folded(token) for token in kept), " ".join(kept).replace("PR-", "PR\u00a0#"))
+    return Subject(frozenset(fold_word(token) for token in kept), " ".join(kept).replace("PR-", "PR\u00a0#"))
 
 
 def _tokens(text: str) -> list[str]:

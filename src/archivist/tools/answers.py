@@ -47,7 +47,7 @@ def page(
         size = len(_json(item))
         if size > room and shown:
             break
-        shown.append(item if size <= room else clipped(item, room))
+        shown.append(item if size <= room else clip_item(item, room))
         room -= size
         if room <= 0:
             break
@@ -57,7 +57,7 @@ def page(
     return answer
 
 
-def clipped(item: Mapping[str, Plain], room: int) -> dict[str, Plain]:
+def clip_item(item: Mapping[str, Plain], room: int) -> dict[str, Plain]:
     """Return an item whose longest texts are cut so that it takes about so many characters."""
     cut = dict(item)
     while len(_json(cut)) > max(room, _LEAST_SHOWN):
@@ -90,7 +90,7 @@ def _json(value: Plain) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def hint_for_agents(error: ArchivistError, *, takes: Sequence[str] = ()) -> str:
+def hint_for_agents(error: ArchivistError, *, parameter_names: Sequence[str] = ()) -> str:
     """Return an error's hint up to where it names a command; when that is all of it, one for functions."""
     kept: list[str] = []
     for part in re.split(r"(?<=[;:]) ", error.hint):
@@ -102,7 +102,7 @@ def hint_for_agents(error: ArchivistError, *, takes: Sequence[str] = ()) -> str:
         return said
     if isinstance(error, NotFoundError):
         return "recall finds what there is, with the ids of everything"
-    return "somebody else may" if isinstance(error, AccessError) else f"it takes {', '.join(takes)}"
+    return "somebody else may" if isinstance(error, AccessError) else f"it takes {', '.join(parameter_names)}"
 
 
 def reason_for_agents(reason: str) -> str:
@@ -133,13 +133,13 @@ def hit_view(hit: Hit) -> dict[str, Plain]:
     }
 
 
-def chosen(record: Any, names: Sequence[str]) -> dict[str, Plain]:
+def pick_fields(record: Any, names: Sequence[str]) -> dict[str, Plain]:
     """Return some fields of a record, without those that are empty."""
     plain = to_plain(record)
     return {name: plain[name] for name in names if plain[name] not in ("", None, [])}
 
 
-def days(given: tuple[str, str] | None) -> tuple[datetime, datetime] | None:
+def day_range(given: tuple[str, str] | None) -> tuple[datetime, datetime] | None:
     """Return the first moment of the first day and the last of the last."""
     if given is None:
         return None

@@ -24,12 +24,12 @@ from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records.plain import to_plain
 from archivist.tools.answers import (
     Plain,
-    chosen,
-    days,
+    day_range,
     entry_view,
     hint_for_agents,
     hit_view,
     page,
+    pick_fields,
     reason_for_agents,
     text_page,
 )
@@ -62,7 +62,7 @@ Item = Annotated[str | dict[str, Any], Meta(description="A text, or an object of
 Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
 
 
-class Scoped(msgspec.Struct, forbid_unknown_fields=True):
+class ScopeArgument(msgspec.Struct, forbid_unknown_fields=True):
     """Where to look: a workspace, one of its domains, one repository."""
 
     workspace: str
@@ -114,7 +114,7 @@ class Tool:
         try:
             return self.run(bank, **asked)
         except (InputError, NotFoundError, AccessError) as error:
-            error.hint = hint_for_agents(error, takes=tuple(asked))
+            error.hint = hint_for_agents(error, parameter_names=tuple(asked))
             raise
 
     def only_reads(self, arguments: Mapping[str, Any]) -> bool:
@@ -144,7 +144,7 @@ def _tool(
     no harm; `replaces` puts something in the place of what was there; `layer` is written, which not all may.
     """
 
-    def offer(function: Callable[..., dict[str, Plain]]) -> Callable[..., dict[str, Plain]]:
+    def register(function: Callable[..., dict[str, Plain]]) -> Callable[..., dict[str, Plain]]:
         _TOOLS[function.__name__] = Tool(
             name=function.__name__,
             toolset=toolset,
@@ -158,27 +158,27 @@ def _tool(
         )
         return function
 
-    return offer
+    return register
 
 
 def tools(*toolsets: Toolset | str) -> list[Tool]:
     """Return the tools of these sets, or all of them."""
     wanted = set(toolsets)
     for word in wanted - set(Toolset):
-        raise _no_set(word)
+        raise _unknown_toolset(word)
     return [tool for tool in _TOOLS.values() if not wanted or tool.toolset in wanted]
 
 
-def named(name: str) -> Tool | None:
+def find_tool(name: str) -> Tool | None:
     """Return a tool by its name; None when there is none."""
     return _TOOLS.get(name)
 
 
-def _no_set(word: str, *more: str) -> InputError:
+def _unknown_toolset(word: str, *more: str) -> InputError:
     return InputError(f"no set of tools {word!r}", hint=f"one or more of {', '.join([*more, *Toolset])}")
 
 
-def selected(words: str) -> list[Tool]:
+def select_tools(words: str) -> list[Tool]:
     """Return the tools of the sets that a text names, comma-separated: `default`, `all`, or sets."""
     chosen: set[str] = set()
     for word in (part.strip() for part in words.split(",")):
@@ -187,7 +187,7 @@ def selected(words: str) -> list[Tool]:
         elif word == "all" or word in set(Toolset):
             chosen |= {tool.name for tool in tools(*(() if word == "all" else (word,)))}
         else:
-            raise _no_set(word, "default", "all")
+            raise _unknown_toolset(word, "default", "all")
     ordered = dict.fromkeys([*DEFAULT, *_TOOLS])
     return [_TOOLS[name] for name in ordered if name in chosen]
 
@@ -237,7 +237,7 @@ def for_mcp(chosen: Iterable[Tool]) -> list[dict[str, Any]]:
 
 
 @cache
-def _asked(name: str) -> type[msgspec.Struct]:
+def _argument_struct(name: str) -> type[msgspec.Struct]:
     """Return the shape of what a tool takes, made from its signature."""
     function = _TOOLS[name].run
     # The bank comes first and is no part of the shape; its class need not be there to be looked up.
@@ -252,27 +252,30 @@ def _asked(name: str) -> type[msgspec.Struct]:
 
 @cache
 def _schema(name: str) -> dict[str, Any]:
-    asked = _asked(name)
+    asked = _argument_struct(name)
     _, parts = msgspec.json.schema_components((asked,), ref_template="{name}")
-    schema: dict[str, Any] = _inlined(parts[asked.__name__], parts)
+    schema: dict[str, Any] = _inline_refs(parts[asked.__name__], parts)
     return schema
 
 
-def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
+def _inline_refs(schema: Any, parts: Mapping[str, Any]) -> Any:
     """Return a schema with the shapes that it refers to in their places, as every provider reads it."""
     if isinstance(schema, list):
-        return [_inlined(each, parts) for each in schema]
+        return [_inline_refs(each, parts) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return {**_inlined(parts[schema["$ref"]], parts), **{k: v for k, v in schema.items() if k != "$ref"}}
+        return {
+            **_inline_refs(parts[schema["$ref"]], parts),
+            **{k: v for k, v in schema.items() if k != "$ref"},
+        }
     # The title of a shape is the name that we gave it; a property may be called so too.
     kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
-    return {key: _inlined(value, parts) for key, value in kept.items()}
+    return {key: _inline_refs(value, parts) for key, value in kept.items()}
 
 
 def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    shape = _asked(name)
+    shape = _argument_struct(name)
     known = set(shape.__struct_fields__)
     flat = dict(given)
     for group in ("options", "filters", "metadata", "entry"):
@@ -280,9 +283,9 @@ def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
             flat |= flat.pop(group)
     if "scope" in known and isinstance(flat.get("scope"), str):
         parts = flat["scope"].split("/")
-        if len(parts) > len(Scoped.__struct_fields__):
+        if len(parts) > len(ScopeArgument.__struct_fields__):
             raise InputError(f"{name}: the scope {flat['scope']!r} is too deep", hint=_SCOPE)
-        flat["scope"] = dict(zip(Scoped.__struct_fields__, parts, strict=False))
+        flat["scope"] = dict(zip(ScopeArgument.__struct_fields__, parts, strict=False))
     spelled = {key if key in known else _UPPER.sub(r"_\1", key).lower(): value for key, value in flat.items()}
     try:
         asked = msgspec.convert(spelled, shape, strict=True)
@@ -344,7 +347,7 @@ def archival_search(
 ) -> dict[str, Plain]:
     """Search long-term memory: documents, decisions, specs, lessons of reflections, and old cycles."""
     reach = min(offset + limit + 1, _DEPTH)
-    found = bank.documents.search(query, type=type, dates=days(date_range), limit=reach)
+    found = bank.documents.search(query, type=type, dates=day_range(date_range), limit=reach)
     return page("entries", [hit_view(each) for each in found[offset:]], offset=offset, limit=limit)
 
 
@@ -416,7 +419,7 @@ def memory_log(
         issues=tuple(issue_refs or ()),
         prs=tuple(pr_refs or ()),
     )
-    due = bank.stream.due()
+    due = bank.stream.due_reason()
     return {"id": entry.id, "cycle": entry.cycle, **({"reflection_due": due} if due else {})}
 
 
@@ -435,7 +438,9 @@ def knowledge_query(
     """Look up what is known about the project: conventions, architecture, decisions, facts."""
     facts = bank.knowledge.query(category=category, key=key, text=text, limit=offset + limit + 1)
     shown = ("id", "category", "key", "value", "source", "confidence", "updated")
-    return page("knowledge", [chosen(each, shown) for each in facts[offset:]], offset=offset, limit=limit)
+    return page(
+        "knowledge", [pick_fields(each, shown) for each in facts[offset:]], offset=offset, limit=limit
+    )
 
 
 @_tool(Toolset.LAYERS, repeats=True, replaces=True, layer=Layer.KNOWLEDGE)
@@ -449,7 +454,7 @@ def knowledge_put(
     """Write down what holds for the project. Orchestrators and people may; higher confidence wins."""
     kept = bank.knowledge.put(category, key, value, confidence=confidence)
     conflict = {"conflict": kept.conflict.reason} if kept.conflict else {}
-    return {**chosen(kept.fact, ("id", "category", "key", "value", "confidence")), **conflict}
+    return {**pick_fields(kept.fact, ("id", "category", "key", "value", "confidence")), **conflict}
 
 
 @_tool(Toolset.LAYERS, layer=Layer.EPISODES)
@@ -490,7 +495,7 @@ def episode_query(
     """See what was tried for a task, or how an agent fared, the latest first."""
     found = bank.attempts.query(task=task, agent=agent, action=action, limit=offset + limit + 1)
     shown = ("id", "task", "agent", "action", "approach", "outcome", "finished")
-    return page("episodes", [chosen(each, shown) for each in found[offset:]], offset=offset, limit=limit)
+    return page("episodes", [pick_fields(each, shown) for each in found[offset:]], offset=offset, limit=limit)
 
 
 @_tool(Toolset.LAYERS, reads=True)
@@ -521,7 +526,7 @@ def artifact_register(
 ) -> dict[str, Plain]:
     """Register a file that was produced, with its checksum as it is now."""
     made = bank.artifacts.register(path, task=task, agent=agent, type=type, description=description)
-    return chosen(made, ("id", "path", "type", "size_bytes", "checksum", "previous"))
+    return pick_fields(made, ("id", "path", "type", "size_bytes", "checksum", "previous"))
 
 
 @_tool(Toolset.LAYERS, reads=True)
@@ -536,7 +541,9 @@ def artifact_query(
     """List what was produced, the latest first."""
     found = bank.artifacts.query(task=task, type=type, path=path, limit=offset + limit + 1)
     shown = ("id", "path", "type", "task", "agent", "description", "size_bytes", "checksum", "created")
-    return page("artifacts", [chosen(each, shown) for each in found[offset:]], offset=offset, limit=limit)
+    return page(
+        "artifacts", [pick_fields(each, shown) for each in found[offset:]], offset=offset, limit=limit
+    )
 
 
 # Lessons, briefs, and reading on
@@ -621,7 +628,7 @@ def lesson_query(
 
     found = bank.query(Query(text=text, tool=tool, limit=offset + limit + 1))
     shown = ("summary", "rule", "category", "tags", "status")
-    rows = [{"id": each.short_id, **chosen(each, shown)} for each in found[offset:]]
+    rows = [{"id": each.short_id, **pick_fields(each, shown)} for each in found[offset:]]
     return page("lessons", rows, offset=offset, limit=limit)
 
 
@@ -660,7 +667,7 @@ def proposal_add(
 @_tool(Toolset.WORKSPACE, reads=True)
 def retrieve_plans(
     bank: Bank,
-    scope: Scoped,
+    scope: ScopeArgument,
     status: Annotated[
         list[Literal["new", "in_progress", "partial", "done", "abandoned"]] | None,
         Meta(description="Only with one of these statuses."),
@@ -677,7 +684,7 @@ def retrieve_plans(
 
 
 @_tool(Toolset.WORKSPACE, reads=True)
-def retrieve_overview(bank: Bank, scope: Scoped, offset: Offset = 0) -> dict[str, Plain]:
+def retrieve_overview(bank: Bank, scope: ScopeArgument, offset: Offset = 0) -> dict[str, Plain]:
     """Understand a workspace, a domain or a repository: its overview, and abstracts of what lies below."""
     from archivist.workspace.answers import overviews_view
 
@@ -688,7 +695,7 @@ def retrieve_overview(bank: Bank, scope: Scoped, offset: Offset = 0) -> dict[str
 @_tool(Toolset.WORKSPACE, reads=True)
 def retrieve_learnings(
     bank: Bank,
-    scope: Scoped,
+    scope: ScopeArgument,
     tags: Annotated[list[str] | None, Meta(description="Only with one of these tags.")] = None,
     category: Annotated[str, Meta(description="Only of this category.")] = "",
     offset: Offset = 0,
@@ -714,7 +721,7 @@ def retrieve_learnings(
 @_tool(Toolset.WORKSPACE, replaces=True)
 def save_memory(
     bank: Bank,
-    scope: Scoped,
+    scope: ScopeArgument,
     items: Annotated[
         list[str | dict[str, Any]],
         Meta(
@@ -728,12 +735,12 @@ def save_memory(
     ] = "refuse",
 ) -> dict[str, Plain]:
     """Save decisions, lessons and plans' statuses, unless they are known already or contradict what is."""
-    from archivist.workspace.save import MemoryItem, Outcome, items_from
+    from archivist.workspace.save import MemoryItem, SaveOutcome, items_from
 
     read = items_from(items)
     wanted = [each for each in read if isinstance(each, MemoryItem)]
     saved = iter(bank.workspace.save_memory(wanted, str(scope), on_conflict=on_conflict))
-    outcomes = [each if isinstance(each, Outcome) else next(saved) for each in read]
+    outcomes = [each if isinstance(each, SaveOutcome) else next(saved) for each in read]
     told = ("title", "place", "reason", "against")
     return {
         "items": [

@@ -37,32 +37,36 @@ _WHEN = {
 _PAGES = "Answers come in pages: next_offset says where to go on. Ids such as m-012 name lessons."
 
 
-def instructions(offered: Collection[str]) -> str:
+def instructions(tool_names: Collection[str]) -> str:
     """Return what the memory is and when to call what, as plain facts."""
-    return "\n".join([_WHAT, "", *(f"- {text}" for name, text in _WHEN.items() if name in offered), _PAGES])
+    return "\n".join(
+        [_WHAT, "", *(f"- {text}" for name, text in _WHEN.items() if name in tool_names), _PAGES]
+    )
 
 
-def reflect(offered: Collection[str], *, run: str = "", focus: str = "") -> str:
+def reflect(tool_names: Collection[str], *, run: str = "", focus: str = "") -> str:
     """Return the request to reflect on a run: what to look at, what to keep, and with which evidence."""
-    search = 'recall with kinds ["lesson"]' if "recall" in offered else "archivist recall QUERY --kind lesson"
-    read = "memory_get" if "memory_get" in offered else "archivist episodes show"
+    search = (
+        'recall with kinds ["lesson"]' if "recall" in tool_names else "archivist recall QUERY --kind lesson"
+    )
+    read = "memory_get" if "memory_get" in tool_names else "archivist episodes show"
     return _REFLECT.format(
         which=f"the run {run!r}" if run else "the run that is ending",
         focus=f" Look above all at: {focus}." if focus else "",
         reading=f" {read} {run!r} reads what is kept of the run." if run else "",
         search=search,
         most=MOST_LESSONS,
-        add="lesson_add" if "lesson_add" in offered else "archivist lessons add",
+        add="lesson_add" if "lesson_add" in tool_names else "archivist lessons add",
         run=repr(run) if run else "the id of this run, if there is one",
     )
 
 
-def save_memory(offered: Collection[str], *, scope: str = "") -> str:
+def save_memory(tool_names: Collection[str], *, scope: str = "") -> str:
     """Return the request to save what a conversation decided and learnt to a workspace's memory."""
     return _SAVE_MEMORY.format(
         scope=repr(scope) if scope else "the workspace, and the domain if it concerns only that",
-        known="retrieve_learnings" if "retrieve_learnings" in offered else "archivist workspace learnings",
-        save="save_memory" if "save_memory" in offered else "archivist workspace save",
+        known="retrieve_learnings" if "retrieve_learnings" in tool_names else "archivist workspace learnings",
+        save="save_memory" if "save_memory" in tool_names else "archivist workspace save",
     )
 
 

@@ -23,7 +23,7 @@ _MARKDOWN, _YAML, _JSON = "text/markdown", "application/yaml", "application/json
 _RECENT = 20
 
 
-class Shown(NamedTuple):
+class ResourceText(NamedTuple):
     """A text and what kind of text it is."""
 
     text: str
@@ -52,12 +52,12 @@ TEMPLATE = Address(
 )
 
 
-def show(bank: Bank, uri: str) -> Shown:
+def read_resource(bank: Bank, uri: str) -> ResourceText:
     """Return what lies at an address."""
     if uri.startswith(MEMORY) and len(uri) > len(MEMORY):
-        return _memory(bank, unquote(uri.removeprefix(MEMORY)))
-    readers: dict[str, Callable[[Bank], Shown]] = {
-        f"{SCHEME}core": lambda asked: Shown(asked.core.render(), _MARKDOWN),
+        return _read_memory(bank, unquote(uri.removeprefix(MEMORY)))
+    readers: dict[str, Callable[[Bank], ResourceText]] = {
+        f"{SCHEME}core": lambda asked: ResourceText(asked.core.render(), _MARKDOWN),
         f"{SCHEME}lessons/recent": _recent_lessons,
         f"{SCHEME}plans": _plans,
     }
@@ -67,15 +67,15 @@ def show(bank: Bank, uri: str) -> Shown:
     return readers[uri](bank)
 
 
-def _memory(bank: Bank, name: str) -> Shown:
+def _read_memory(bank: Bank, name: str) -> ResourceText:
     text = bank.workspace.text_at(name) if name.endswith(".md") else None
     if text is not None:
-        return Shown(text, _MARKDOWN)
+        return ResourceText(text, _MARKDOWN)
     _, record = bank.find(name)
-    return Shown(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
+    return ResourceText(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
 
 
-def _recent_lessons(bank: Bank) -> Shown:
+def _recent_lessons(bank: Bank) -> ResourceText:
     bank.require(Layer.LESSONS, Verb.READ)
     with bank.reading() as reader:
         live = one_of("status", LIVE)
@@ -84,10 +84,10 @@ def _recent_lessons(bank: Bank) -> Shown:
         f"- {each.short_id} ({each.status.value}): {each.summary}" + (f" {each.rule}" if each.rule else "")
         for each in lessons
     ]
-    return Shown("\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n", _MARKDOWN)
+    return ResourceText("\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n", _MARKDOWN)
 
 
-def _plans(bank: Bank) -> Shown:
+def _plans(bank: Bank) -> ResourceText:
     from archivist.workspace.answers import plans_view, to_yaml
 
-    return Shown(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
+    return ResourceText(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)

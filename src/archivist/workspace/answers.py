@@ -73,32 +73,34 @@ def to_yaml(view: Mapping[str, object]) -> str:
             lines.append(f"{key}:")
             for place, each in enumerate(value):
                 lines += [""] if place else []
-                lines += _item(each)
+                lines += _item_lines(each)
         else:
-            lines += _field(key, value, "")
+            lines += _field_lines(key, value, "")
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _item(value: Mapping[str, object]) -> list[str]:
-    lines = [line for key, each in value.items() for line in _field(key, each, "    ")]
+def _item_lines(value: Mapping[str, object]) -> list[str]:
+    lines = [line for key, each in value.items() for line in _field_lines(key, each, "    ")]
     return [f"  - {lines[0][4:]}", *lines[1:]]
 
 
-def _field(key: str, value: object, indent: str) -> list[str]:
+def _field_lines(key: str, value: object, indent: str) -> list[str]:
     if isinstance(value, dict):
         return [
             f"{indent}{key}:",
-            *(line for each in value for line in _field(each, value[each], indent + "  ")),
+            *(line for each in value for line in _field_lines(each, value[each], indent + "  ")),
         ]
     if isinstance(value, list):
-        return [f"{indent}{key}: {front_matter.written(value)}"]
+        return [f"{indent}{key}: {front_matter.format_value(value)}"]
     text = str(value)
     if "\n" in text and _is_literal(text):
         ending = "" if text.endswith("\n") else "-"
         block = [f"{indent}  {line}" if line else "" for line in text.removesuffix("\n").split("\n")]
         return [f"{indent}{key}: |{ending}", *block]
-    return [f"{indent}{key}: {front_matter.word(text) if key in _BARE else front_matter.quoted(text)}"]
+    return [
+        f"{indent}{key}: {front_matter.quote_if_needed(text) if key in _BARE else front_matter.quote_text(text)}"
+    ]
 
 
 def _is_literal(text: str) -> bool:

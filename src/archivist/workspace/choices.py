@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from archivist.reading.wording import clipped, tags
+from archivist.reading.wording import clip_words, tags
 from archivist.records import Event, EventKind
 from archivist.workspace.drafts import (
     LONGEST_MESSAGE,
     LONGEST_REASON,
     LONGEST_TITLE,
     Draft,
-    Known,
-    Trigger,
-    ended,
-    sentences,
+    DraftContext,
+    SaveTrigger,
+    end_sentence,
+    message_sentences,
 )
-from archivist.workspace.topology import Kind
+from archivist.workspace.topology import FileKind
 
 _CHOICE = re.compile(
     r"\bwe(?:'ve| have)? (?:just )?(?:decided|agreed|settled|chose)\b|^decision\s*:"
@@ -61,17 +61,17 @@ _DECISION_CATEGORIES = (
 )
 
 
-def decisions(events: Sequence[Event], known: Known) -> Iterator[Draft]:
+def draft_decisions(events: Sequence[Event], known: DraftContext) -> Iterator[Draft]:
     """Draft the choices that the user states with a reason, and those of the agent that the user confirms."""
     said = [
         event for event in events if event.kind is EventKind.MESSAGE and event.role in ("user", "assistant")
     ]
     for at, event in enumerate(said):
-        found = list(sentences(event.text)) if len(event.text) <= LONGEST_MESSAGE else []
+        found = list(message_sentences(event.text)) if len(event.text) <= LONGEST_MESSAGE else []
         answer = next((each for each in said[at + 1 :] if each.role == "user"), None)
         is_confirmed = answer is not None and bool(_YES.search(answer.text))
         for place, sentence in enumerate(found):
-            choice = _choice(sentence, is_user=event.role == "user", is_confirmed=is_confirmed)
+            choice = _is_choice(sentence, is_user=event.role == "user", is_confirmed=is_confirmed)
             if not choice:
                 continue
             # The reason may stand in the sentence after.
@@ -79,10 +79,10 @@ def decisions(events: Sequence[Event], known: Known) -> Iterator[Draft]:
             reasoned = sentence if _REASON.search(sentence) else whole if _REASON.search(whole) else ""
             if reasoned:
                 evidence = (event.id, answer.id) if is_confirmed and answer else (event.id,)
-                yield _of_choice(sentence, reasoned, evidence, known, is_user=event.role == "user")
+                yield _draft_choice(sentence, reasoned, evidence, known, is_user=event.role == "user")
 
 
-def _choice(sentence: str, *, is_user: bool, is_confirmed: bool) -> bool:
+def _is_choice(sentence: str, *, is_user: bool, is_confirmed: bool) -> bool:
     if sentence.endswith("?") and not is_confirmed:
         return False
     if _OF_THE_MOMENT.search(sentence):
@@ -92,18 +92,19 @@ def _choice(sentence: str, *, is_user: bool, is_confirmed: bool) -> bool:
     return not is_user and is_confirmed and bool(_PROPOSAL.search(sentence))
 
 
-def _of_choice(
-    sentence: str, reasoned: str, evidence: tuple[str, ...], known: Known, *, is_user: bool
+def _draft_choice(
+    sentence: str, reasoned: str, evidence: tuple[str, ...], known: DraftContext, *, is_user: bool
 ) -> Draft:
     category = next((name for name, words in _DECISION_CATEGORIES if words.search(reasoned)), "architecture")
     named = [each for each in _CODE.findall(reasoned) if " " not in each]
     return Draft(
-        kind=Kind.DECISIONS,
-        title=clipped(_title_of(sentence), LONGEST_TITLE),
-        text=ended(clipped(reasoned, 2 * LONGEST_REASON)) + ("" if is_user else " The user agreed."),
+        kind=FileKind.DECISIONS,
+        title=clip_words(_title_of(sentence), LONGEST_TITLE),
+        text=end_sentence(clip_words(reasoned, 2 * LONGEST_REASON))
+        + ("" if is_user else " The user agreed."),
         category=category,
         tags=tags(*named[:3]),
-        trigger=Trigger.DECISION_MOMENT,
+        trigger=SaveTrigger.DECISION_MOMENT,
         evidence=evidence,
         scope=known.scope,
         weight=0.9 if is_user else 0.75,

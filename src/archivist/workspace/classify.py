@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from archivist.workspace.overviews import bare, clipped
+from archivist.workspace.overviews import clip_text, strip_markup
 from archivist.workspace.plans import PlanStatus
 from archivist.workspace.vocabulary import TOOLS
 
@@ -28,19 +28,19 @@ class MemoryKind(StrEnum):
     PLAN_STATUS = "plan_status"
 
 
-def _any_of(patterns: str) -> re.Pattern[str]:
+def _compile_any(patterns: str) -> re.Pattern[str]:
     """Return a pattern that finds any of these, each at the start of a word."""
     return re.compile(rf"\b(?:{'|'.join(patterns.split())})", re.IGNORECASE)
 
 
-_DECISION = _any_of(
+_DECISION = _compile_any(
     r"decid(?:e|ed|ing)\b decision\b (?:chose|chosen|choose|picked|adopt(?:ed)?)\b "
     r"we(?:'ll|\swill|\sshall)\b go(?:ing)?\swith\b prefer(?:red)?\b over\b instead\sof\b "
     r"standardi[sz]ed?\b convention\b agreed\b from\snow\son\b switch(?:ed|ing)?\s(?:to|from)\b "
     r"rationale\b trade-?offs?\b policy\b"
 )
 _ORDER = re.compile(r"\s*(?:use|keep|store|pin|adopt|prefer|avoid|always|never)\b", re.IGNORECASE)
-_LESSON = _any_of(
+_LESSON = _compile_any(
     r"root\scause\b turn(?:s|ed)\sout\b fail(?:s|ed|ure|ing)?\b errors?\b bugs?\b br(?:eaks?|oke|oken)\b "
     r"fix(?:ed|es)?\b gotchas?\b learn(?:ed|t)\b mistakes?\b hang(?:s|ing)?\b crash(?:es|ed)?\b flaky\b "
     r"leaks?\b was\scaused\sby\b must\sbe\scalled\b workaround\b unless\b silently\b unexpected(?:ly)?\b "
@@ -52,45 +52,50 @@ _CATEGORIES: dict[MemoryKind, tuple[tuple[str, re.Pattern[str]], ...]] = {
     MemoryKind.DECISION: (
         (
             "architecture",
-            _any_of(
+            _compile_any(
                 r"architect model\b modules?\b services?\b schema state\b layers?\b api\b queue database\b "
                 r"design\b boundar"
             ),
         ),
         (
             "dependency",
-            _any_of(r"dependenc library\b packages?\b versions?\b upgrade v\d pin(?:ned)?\b lock\s?file\b"),
+            _compile_any(
+                r"dependenc library\b packages?\b versions?\b upgrade v\d pin(?:ned)?\b lock\s?file\b"
+            ),
         ),
         (
             "tooling",
-            _any_of(
+            _compile_any(
                 r"tool lint ci\b build bundler\b editor\b pnpm\b npm\b yarn\b docker pipeline\b "
                 r"format(?:ter|ting)\b"
             ),
         ),
         (
             "convention",
-            _any_of(r"convention nam(?:e|ing)\b style\b branch commits?\b review always\b never\b"),
+            _compile_any(r"convention nam(?:e|ing)\b style\b branch commits?\b review always\b never\b"),
         ),
     ),
     MemoryKind.LESSON: (
-        ("performance", _any_of(r"slow fast(?:er)?\b memory\b latency\b cache cpu\b throughput")),
+        ("performance", _compile_any(r"slow fast(?:er)?\b memory\b latency\b cache cpu\b throughput")),
         (
             "configuration",
-            _any_of(r"config settings?\b env(?:ironment)?\b flags?\b options?\b paths?\b permission"),
+            _compile_any(r"config settings?\b env(?:ironment)?\b flags?\b options?\b paths?\b permission"),
         ),
-        ("integration", _any_of(r"integrat api\b endpoint webhook client\b service\b proxy\b auth token")),
-        ("debugging", _any_of(r"error bug fail crash hang tests?\b trace break broke")),
+        (
+            "integration",
+            _compile_any(r"integrat api\b endpoint webhook client\b service\b proxy\b auth token"),
+        ),
+        ("debugging", _compile_any(r"error bug fail crash hang tests?\b trace break broke")),
     ),
 }
 _DEFAULT_CATEGORY = {MemoryKind.DECISION: "convention", MemoryKind.LESSON: "debugging"}
 
 _STATUS_WORDS: tuple[tuple[PlanStatus, re.Pattern[str]], ...] = (
-    (PlanStatus.ABANDONED, _any_of(r"abandon(?:ed)?\b cancel(?:l?ed)?\b dropped\b won'?t\sdo\b")),
-    (PlanStatus.NEW, _any_of(r"not\s(?:yet\s)?started\b reopened\b")),
-    (PlanStatus.PARTIAL, _any_of(r"partial(?:ly)?\b partly\b half\sdone\b some\sparts\b")),
-    (PlanStatus.IN_PROGRESS, _any_of(r"in[\s_-]progress\b started\b work(?:ing)?\son\b wip\b")),
-    (PlanStatus.DONE, _any_of(r"done\b finished\b completed?\b implemented\b shipped\b")),
+    (PlanStatus.ABANDONED, _compile_any(r"abandon(?:ed)?\b cancel(?:l?ed)?\b dropped\b won'?t\sdo\b")),
+    (PlanStatus.NEW, _compile_any(r"not\s(?:yet\s)?started\b reopened\b")),
+    (PlanStatus.PARTIAL, _compile_any(r"partial(?:ly)?\b partly\b half\sdone\b some\sparts\b")),
+    (PlanStatus.IN_PROGRESS, _compile_any(r"in[\s_-]progress\b started\b work(?:ing)?\son\b wip\b")),
+    (PlanStatus.DONE, _compile_any(r"done\b finished\b completed?\b implemented\b shipped\b")),
 )
 
 
@@ -120,7 +125,7 @@ def category_of(text: str, kind: MemoryKind) -> str:
     return best[2] if best[0] else _DEFAULT_CATEGORY.get(kind, "other")
 
 
-def titled(text: str) -> tuple[str, str]:
+def split_title(text: str) -> tuple[str, str]:
     """Return a title for a text, and what is left to say: all of it unless the title said its start."""
     title = title_of(text)
     first, *rest = _SENTENCE_END.split(text.strip(), maxsplit=1)
@@ -130,11 +135,11 @@ def titled(text: str) -> tuple[str, str]:
 
 def title_of(text: str) -> str:
     """Return a title: the first sentence, or its first part where that says enough."""
-    first = bare(_SENTENCE_END.split(text.strip(), maxsplit=1)[0]).strip(" .#-*>")
+    first = strip_markup(_SENTENCE_END.split(text.strip(), maxsplit=1)[0]).strip(" .#-*>")
     head = _BREAKS.split(first, maxsplit=1)[0]
     if len(first) > TITLE_CHARACTERS * 2 // 3 and len(head.split()) > 2:
         first = head
-    return clipped(first, TITLE_CHARACTERS)
+    return clip_text(first, TITLE_CHARACTERS)
 
 
 def tags_of(text: str, known: Iterable[str] = ()) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ _TASK_CHARACTERS = 200
 _SAME_MOMENT_S = 1.0
 
 
-class Noted(NamedTuple):
+class CapturedTranscript(NamedTuple):
     """What is remembered of a transcript that was captured: its size, its last change, its runs."""
 
     size_bytes: int
@@ -49,13 +49,13 @@ class Transcript:
     @property
     def stem(self) -> str:
         """Return the file's name without folder and endings."""
-        base = _unpacked(PurePosixPath(self.name).name)
+        base = _strip_compression(PurePosixPath(self.name).name)
         while ending := next((each for each in _PLAIN if base.endswith(each) and base != each), ""):
             base = base.removesuffix(ending)
         return base
 
     @property
-    def moment(self) -> datetime | None:
+    def timestamp(self) -> datetime | None:
         """Return when it was, by the times in it, else by the date in its name; before capture by the file's.
 
         A log that was read and tells no time has none: its file's may be that of a clone or a copy.
@@ -65,13 +65,13 @@ class Transcript:
         return told if told or self.runs else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC)
 
     @property
-    def main(self) -> Episode | None:
+    def main_run(self) -> Episode | None:
         """Return the run that the transcript is of; subagents are its children."""
         own = [run for run in self.runs if not run.parent]
         return next(iter(own or self.runs), None)
 
 
-class Shelf(NamedTuple):
+class TranscriptListing(NamedTuple):
     """The transcripts of a folder, the latest first, and the other files in it, each with what it is."""
 
     transcripts: tuple[Transcript, ...]
@@ -79,7 +79,7 @@ class Shelf(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Abstract:
+class TranscriptSummary:
     """A transcript in a few words (T0): how it ended, what it was about, from when to when, how large."""
 
     name: str
@@ -95,10 +95,10 @@ class Abstract:
 
 def is_named_as_log(name: str) -> bool:
     """Say whether a file is called as logs are: one that is none then is broken, not something else."""
-    return _unpacked(name).endswith(ENDINGS)
+    return _strip_compression(name).endswith(ENDINGS)
 
 
-def _unpacked(name: str) -> str:
+def _strip_compression(name: str) -> str:
     return next((name.removesuffix(each) for each in _PACKED if name.endswith(each)), name)
 
 
@@ -116,17 +116,17 @@ def date_in(name: str) -> datetime | None:
 def latest_first(transcripts: Iterable[Transcript]) -> tuple[Transcript, ...]:
     """Return transcripts in order, the latest first; those of one moment, and of none, by name."""
     ordered = sorted(transcripts, key=lambda each: each.name)
-    return tuple(sorted(ordered, key=lambda each: each.moment or _NEVER, reverse=True))
+    return tuple(sorted(ordered, key=lambda each: each.timestamp or _NEVER, reverse=True))
 
 
-def abstract(transcript: Transcript) -> Abstract:
+def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
     """Sum a transcript up."""
-    main = transcript.main
+    main = transcript.main_run
     if main is None:
-        return Abstract(transcript.name, "not captured", "", None, None, transcript.size_bytes)
+        return TranscriptSummary(transcript.name, "not captured", "", None, None, transcript.size_bytes)
     starts = [run.started for run in transcript.runs if run.started]
     ends = [run.finished or run.started for run in transcript.runs if run.finished or run.started]
-    return Abstract(
+    return TranscriptSummary(
         name=transcript.name,
         outcome=main.status.value,
         task=" ".join(main.task.split())[:_TASK_CHARACTERS],
@@ -139,7 +139,7 @@ def abstract(transcript: Transcript) -> Abstract:
     )
 
 
-def find(transcripts: Sequence[Transcript], name: str) -> Transcript:
+def find_transcript(transcripts: Sequence[Transcript], name: str) -> Transcript:
     """Return the transcript of a path, a file name, a name without endings, or one of its runs."""
     ways: tuple[Callable[[Transcript], bool], ...] = (
         lambda each: each.name == name,
@@ -170,7 +170,7 @@ def parse_range(text: str) -> tuple[int, int]:
     return first, last
 
 
-def between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple[int, str]]:
+def lines_between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple[int, str]]:
     """Yield the lines from one number to another, with their numbers."""
     for number, line in enumerate(lines, 1):
         if number > last:
@@ -179,7 +179,7 @@ def between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple[int, 
             yield number, line
 
 
-def holding(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
+def lines_containing(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that hold a text, whatever the case, also as JSON writes it."""
     plain, escaped = text.casefold(), json.dumps(text)[1:-1].casefold()
     for number, line in enumerate(lines, 1):
@@ -188,13 +188,13 @@ def holding(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def line_of(event: Event, lines: Iterable[str]) -> int | None:
+def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
     """Return the line of a log that tells of an event, or None when the log does not say.
 
     A line tells of it when it holds its words; of several the one of the same moment, else the first.
     """
     said = event.text or event.target or event.output
-    wanted = _squeezed(said)[:_COMPARED]
+    wanted = _collapse_spaces(said)[:_COMPARED]
     if not wanted:
         return None
     escaped = json.dumps(said.strip().splitlines()[0][:_COMPARED], ensure_ascii=False)[1:-1]
@@ -207,15 +207,15 @@ def line_of(event: Event, lines: Iterable[str]) -> int | None:
             if first is None and escaped in line:
                 first = number
             continue
-        if not any(wanted in _squeezed(text) for text in _texts(value)):
+        if not any(wanted in _collapse_spaces(text) for text in _texts(value)):
             continue
-        if event.time is None or _is_moment(value, event.time):
+        if event.time is None or _is_same_time(value, event.time):
             return number
         first = first or number
     return first
 
 
-def _squeezed(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -232,7 +232,7 @@ def _texts(value: object) -> Iterator[str]:
             waiting += each
 
 
-def _is_moment(value: object, time: datetime) -> bool:
+def _is_same_time(value: object, time: datetime) -> bool:
     if not isinstance(value, dict):
         return False
     said = next((value[key] for key in ("timestamp", "time", "ts") if isinstance(value.get(key), str)), "")

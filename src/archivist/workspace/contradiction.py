@@ -12,9 +12,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from archivist.workspace.terms import Sort, Term, form_of, telling, terms, words_in
+from archivist.workspace.terms import Term, TermKind, content_terms, form_of, parse_terms, words_in
 
-_TELLING = (Sort.WORD, Sort.NUMBER, Sort.AMOUNT)
+_TELLING = (TermKind.WORD, TermKind.NUMBER, TermKind.AMOUNT)
 _MOST_REPLACED = 3
 _MOST_EXTRA = 1
 _SAME_AMOUNT = 0.05
@@ -107,35 +107,35 @@ class Difference(NamedTuple):
     new: list[Term]
 
 
-def contradiction(old: str, new: str) -> str:
+def find_contradiction(old: str, new: str) -> str:
     """Say in what two sentences contradict each other; empty when they do not."""
-    if _bag(old).isdisjoint(_bag(new)):
+    if _form_set(old).isdisjoint(_form_set(new)):
         return ""
-    first, second = terms(old), terms(new)
+    first, second = parse_terms(old), parse_terms(new)
     if _forms(first) == _forms(second):
         return ""
-    between = difference(telling(old), telling(new))
+    between = compare_terms(content_terms(old), content_terms(new))
     return (
-        _swapped(first, second, between)
-        or _opposed(first, second, between)
-        or _amounts(first, second, between)
-        or _chosen(first, second)
+        _find_swap(first, second, between)
+        or _find_opposite(first, second, between)
+        or _find_other_amount(first, second, between)
+        or _find_other_choice(first, second)
     )
 
 
 @lru_cache(maxsize=8192)
-def _bag(sentence: str) -> frozenset[str]:
-    return frozenset(term.form for term in telling(sentence))
+def _form_set(sentence: str) -> frozenset[str]:
+    return frozenset(term.form for term in content_terms(sentence))
 
 
-def difference(first: Sequence[Term], second: Sequence[Term]) -> Difference:
+def compare_terms(first: Sequence[Term], second: Sequence[Term]) -> Difference:
     """Compare the telling terms of two texts, each as often as it stands there."""
     mine, yours = Counter(_forms(first)), Counter(_forms(second))
     shared = mine & yours
-    return Difference(shared, _left(first, mine - shared), _left(second, yours - shared))
+    return Difference(shared, _leftover_terms(first, mine - shared), _leftover_terms(second, yours - shared))
 
 
-def _left(found: Sequence[Term], over: Counter[str]) -> list[Term]:
+def _leftover_terms(found: Sequence[Term], over: Counter[str]) -> list[Term]:
     """Return the terms that are over, from the end: of two, the first is the one that both have."""
     left, over = [], over.copy()
     for term in reversed(found):
@@ -152,11 +152,11 @@ def _forms(found: Iterable[Term]) -> list[str]:
 # Order
 
 
-def _swapped(first: Sequence[Term], second: Sequence[Term], between: Difference) -> str:
+def _find_swap(first: Sequence[Term], second: Sequence[Term], between: Difference) -> str:
     """Find `x over y` in one and `y over x` in the other, of sentences with the same words."""
     if between.old or between.new:
         return ""
-    mine, yours = _ways(first), _ways(second)
+    mine, yours = _from_and_to(first), _from_and_to(second)
     if mine and yours and mine == yours[::-1] and mine[0] != mine[1]:
         return "the two sides are swapped"
     for relation in _ASYMMETRIC:
@@ -168,7 +168,7 @@ def _swapped(first: Sequence[Term], second: Sequence[Term], between: Difference)
     return ""
 
 
-def _ways(found: Sequence[Term]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def _from_and_to(found: Sequence[Term]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return what stands behind `from` and behind `to`."""
     ends: dict[str, tuple[str, ...]] = {}
     forms = _forms(found)
@@ -176,7 +176,7 @@ def _ways(found: Sequence[Term]) -> tuple[tuple[str, ...], tuple[str, ...]] | No
         if forms.count(word) != 1:
             return None
         behind = found[forms.index(word) + 1 :]
-        stop = next((at for at, term in enumerate(behind) if term.sort is Sort.RELATION), len(behind))
+        stop = next((at for at, term in enumerate(behind) if term.sort is TermKind.RELATION), len(behind))
         ends[word] = tuple(term.form for term in behind[:stop] if term.sort in _TELLING)
     return ends["from"], ends["to"]
 
@@ -202,20 +202,22 @@ def _sides(found: Sequence[Term], relation: str) -> tuple[Counter[str], Counter[
 # Opposites
 
 
-def _opposed(first: Sequence[Term], second: Sequence[Term], between: Difference) -> str:
+def _find_opposite(first: Sequence[Term], second: Sequence[Term], between: Difference) -> str:
     """Find a negation or an opposite between sentences that are about the same."""
     pair = _opposite_pair(first, second)
-    negated = [sum(term.sort is Sort.NEGATION for term in each) % 2 == 1 for each in (first, second)]
+    negated = [sum(term.sort is TermKind.NEGATION for term in each) % 2 == 1 for each in (first, second)]
     is_negated = negated[0] != negated[1]
     if bool(pair) == is_negated:
         return ""
-    is_moved = not between.old and not between.new and _order(first) != _order(second)
+    is_moved = not between.old and not between.new and _content_forms(first) != _content_forms(second)
     if is_moved and "before" in pair:
         # `x before y` and `y after x` are the same.
         return ""
     is_over = any(term.form == "longer" for term in (*between.old, *between.new))
     skipped = _WEAK | frozenset(pair) | (_ENDED if is_over else frozenset())
-    old, new = ([term for term in left if _is_own(term, skipped)] for left in (between.old, between.new))
+    old, new = (
+        [term for term in left if _is_significant(term, skipped)] for left in (between.old, between.new)
+    )
     if is_negated and any(term.form in _FAILING for term in (*between.old, *between.new)):
         return ""
     if not _is_about_the_same(first, second, between, old, new, skipped):
@@ -226,11 +228,11 @@ def _opposed(first: Sequence[Term], second: Sequence[Term], between: Difference)
             for each, form in zip((first, second), pair, strict=True)
         )
         return f"{one!r} against {other!r}"
-    word = next(term.said for term in (first if negated[0] else second) if term.sort is Sort.NEGATION)
+    word = next(term.said for term in (first if negated[0] else second) if term.sort is TermKind.NEGATION)
     return f"{word!r} stands in one of them only"
 
 
-def _order(found: Sequence[Term]) -> list[str]:
+def _content_forms(found: Sequence[Term]) -> list[str]:
     return [term.form for term in found if term.sort in _TELLING]
 
 
@@ -254,11 +256,11 @@ def _describes(found: Sequence[Term], form: str) -> bool:
     place = _forms(found).index(form)
     behind = found[place + 1 : place + 2]
     is_chosen = place > 0 and found[place - 1].form in _CHOOSING
-    return bool(behind) and behind[0].sort is Sort.WORD and not is_chosen
+    return bool(behind) and behind[0].sort is TermKind.WORD and not is_chosen
 
 
-def _is_own(term: Term, skipped: frozenset[str]) -> bool:
-    return term.sort is Sort.WORD and term.form not in skipped
+def _is_significant(term: Term, skipped: frozenset[str]) -> bool:
+    return term.sort is TermKind.WORD and term.form not in skipped
 
 
 def _is_about_the_same(
@@ -285,23 +287,25 @@ def _is_about_the_same(
 def _is_qualifying(term: Term, whole: Sequence[Term]) -> bool:
     """Say whether a term tells where or when a sentence holds: `in staging`, `for videos`."""
     place = whole.index(term)
-    before = [each for each in whole[max(0, place - 2) : place] if each.sort is not Sort.FILLER]
+    before = [each for each in whole[max(0, place - 2) : place] if each.sort is not TermKind.FILLER]
     return bool(before) and before[-1].form in _QUALIFYING
 
 
 # Amounts
 
 
-def _amounts(first: Sequence[Term], second: Sequence[Term], between: Difference) -> str:
+def _find_other_amount(first: Sequence[Term], second: Sequence[Term], between: Difference) -> str:
     """Find another amount of the same, in sentences that are otherwise the same."""
-    old, new = ([term for term in left if _is_own(term, _WEAK)] for left in (between.old, between.new))
+    old, new = (
+        [term for term in left if _is_significant(term, _WEAK)] for left in (between.old, between.new)
+    )
     mine, yours = (
-        [term for term in left if term.sort is not Sort.WORD] for left in (between.old, between.new)
+        [term for term in left if term.sort is not TermKind.WORD] for left in (between.old, between.new)
     )
     if len(mine) != 1 or len(yours) != 1 or mine[0].sort is not yours[0].sort:
         return ""
-    if mine[0].sort is Sort.AMOUNT:
-        if not _are_apart(mine[0].form, yours[0].form):
+    if mine[0].sort is TermKind.AMOUNT:
+        if not _do_amounts_differ(mine[0].form, yours[0].form):
             return ""
         old, new = ([term for term in left if term.form not in _LASTING] for left in (old, new))
         is_meant = True
@@ -312,7 +316,7 @@ def _amounts(first: Sequence[Term], second: Sequence[Term], between: Difference)
     return f"{mine[0].said!r} against {yours[0].said!r}"
 
 
-def _are_apart(one: str, other: str) -> bool:
+def _do_amounts_differ(one: str, other: str) -> bool:
     """Say whether two amounts measure the same and differ: thirty days are a month."""
     (value, kind), (other_value, other_kind) = one.split(), other.split()
     least, most = sorted((abs(float(value)), abs(float(other_value))))
@@ -323,26 +327,26 @@ def _is_measured(found: Sequence[Term], number: Term) -> bool:
     """Say whether a number is a value, and not part of a name such as `Python 3.11` or `step 4`."""
     place = found.index(number)
     behind = found[place + 1 : place + 3]
-    is_counting = bool(behind) and behind[0].sort is Sort.WORD and behind[0].is_plural
+    is_counting = bool(behind) and behind[0].sort is TermKind.WORD and behind[0].is_plural
     # `5 retries for mail` counts, `HTTP 429 means trouble` does not.
-    if is_counting and not (len(behind) > 1 and behind[1].sort is Sort.WORD):
+    if is_counting and not (len(behind) > 1 and behind[1].sort is TermKind.WORD):
         return True
-    before = [term for term in found[:place] if term.sort is not Sort.FILLER]
+    before = [term for term in found[:place] if term.sort is not TermKind.FILLER]
     if not before:
         return False
-    if before[-1].sort is Sort.BEING or before[-1].form in words_in(
+    if before[-1].sort is TermKind.BEING or before[-1].form in words_in(
         "to at of after for within under over than by"
     ):
         return True
-    return before[-1].form in _SLOTS and any(term.sort is not Sort.WORD for term in before[:-1])
+    return before[-1].form in _SLOTS and any(term.sort is not TermKind.WORD for term in before[:-1])
 
 
 # Choices
 
 
-def _chosen(first: Sequence[Term], second: Sequence[Term]) -> str:
+def _find_other_choice(first: Sequence[Term], second: Sequence[Term]) -> str:
     """Find one thing in the place of another where only one can be, the rest being equal."""
-    mine, yours = ([term for term in each if term.sort is not Sort.FILLER] for each in (first, second))
+    mine, yours = ([term for term in each if term.sort is not TermKind.FILLER] for each in (first, second))
     matcher = SequenceMatcher(None, _forms(mine), _forms(yours), autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
@@ -354,37 +358,37 @@ def _chosen(first: Sequence[Term], second: Sequence[Term]) -> str:
     if not any(term.sort in _TELLING for term in old) or not any(term.sort in _TELLING for term in new):
         return ""
     before, behind = mine[:start], mine[stop:]
-    if _rules_out(before, old, new, behind):
-        return f"{_said(old)!r} against {_said(new)!r}"
+    if _is_exclusive(before, old, new, behind):
+        return f"{_join_terms(old)!r} against {_join_terms(new)!r}"
     return ""
 
 
-def _said(found: Sequence[Term]) -> str:
+def _join_terms(found: Sequence[Term]) -> str:
     return " ".join(term.said for term in found)
 
 
-def _rules_out(
+def _is_exclusive(
     before: Sequence[Term], old: Sequence[Term], new: Sequence[Term], behind: Sequence[Term]
 ) -> bool:
     # What goes before a noun that both have only describes that: `unit tests`, `integration tests`.
     is_thing = not behind or behind[0].sort not in _TELLING
-    if _is_single(before, behind) and (len(old) == 1 or len(new) == 1):
+    if _is_unique_slot(before, behind) and (len(old) == 1 or len(new) == 1):
         return True
     if not before or not is_thing:
         return False
     forms = _forms(before)
     has_frame = any(term.sort in _TELLING and term.form not in _CHOOSING for term in (*before, *behind))
     is_choice = bool(_CHOOSING & set(forms[-2:])) and not old[0].is_definite and has_frame
-    is_value = before[-1].sort is Sort.BEING and bool(_SLOTS & set(forms))
+    is_value = before[-1].sort is TermKind.BEING and bool(_SLOTS & set(forms))
     is_place = bool(_KEEPING & set(forms)) and forms[-1] in ("in", "on", "as", "to") and not behind
     is_manner = forms[-1] == "as" and not behind
     return is_choice or is_value or is_place or is_manner or _is_rival(forms, old, new)
 
 
-def _is_single(before: Sequence[Term], behind: Sequence[Term]) -> bool:
+def _is_unique_slot(before: Sequence[Term], behind: Sequence[Term]) -> bool:
     """Say whether the sentence goes on with `… is the default …`: of which there is one."""
     forms = _forms(behind)
-    is_linked = bool(behind) and (behind[0].sort is Sort.BEING or forms[0] == "as")
+    is_linked = bool(behind) and (behind[0].sort is TermKind.BEING or forms[0] == "as")
     return (
         is_linked
         and bool(_SINGLE & set(forms[1:3]))

@@ -11,10 +11,17 @@ from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.recall.keywords import keywords
 from archivist.workspace import learnings
-from archivist.workspace.graph import Source
+from archivist.workspace.graph import SourceFile
 from archivist.workspace.learnings import Learning
 from archivist.workspace.reading import decode, read_bytes
-from archivist.workspace.topology import EVERYWHERE, LEARNINGS, Kind, Place, Scope, Topology
+from archivist.workspace.topology import (
+    EVERYWHERE,
+    LEARNINGS,
+    FileKind,
+    Topology,
+    WorkspaceFile,
+    WorkspaceScope,
+)
 
 _SCOPES_TOLD = 10
 
@@ -22,7 +29,7 @@ _SCOPES_TOLD = 10
 class Corpus(NamedTuple):
     """The documents of some roots, and what could not be read."""
 
-    sources: list[Source]
+    sources: list[SourceFile]
     problems: list[str]
 
 
@@ -43,9 +50,9 @@ def topologies(root: Path, rules: WorkspaceRules, more: Sequence[Path] = ()) -> 
     return [Topology(path, rules) for path in paths.values()]
 
 
-def known_scope(roots: Sequence[Topology], text: str) -> Scope:
+def find_scope(roots: Sequence[Topology], text: str) -> WorkspaceScope:
     """Return the scope that a text names; raise NotFoundError, with those that are there, when none is so."""
-    scope = Scope.parse(text)
+    scope = WorkspaceScope.parse(text)
     known = sorted({each for topology in roots for each in topology.scopes()})
     if scope.parts and scope not in known:
         depth = len(scope.parts)
@@ -59,7 +66,9 @@ def known_scope(roots: Sequence[Topology], text: str) -> Scope:
 
 
 def read_corpus(
-    roots: Sequence[Topology], scope: Scope = EVERYWHERE, kinds: Collection[Kind] = tuple(Kind)
+    roots: Sequence[Topology],
+    scope: WorkspaceScope = EVERYWHERE,
+    kinds: Collection[FileKind] = tuple(FileKind),
 ) -> Corpus:
     """Read the documents of all roots; those of a second root are named by its folder first."""
     corpus = Corpus([], [])
@@ -68,31 +77,31 @@ def read_corpus(
         found = topology.scan(scope, kinds)
         corpus.problems.extend(f"{prefix}{problem}" for problem in found.problems)
         for place in found.places:
-            source = _read(place, prefix, corpus.problems)
+            source = _read_source(place, prefix, corpus.problems)
             if source is not None:
                 corpus.sources.append(source)
     return corpus
 
 
-def _read(place: Place, prefix: str, problems: list[str]) -> Source | None:
+def _read_source(place: WorkspaceFile, prefix: str, problems: list[str]) -> SourceFile | None:
     try:
         decoded = decode(read_bytes(place.file, place.name), place.name)
     except InputError as error:
         problems.append(f"{prefix}{error.message}")
         return None
-    return Source(f"{prefix}{place.name}", place.kind, place.scope, decoded.text)
+    return SourceFile(f"{prefix}{place.name}", place.kind, place.scope, decoded.text)
 
 
-def words_of(sources: Iterable[Source]) -> frozenset[str]:
+def words_of(sources: Iterable[SourceFile]) -> frozenset[str]:
     """Return every telling word of the documents."""
     return frozenset(word for source in sources for word in keywords(source.text))
 
 
-def learnings_of(sources: Iterable[Source]) -> tuple[Learning, ...]:
+def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
     """Return the entries of the learning files that still count."""
     found: list[Learning] = []
     for source in sources:
         if source.kind in LEARNINGS:
-            place = Place("", source.name, source.kind, source.scope, "", 0, 0, 0)
-            found += learnings.listed(learnings.from_text(source.text, place))
+            place = WorkspaceFile("", source.name, source.kind, source.scope, "", 0, 0, 0)
+            found += learnings.list_learnings(learnings.from_text(source.text, place))
     return tuple(each for each in found if not each.entry.superseded_by)

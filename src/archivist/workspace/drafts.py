@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from archivist.reading.wording import clipped
+from archivist.reading.wording import clip_words
 from archivist.records import Category, Lesson, LessonType
 from archivist.workspace.learnings import Learning
-from archivist.workspace.topology import Kind
+from archivist.workspace.topology import FileKind
 
 LEAST_WEIGHT = 0.6
 LONGEST_TITLE = 120
@@ -30,7 +30,7 @@ _CATEGORIES = {
 }
 
 
-class Trigger(StrEnum):
+class SaveTrigger(StrEnum):
     """Why something is worth saving."""
 
     HARD_WON_FIX = "hard_won_fix"
@@ -48,12 +48,12 @@ class Draft:
     that it was made of.
     """
 
-    kind: Kind
+    kind: FileKind
     title: str
     text: str
     category: str
     tags: tuple[str, ...] = ()
-    trigger: Trigger
+    trigger: SaveTrigger
     evidence: tuple[str, ...] = ()
     scope: str = ""
     weight: float = LEAST_WEIGHT
@@ -62,7 +62,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class DraftContext:
     """What the workspace and the bank know: entries, every word of the documents, the run's own lessons."""
 
     learnings: tuple[Learning, ...] = ()
@@ -71,12 +71,12 @@ class Known:
     scope: str = ""
 
 
-def ended(sentence: str) -> str:
+def end_sentence(sentence: str) -> str:
     """Return a sentence with its full stop."""
     return sentence if sentence.endswith((".", "!", "…")) else f"{sentence}."
 
 
-def sentences(message: str) -> Iterator[str]:
+def message_sentences(message: str) -> Iterator[str]:
     """Yield the sentences of a message without list marks; what is too short to be one is left out."""
     for part in _SENTENCE.split(message[:LONGEST_MESSAGE]):
         sentence = " ".join(part.strip(' -*#>\t"').split())
@@ -84,14 +84,14 @@ def sentences(message: str) -> Iterator[str]:
             yield sentence
 
 
-def of_lesson(lesson: Lesson, known: Known, trigger: Trigger) -> Draft:
+def draft_lesson(lesson: Lesson, known: DraftContext, trigger: SaveTrigger) -> Draft:
     """Word a lesson of the bank as a draft."""
     is_wish = lesson.type is LessonType.PREFERENCE
     text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}\n\n{lesson.rule}"
     return Draft(
-        kind=Kind.LESSONS,
-        title=clipped(lesson.summary, LONGEST_TITLE),
-        text=ended(text) + (f"\n\n{lesson.detail}" if lesson.detail else ""),
+        kind=FileKind.LESSONS,
+        title=clip_words(lesson.summary, LONGEST_TITLE),
+        text=end_sentence(text) + (f"\n\n{lesson.detail}" if lesson.detail else ""),
         category="convention" if is_wish else _CATEGORIES[lesson.category],
         tags=lesson.tags,
         trigger=trigger,

@@ -8,17 +8,17 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.reading.run import read
+from archivist.reading.run import read_run
 from archivist.records import Episode, Event, Lesson
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.workspace import triggers
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.corpus import learnings_of, read_corpus, words_of
-from archivist.workspace.drafts import Draft, Known
+from archivist.workspace.drafts import Draft, DraftContext
 from archivist.workspace.memory import Workspace
-from archivist.workspace.save import MemoryItem, OnConflict, Outcome, Result
-from archivist.workspace.topology import Kind, Topology
+from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult
+from archivist.workspace.topology import FileKind, Topology
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -37,7 +37,7 @@ class RunDrafts(NamedTuple):
     day: date | None = None
 
 
-class LookedAt(NamedTuple):
+class DraftCoverage(NamedTuple):
     """How many runs were read for drafts, of how many there are, and how many of them wait for reflection."""
 
     runs: int
@@ -45,7 +45,7 @@ class LookedAt(NamedTuple):
     waiting: int
 
 
-class Drafts(Desk):
+class Drafts(BankService):
     """The learning cycle's triggers, over the runs that the bank captured."""
 
     def __init__(self, bank: Bank, topology: Topology) -> None:
@@ -53,20 +53,22 @@ class Drafts(Desk):
         self._topology = topology
 
     @reads(Layer.WORKSPACE)
-    def of(self, runs: Sequence[str] = (), *, scope: str = "", latest: int = LATEST_RUNS) -> list[RunDrafts]:
+    def collect(
+        self, runs: Sequence[str] = (), *, scope: str = "", latest: int = LATEST_RUNS
+    ) -> list[RunDrafts]:
         """Return what runs offer, those named or the latest ones; nothing that is written down already."""
         sources = read_corpus([self._topology]).sources
-        known = Known(learnings=learnings_of(sources), words=words_of(sources))
+        known = DraftContext(learnings=learnings_of(sources), words=words_of(sources))
         scopes = self._topology.scopes()
         found: list[RunDrafts] = []
         for episode in self._episodes(runs, latest):
             with self._bank.reading() as reader:
-                events = _events(reader, episode.id)
+                events = _latest_events(reader, episode.id)
                 lessons = tuple(reader.select(Lesson, one_of("status", ("active", "candidate"))))
             place = scope or triggers.scope_of_project(episode.project, scopes)
             told = replace(known, lessons=lessons, scope=place)
-            offered = triggers.drafts(read(episode, events), events, told)
-            drafts = triggers.fresh(offered, [draft for each in found for draft in each.drafts])
+            offered = triggers.find_drafts(read_run(episode, events), events, told)
+            drafts = triggers.new_drafts(offered, [draft for each in found for draft in each.drafts])
             if drafts:
                 ended = episode.finished or episode.started
                 found.append(RunDrafts(episode.id, tuple(drafts), ended.date() if ended else None))
@@ -74,29 +76,29 @@ class Drafts(Desk):
 
     @writes(Layer.WORKSPACE)
     def save(
-        self, offered: Sequence[RunDrafts], *, on_conflict: OnConflict | str = OnConflict.REFUSE
-    ) -> list[Outcome]:
+        self, run_drafts: Sequence[RunDrafts], *, on_conflict: OnConflict | str = OnConflict.REFUSE
+    ) -> list[SaveOutcome]:
         """Hand drafts to `save_memory`. One that contradicts an entry is left to a person unless said."""
         rule = OnConflict(on_conflict)
         workspace = Workspace(self._topology.root, self._topology.rules, now=self._bank.now)
-        outcomes: list[Outcome] = []
-        for run in offered:
+        outcomes: list[SaveOutcome] = []
+        for run in run_drafts:
             for draft in run.drafts:
                 if draft.conflicts_with and rule is OnConflict.REFUSE:
-                    outcomes.append(_left(draft))
+                    outcomes.append(_conflict_outcome(draft))
                 else:
-                    item = _item(draft, run.day)
+                    item = _to_memory_item(draft, run.day)
                     outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes
 
     @reads(Layer.WORKSPACE)
-    def looked_at(self, runs: Sequence[str] = (), *, latest: int = LATEST_RUNS) -> LookedAt:
+    def coverage(self, runs: Sequence[str] = (), *, latest: int = LATEST_RUNS) -> DraftCoverage:
         """Return how many runs are read for drafts, of how many, and how many wait for reflection."""
         with self._bank.reading() as reader:
-            waiting = {each.run for each in reader.waiting()}
+            waiting = {each.run for each in reader.queued_runs()}
             known = reader.count(Episode, equals("parent", ""))
         names = [each.id for each in self._episodes(runs, latest)]
-        return LookedAt(len(names), known, sum(name in waiting for name in names))
+        return DraftCoverage(len(names), known, sum(name in waiting for name in names))
 
     def _episodes(self, runs: Sequence[str], latest: int) -> list[Episode]:
         if runs:
@@ -104,7 +106,7 @@ class Drafts(Desk):
         return [each for each in self._bank.episodes() if not each.parent][:latest]
 
 
-def _item(draft: Draft, day: date | None) -> MemoryItem:
+def _to_memory_item(draft: Draft, day: date | None) -> MemoryItem:
     return MemoryItem(
         text=draft.text,
         kind=_memory_kind(draft),
@@ -116,14 +118,14 @@ def _item(draft: Draft, day: date | None) -> MemoryItem:
 
 
 def _memory_kind(draft: Draft) -> MemoryKind:
-    return MemoryKind.DECISION if draft.kind is Kind.DECISIONS else MemoryKind.LESSON
+    return MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON
 
 
-def _left(draft: Draft) -> Outcome:
+def _conflict_outcome(draft: Draft) -> SaveOutcome:
     """Say that an entry must be looked at: what a run met speaks against it."""
     path, _, line = draft.conflicts_with.rpartition(":")
-    return Outcome(
-        Result.CONFLICT,
+    return SaveOutcome(
+        SaveResult.CONFLICT,
         draft.title,
         _memory_kind(draft),
         draft.scope,
@@ -134,6 +136,6 @@ def _left(draft: Draft) -> Outcome:
     )
 
 
-def _events(reader: Reader, run: str) -> list[Event]:
+def _latest_events(reader: Reader, run: str) -> list[Event]:
     latest = reader.select(Event, equals("run", run), order=("-seq",), limit=_EVENTS)
     return latest[::-1]

@@ -12,7 +12,7 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.workspace.problems import Problem
+from archivist.workspace.problems import LintProblem
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -41,20 +41,20 @@ class LearningEntry(NamedTuple):
     text: str
     line: int
     end_line: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LintProblem, ...] = ()
     superseded_by: str = ""
 
 
-def parse(text: str, name: str) -> list[LearningEntry]:
+def parse_entries(text: str, name: str) -> list[LearningEntry]:
     """Return the entries of a learning file in order; `name` is the file in the problems."""
     lines = lines_of(text)
-    headings, rules = blocks(lines)
+    headings, rules = find_blocks(lines)
     starts = [place for place, level in headings if level == LEVEL]
     borders = [place for place, level in headings if level <= LEVEL] + [len(lines)]
     entries = []
     for start in starts:
         stop = next(border for border in borders if border > start)
-        entries.append(_entry(lines, start, stop, rules, name))
+        entries.append(_read_entry(lines, start, stop, rules, name))
     return entries
 
 
@@ -63,21 +63,21 @@ def lines_of(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def misplaced(text: str, name: str) -> list[Problem]:
+def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
     """Return a problem for each heading that is meant as an entry's and has another level."""
     lines = lines_of(text)
     return [
-        Problem(
+        LintProblem(
             name,
             place + 1,
             "heading-level",
             f"{_heading_text(lines[place])!r} has {level} marks, so it is not read as an entry",
         )
-        for place, level in _misplaced(lines, blocks(lines)[0])
+        for place, level in _misplaced_headings(lines, find_blocks(lines)[0])
     ]
 
 
-def _misplaced(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _misplaced_headings(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return headings of another level that begin with a day, outside of an entry or above a category."""
     found, is_inside = [], False
     for place, level in headings:
@@ -86,13 +86,13 @@ def _misplaced(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> lis
             continue
         if level < LEVEL:
             is_inside = False
-        said, title = _dated(_heading_text(lines[place]))
-        if title and _day(said) and (not is_inside or _is_marked(lines, place)):
+        said, title = _split_date(_heading_text(lines[place]))
+        if title and _parse_date(said) and (not is_inside or _has_entry_mark(lines, place)):
             found.append((place, level))
     return found
 
 
-def _is_marked(lines: Sequence[str], place: int) -> bool:
+def _has_entry_mark(lines: Sequence[str], place: int) -> bool:
     below = next((line.strip() for line in lines[place + 1 :] if line.strip()), "")
     mark = _MARK.fullmatch(below)
     return mark is not None and mark[1].lower() in _MARKS
@@ -105,9 +105,9 @@ def stray_lines(text: str) -> list[int]:
     below an entry's heading of the wrong level belongs to that.
     """
     lines = lines_of(text)
-    headings, rules = blocks(lines)
+    headings, rules = find_blocks(lines)
     levels = dict(headings)
-    misplaced_at = {place for place, _ in _misplaced(lines, headings)}
+    misplaced_at = {place for place, _ in _misplaced_headings(lines, headings)}
     is_stray, stray = LEVEL not in levels.values(), []
     for place, line in enumerate(lines):
         level = levels.get(place, 0)
@@ -120,16 +120,16 @@ def stray_lines(text: str) -> list[int]:
     return stray
 
 
-def blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
+def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     """Return the headings with their levels, and the rules, by line from 0."""
     text = "\n".join(lines)
     if _INVOLVED.search(text):
-        return _parsed_blocks(text, lines)
+        return _parse_blocks(text, lines)
     headings = [(place, _level(line)) for place, line in enumerate(lines) if _HEADING.match(line)]
     return headings, frozenset(place for place, line in enumerate(lines) if _RULE.match(line))
 
 
-def _parsed_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
+def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     headings, rules = [], set()
     for token in _markdown().parse(text):
         if token.level or token.map is None:
@@ -157,8 +157,10 @@ def _level(line: str) -> int:
     return len(line) - len(line.lstrip("#"))
 
 
-def _entry(lines: Sequence[str], start: int, stop: int, rules: frozenset[int], name: str) -> LearningEntry:
-    said, title = _dated(_heading_text(lines[start]))
+def _read_entry(
+    lines: Sequence[str], start: int, stop: int, rules: frozenset[int], name: str
+) -> LearningEntry:
+    said, title = _split_date(_heading_text(lines[start]))
     marks: dict[str, str] = {}
     place = start + 1
     while place < stop:
@@ -175,7 +177,7 @@ def _entry(lines: Sequence[str], start: int, stop: int, rules: frozenset[int], n
     last = max((at for at in range(start, end) if lines[at].strip() and at not in rules), default=start)
     entry = LearningEntry(
         title,
-        _day(said),
+        _parse_date(said),
         marks.get("category", ""),
         tuple(tag for tag in (each.strip(" `#") for each in marks.get("tags", "").split(",")) if tag),
         text.rstrip(),
@@ -184,7 +186,7 @@ def _entry(lines: Sequence[str], start: int, stop: int, rules: frozenset[int], n
         (),
         marks.get("superseded by", ""),
     )
-    return entry._replace(problems=_problems(entry, said, name))
+    return entry._replace(problems=_find_problems(entry, said, name))
 
 
 _MARKS = {"category", "tags", "superseded by"}
@@ -194,7 +196,7 @@ def _heading_text(line: str) -> str:
     return _CLOSING.sub("", line.strip().lstrip("#").strip()).strip()
 
 
-def _dated(heading: str) -> tuple[str, str]:
+def _split_date(heading: str) -> tuple[str, str]:
     """Return what a heading says as its date, in brackets or not, and the title after it."""
     found = _TITLE.fullmatch(heading) or _BARE_DATE.fullmatch(heading)
     if found is None or (heading.startswith("[") and not found[1].strip()[:1].isdigit() and "](" in heading):
@@ -202,23 +204,23 @@ def _dated(heading: str) -> tuple[str, str]:
     return found[1].strip(), found[2].strip()
 
 
-def _day(said: str) -> date | None:
+def _parse_date(said: str) -> date | None:
     try:
         return date.fromisoformat(said) if len(said) == len("YYYY-MM-DD") else None
     except ValueError:
         return None
 
 
-def _problems(entry: LearningEntry, said: str, name: str) -> tuple[Problem, ...]:
+def _find_problems(entry: LearningEntry, said: str, name: str) -> tuple[LintProblem, ...]:
     found = []
     if not entry.title:
-        found.append(Problem(name, entry.line, "no-title", "an entry without a title"))
+        found.append(LintProblem(name, entry.line, "no-title", "an entry without a title"))
     if not said:
-        found.append(Problem(name, entry.line, "no-date", f"{entry.title!r} has no date"))
+        found.append(LintProblem(name, entry.line, "no-date", f"{entry.title!r} has no date"))
     elif entry.date is None:
-        found.append(Problem(name, entry.line, "bad-date", f"{said!r} is no date"))
+        found.append(LintProblem(name, entry.line, "bad-date", f"{said!r} is no date"))
     if not entry.category:
-        found.append(Problem(name, entry.line, "no-category", f"{entry.title!r} has no category"))
+        found.append(LintProblem(name, entry.line, "no-category", f"{entry.title!r} has no category"))
     if not entry.text:
-        found.append(Problem(name, entry.line, "no-text", f"{entry.title!r} says nothing"))
+        found.append(LintProblem(name, entry.line, "no-text", f"{entry.title!r} says nothing"))
     return tuple(found)

@@ -6,26 +6,34 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from archivist.reading.calls import Act
+from archivist.reading.calls import ToolCall
 from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.failures import Failure
 from archivist.reading.phrases import (
     base_name,
+    differing_words,
+    is_informative,
     is_scratch,
-    is_telling,
-    narrowed,
-    open_command,
-    relative,
+    mask_command,
+    relative_path,
     without_paths,
 )
-from archivist.reading.remedies import Way
-from archivist.reading.run import Met, Reading
-from archivist.reading.wording import advice, clipped, code, listed, saying, tags
+from archivist.reading.remedies import RemedyKind
+from archivist.reading.run import ObservedFailure, RunReading
+from archivist.reading.wording import advice, clip_words, code, format_list, quote_error, tags
 from archivist.recall.keywords import keywords
 from archivist.records import Event, EventKind
-from archivist.workspace.drafts import LONGEST_REASON, LONGEST_TITLE, Draft, Known, Trigger, ended, sentences
+from archivist.workspace.drafts import (
+    LONGEST_REASON,
+    LONGEST_TITLE,
+    Draft,
+    DraftContext,
+    SaveTrigger,
+    end_sentence,
+    message_sentences,
+)
 from archivist.workspace.learnings import Learning
-from archivist.workspace.topology import Kind
+from archivist.workspace.topology import FileKind
 
 _FAILED_BEFORE = 2
 _LONG_SEARCH = 5
@@ -80,37 +88,39 @@ _CODE = re.compile(r"`([^`\n]{3,120})`")
 class _Fix:
     """A goal that was missed several times and then reached: the failures, the success, what lay between."""
 
-    failed: tuple[Act, ...]
-    success: Act
-    between: tuple[Act, ...]
+    failed: tuple[ToolCall, ...]
+    success: ToolCall
+    between: tuple[ToolCall, ...]
 
 
-def hard_won(reading: Reading, events: Sequence[Event], known: Known) -> Iterator[Draft]:
+def draft_hard_won_fixes(
+    reading: RunReading, events: Sequence[Event], known: DraftContext
+) -> Iterator[Draft]:
     """Draft the fixes that at least two failed attempts went before, where the run says what helped."""
-    for fix in _fixes(reading):
-        if len(fix.failed) >= _FAILED_BEFORE and _was_tried(fix):
-            draft = _of_fix(fix, events, known, Trigger.HARD_WON_FIX)
+    for fix in _find_fixes(reading):
+        if len(fix.failed) >= _FAILED_BEFORE and _has_attempt(fix):
+            draft = _draft_fix(fix, events, known, SaveTrigger.HARD_WON_FIX)
             if draft:
                 yield draft
-    for met in _overcome(reading):
+    for met in _remedied_failures(reading):
         times = sum(each.key == met.key for each in reading.met)
-        yield _of_remedy(met, known, Trigger.HARD_WON_FIX, times)
+        yield _draft_remedy(met, known, SaveTrigger.HARD_WON_FIX, times)
 
 
-def long_sought(reading: Reading, events: Sequence[Event], known: Known) -> Iterator[Draft]:
+def draft_long_searches(reading: RunReading, events: Sequence[Event], known: DraftContext) -> Iterator[Draft]:
     """Draft the fixes that took a long search, some of it outside of the project."""
-    for fix in _fixes(reading):
+    for fix in _find_fixes(reading):
         looks = [act for act in fix.between if act.is_look]
         outside = [act for act in looks if _is_outside(act)]
         if len(looks) >= _VERY_LONG_SEARCH or (outside and len(looks) >= _LONG_SEARCH):
-            draft = _of_fix(fix, events, known, Trigger.NON_OBVIOUS_SOLUTION)
+            draft = _draft_fix(fix, events, known, SaveTrigger.NON_OBVIOUS_SOLUTION)
             if draft:
                 yield draft
 
 
-def _fixes(reading: Reading) -> Iterator[_Fix]:
+def _find_fixes(reading: RunReading) -> Iterator[_Fix]:
     """Yield each goal that failed and was reached later, with what the run did between."""
-    failed: dict[tuple[str, tuple[str, ...]], list[Act]] = {}
+    failed: dict[tuple[str, tuple[str, ...]], list[ToolCall]] = {}
     for act in reading.acts:
         goal = _goal(act)
         if goal is None:
@@ -123,7 +133,7 @@ def _fixes(reading: Reading) -> Iterator[_Fix]:
             yield _Fix(tuple(those), act, reading.acts[those[0].at + 1 : act.at])
 
 
-def _goal(act: Act) -> tuple[str, tuple[str, ...]] | None:
+def _goal(act: ToolCall) -> tuple[str, tuple[str, ...]] | None:
     """Return what a command is to achieve: the same program, on the same things."""
     if act.is_look or not act.steps or not act.main or not act.purpose or act.purpose == "write file":
         return None
@@ -133,39 +143,41 @@ def _goal(act: Act) -> tuple[str, tuple[str, ...]] | None:
     return act.purpose, act.main.arguments
 
 
-def _was_tried(fix: _Fix) -> bool:
+def _has_attempt(fix: _Fix) -> bool:
     """Say whether something was changed between two failures: a plain repetition is no attempt."""
     first, last = fix.failed[0].at, fix.failed[-1].at
     return any(first < act.at < last and (act.changes or act.installs) for act in fix.between)
 
 
-def _is_outside(act: Act) -> bool:
+def _is_outside(act: ToolCall) -> bool:
     said = f"{act.event.text} {act.event.target}"
     return bool(_OUTSIDE.search(said) or (not act.steps and _OUTSIDE_TOOL.search(act.event.tool)))
 
 
-def _of_fix(fix: _Fix, events: Sequence[Event], known: Known, trigger: Trigger) -> Draft | None:
+def _draft_fix(fix: _Fix, events: Sequence[Event], known: DraftContext, trigger: SaveTrigger) -> Draft | None:
     """Word a fix, or return None when neither the changes nor the run's own words say what helped."""
-    telling = [each for act in fix.failed if (each := act.failure) and not _SUMMARY.search(saying(each.line))]
+    telling = [
+        each for act in fix.failed if (each := act.failure) and not _SUMMARY.search(quote_error(each.line))
+    ]
     failure = telling[-1] if telling else None
-    helped, is_exact = _what_helped(fix)
+    helped, is_exact = _describe_changes(fix)
     reason = _reason_of(fix, events)
     if failure is None or not (reason or (is_exact and _is_hard(fix))):
         return None
     if not reason and _is_obvious(failure, helped):
         return None
-    said = saying(failure.line)
+    said = quote_error(failure.line)
     command = _REDIRECTED.sub("", without_paths(fix.success.main.text if fix.success.main else ""))
     times = f"failed {len(fix.failed)} times" if len(fix.failed) > 1 else "failed"
-    parts = [f"{code(clipped(command, 100))} {times} with “{said}”."]
+    parts = [f"{code(clip_words(command, 100))} {times} with “{said}”."]
     if reason:
         parts.append(f"Root cause: {reason}")
     if helped:
         parts.append(f"What helped: {helped}.")
     evidence = [act.event.id for act in fix.failed[:3]] + [fix.success.event.id]
     return Draft(
-        kind=Kind.LESSONS,
-        title=clipped(f"{said} ({fix.success.purpose})", LONGEST_TITLE),
+        kind=FileKind.LESSONS,
+        title=clip_words(f"{said} ({fix.success.purpose})", LONGEST_TITLE),
         text="\n\n".join(parts),
         category="debugging",
         tags=tags(*fix.success.purpose.split()[:1], failure.subject.split(".")[0]),
@@ -182,7 +194,7 @@ def _is_hard(fix: _Fix) -> bool:
     return len(fix.failed) >= _MANY_FAILED and last is not None and not last.is_own_code
 
 
-def _what_helped(fix: _Fix) -> tuple[str, bool]:
+def _describe_changes(fix: _Fix) -> tuple[str, bool]:
     """Return the changes after the last failure, in words, and whether they say just what was changed."""
     last = [act for act in fix.between if act.at > fix.failed[-1].at and not act.has_failed]
     installs = dict.fromkeys(each.text for act in last for each in act.installs)
@@ -191,13 +203,13 @@ def _what_helped(fix: _Fix) -> tuple[str, bool]:
     ]
     failure = fix.failed[-1].failure
     if installs and (not changes or (failure and failure.kind.is_environment)):
-        return listed([code(each) for each in list(installs)[-2:]]), True
+        return format_list([code(each) for each in list(installs)[-2:]]), True
     if not changes:
         return "", False
-    files = listed(
-        [code(relative(file)) for file in dict.fromkeys(change.file for change in changes)], most=4
+    files = format_list(
+        [code(relative_path(file)) for file in dict.fromkeys(change.file for change in changes)], most=4
     )
-    old, new = narrowed(changes[-1].old.strip(), changes[-1].new.strip())
+    old, new = differing_words(changes[-1].old.strip(), changes[-1].new.strip())
     if len(changes) == 1 and old and new and "\n" not in old + new and len(old) + len(new) < 120:
         return f"change {code(old)} to {code(new)} in {files}", True
     return f"changes in {files}", False
@@ -213,12 +225,12 @@ def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
     ]
     before = [event for event in said if event.seq < end]
     after = [event for event in said if event.seq > end][:_NEAR_FIX]
-    about = _about(fix)
+    about = _topic_words(fix)
     for event in (*reversed(before), *after):
-        for sentence in sentences(event.text):
+        for sentence in message_sentences(event.text):
             if _is_cause(sentence) and about & keywords(sentence):
                 cause = _PREFACE.sub("", sentence)
-                return ended(clipped(cause[:1].upper() + cause[1:], LONGEST_REASON))
+                return end_sentence(clip_words(cause[:1].upper() + cause[1:], LONGEST_REASON))
     return ""
 
 
@@ -226,7 +238,7 @@ def _is_cause(sentence: str) -> bool:
     return bool(_EXPLAINS.search(sentence)) and not _UNSURE.search(sentence) and not sentence.endswith("?")
 
 
-def _about(fix: _Fix) -> frozenset[str]:
+def _topic_words(fix: _Fix) -> frozenset[str]:
     """Return the words that name what a fix is about: of the failure's subject, and of what was changed."""
     failures = [act.failure for act in fix.failed if act.failure]
     texts = [part for each in failures for part in (each.subject, *_NAMES.findall(each.line))]
@@ -237,23 +249,23 @@ def _about(fix: _Fix) -> frozenset[str]:
     return keywords(" ".join(texts)) - _VAGUE
 
 
-def _overcome(reading: Reading) -> Iterator[Met]:
+def _remedied_failures(reading: RunReading) -> Iterator[ObservedFailure]:
     """Yield the failures of the surroundings that were met again and again until a remedy was found."""
     seen: dict[str, int] = {}
     for met in reading.met:
         seen[met.key] = seen.get(met.key, 0) + 1
         is_last = seen[met.key] == sum(each.key == met.key for each in reading.met)
         is_slip = met.is_of_code or met.failure.kind in _SLIPS
-        if is_last and seen[met.key] >= _FAILED_BEFORE and _is_cured(met) and not is_slip:
+        if is_last and seen[met.key] >= _FAILED_BEFORE and _has_remedy(met) and not is_slip:
             yield met
 
 
-def _is_cured(met: Met) -> bool:
+def _has_remedy(met: ObservedFailure) -> bool:
     """Say whether a failure has a remedy that went well, says what to do, and was not to be expected."""
     if met.cure is None or any(act.has_failed for act in met.cure.acts):
         return False
     remedy = met.cure.remedy
-    is_vague = remedy.way is Way.EDIT and remedy.text == "edit"
+    is_vague = remedy.way is RemedyKind.EDIT and remedy.text == "edit"
     return not is_vague and not _is_obvious(met.failure, remedy.text)
 
 
@@ -266,13 +278,13 @@ def _is_obvious(failure: Failure, remedy: str) -> bool:
     return bool(missing) and missing in words and bool(words & _INSTALLS)
 
 
-def _of_remedy(met: Met, known: Known, trigger: Trigger, times: int) -> Draft:
-    said = saying(met.failure.line)
+def _draft_remedy(met: ObservedFailure, known: DraftContext, trigger: SaveTrigger, times: int) -> Draft:
+    said = quote_error(met.failure.line)
     remedy = advice(met.cure.remedy) if met.cure else ""
     return Draft(
-        kind=Kind.LESSONS,
-        title=clipped(f"{said}: {remedy}", LONGEST_TITLE),
-        text=f"{code(clipped(open_command(met.act.text), 100))} failed {times} times with “{said}”.\n\n"
+        kind=FileKind.LESSONS,
+        title=clip_words(f"{said}: {remedy}", LONGEST_TITLE),
+        text=f"{code(clip_words(mask_command(met.act.text), 100))} failed {times} times with “{said}”.\n\n"
         f"What helped: {remedy}.",
         category="configuration" if met.failure.kind.is_environment else "debugging",
         tags=tags(*met.act.purpose.split()[:1], met.failure.subject.split(".")[0]),
@@ -286,58 +298,65 @@ def _of_remedy(met: Met, known: Known, trigger: Trigger, times: int) -> Draft:
 # Conflict
 
 
-def conflicts(reading: Reading, known: Known) -> Iterator[Draft]:
+def draft_conflicts(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
     """Draft what a run shows to be wrong in an entry: the advised call failed, and another one did it."""
     for learning in known.learnings:
         text = learning.entry.text
         for met in reading.met:
             is_cured = met.cure is not None and not any(act.has_failed for act in met.cure.acts)
             remedy = met.cure.remedy if met.cure and is_cured else None
-            if remedy is None or remedy.way not in (Way.COMMAND, Way.PATH) or not is_telling(remedy.text):
+            if (
+                remedy is None
+                or remedy.way not in (RemedyKind.COMMAND, RemedyKind.PATH)
+                or not is_informative(remedy.text)
+            ):
                 continue
-            advised = next((each for each in advised_in(text) if _is_call(each, met, remedy.way)), "")
-            if not advised or remedy.text in text or _works(reading, advised):
+            advised = next(
+                (each for each in advised_code(text) if _is_advised_call(each, met, remedy.way)), ""
+            )
+            if not advised or remedy.text in text or _has_succeeded(reading, advised):
                 continue
-            yield _of_conflict(learning, met, advised, known)
+            yield _draft_conflict(learning, met, advised, known)
             break
 
 
-def advised_in(text: str) -> list[str]:
+def advised_code(text: str) -> list[str]:
     """Return the code of a text that it advises: what follows a no or a never is not."""
     return [
         found[1].strip() for found in _CODE.finditer(text) if not _NEGATED.search(text[: found.start()][-40:])
     ]
 
 
-def _is_call(advised: str, met: Met, way: Way) -> bool:
-    if way is Way.PATH:
-        return relative(met.failure.subject) == relative(advised) and "/" in advised
-    return " " in advised and any(_begins(step.text, advised) for step in met.act.steps)
+def _is_advised_call(advised: str, met: ObservedFailure, way: RemedyKind) -> bool:
+    if way is RemedyKind.PATH:
+        return relative_path(met.failure.subject) == relative_path(advised) and "/" in advised
+    return " " in advised and any(_starts_with(step.text, advised) for step in met.act.steps)
 
 
-def _begins(text: str, advised: str) -> bool:
+def _starts_with(text: str, advised: str) -> bool:
     words, wanted = text.split(), advised.split()
     return words[: len(wanted)] == wanted
 
 
-def _works(reading: Reading, advised: str) -> bool:
+def _has_succeeded(reading: RunReading, advised: str) -> bool:
     """Say whether the advised call went well in the same run: then it is not wrong as such."""
     return any(
-        not act.has_failed and any(_begins(step.text, advised) for step in act.steps) for act in reading.acts
+        not act.has_failed and any(_starts_with(step.text, advised) for step in act.steps)
+        for act in reading.acts
     )
 
 
-def _of_conflict(learning: Learning, met: Met, advised: str, known: Known) -> Draft:
+def _draft_conflict(learning: Learning, met: ObservedFailure, advised: str, known: DraftContext) -> Draft:
     remedy = advice(met.cure.remedy) if met.cure else ""
     entry = learning.entry
     return Draft(
         kind=learning.kind,
-        title=clipped(f"{entry.title}: {code(advised)} no longer works", LONGEST_TITLE),
-        text=f"{code(advised)} failed with “{saying(met.failure.line)}”; what worked: {remedy}.\n\n"
+        title=clip_words(f"{entry.title}: {code(advised)} no longer works", LONGEST_TITLE),
+        text=f"{code(advised)} failed with “{quote_error(met.failure.line)}”; what worked: {remedy}.\n\n"
         f"Earlier advice{f' of {entry.date}' if entry.date else ''}: {entry.title}.",
         category=entry.category or "debugging",
         tags=entry.tags,
-        trigger=Trigger.CONFLICT,
+        trigger=SaveTrigger.CONFLICT,
         evidence=(met.act.event.id, *((act.event.id for act in met.cure.acts[:2]) if met.cure else ())),
         scope=str(learning.scope) or known.scope,
         weight=0.97,

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
-from archivist.workspace.problems import Problem
+from archivist.workspace.problems import LintProblem
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -47,11 +47,11 @@ class FrontMatter(NamedTuple):
     values: dict[str, object]
     body: str
     body_line: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LintProblem, ...] = ()
     has_any: bool = True
 
 
-class _Cut(NamedTuple):
+class _FenceSpan(NamedTuple):
     """Where front matter stands in a text: between its fences."""
 
     start: int
@@ -64,11 +64,11 @@ def read(text: str, name: str) -> FrontMatter:
 
     Front matter that is no YAML gives the fields that can still be read, and a problem for the others.
     """
-    cut = _cut(text)
+    cut = _find_fences(text)
     if cut is None:
         if not _OPEN.match(text):
             return FrontMatter({}, text.removeprefix("\ufeff"), 1, (), has_any=False)
-        problem = Problem(name, 1, "unclosed", "the front matter is never closed")
+        problem = LintProblem(name, 1, "unclosed", "the front matter is never closed")
         return FrontMatter({}, text.removeprefix("\ufeff"), 1, (problem,), has_any=False)
     head = text[cut.start : cut.end]
     body_line = text.count("\n", 0, cut.body) + 1
@@ -79,25 +79,25 @@ def read(text: str, name: str) -> FrontMatter:
     return FrontMatter(values, text[cut.body :], body_line, tuple(problems))
 
 
-def foreign(text: str, name: str) -> Problem | None:
+def find_foreign(text: str, name: str) -> LintProblem | None:
     """Return a problem where a file has front matter of another kind, such as the TOML of Hugo."""
     if _TOML.match(text):
-        return Problem(name, 1, "foreign-front-matter", "the front matter is TOML between `+++`")
+        return LintProblem(name, 1, "foreign-front-matter", "the front matter is TOML between `+++`")
     return None
 
 
-def without_foreign(text: str) -> str:
+def strip_foreign(text: str) -> str:
     """Return a text without front matter of another kind."""
     return _TOML.sub("", text, count=1)
 
 
-def _cut(text: str) -> _Cut | None:
+def _find_fences(text: str) -> _FenceSpan | None:
     opened = _OPEN.match(text)
     closed = _CLOSE.search(text, opened.end()) if opened else None
     if opened is None or closed is None:
         return None
     end = text.find("\n", closed.start())
-    return _Cut(opened.end(), closed.start(), len(text) if end < 0 else end + 1)
+    return _FenceSpan(opened.end(), closed.start(), len(text) if end < 0 else end + 1)
 
 
 def read_plain(head: str) -> dict[str, object] | None:
@@ -112,9 +112,9 @@ def read_plain(head: str) -> dict[str, object] | None:
         field = _FIELD.fullmatch(line)
         if field is None:
             item = _ITEM.fullmatch(line)
-            if item is None or not _takes_item(values, last, indent, len(item[1])):
+            if item is None or not _accepts_item(values, last, indent, len(item[1])):
                 return None
-            value = _scalar(item[2].rstrip(" "), _PLAIN)
+            value = _parse_scalar(item[2].rstrip(" "), _PLAIN)
             if value is None:
                 return None
             indent = len(item[1])
@@ -125,28 +125,28 @@ def read_plain(head: str) -> dict[str, object] | None:
         if last in values or last.lower() in _WORDS:
             return None
         indent = -1
-        values[last] = None if not given else _value(given)
+        values[last] = None if not given else _parse_value(given)
         if given and values[last] is None:
             return None
     return values
 
 
-def _takes_item(values: dict[str, object], last: str, indent: int, found: int) -> bool:
+def _accepts_item(values: dict[str, object], last: str, indent: int, found: int) -> bool:
     """Say whether a line `- item` belongs to the field above: it is the first, or stands as its like do."""
     if not last:
         return False
     return values[last] is None if indent < 0 else indent == found
 
 
-def _value(given: str) -> object | None:
+def _parse_value(given: str) -> object | None:
     if given.startswith("[") and given.endswith("]"):
         items = [each.strip(" ") for each in given[1:-1].split(",")] if given[1:-1].strip(" ") else []
-        values = [_scalar(each, _PLAIN_IN_LIST) for each in items]
+        values = [_parse_scalar(each, _PLAIN_IN_LIST) for each in items]
         return None if None in values else values
-    return _scalar(given, _PLAIN)
+    return _parse_scalar(given, _PLAIN)
 
 
-def _scalar(given: str, plain: re.Pattern[str]) -> str | date | None:
+def _parse_scalar(given: str, plain: re.Pattern[str]) -> str | date | None:
     quoted = _QUOTED.fullmatch(given)
     if quoted:
         inside = quoted[1] if quoted[1] is not None else quoted[2]
@@ -162,45 +162,47 @@ def _scalar(given: str, plain: re.Pattern[str]) -> str | date | None:
     return None
 
 
-def _read_yaml(head: str, name: str) -> tuple[dict[str, object], list[Problem]]:
-    problems = _tabs(head, name)
+def _read_yaml(head: str, name: str) -> tuple[dict[str, object], list[LintProblem]]:
+    problems = _find_tabs(head, name)
     try:
-        loaded = load(head)
+        loaded = load_yaml(head)
     except _BrokenError as broken:
         if broken.rule == "broken-yaml" and problems:
             # The tab is the cause, and its line the place to mend.
             broken.rule = ""
         if broken.rule:
             advice = "write it as a few plain fields" if broken.is_refused else ""
-            problems.append(Problem(name, broken.line + 2, broken.rule, broken.text, advice))
+            problems.append(LintProblem(name, broken.line + 2, broken.rule, broken.text, advice))
         if broken.is_refused:
             return {}, problems
-        return _salvaged(head, name, problems, broken), problems
+        return _salvage_fields(head, name, problems, broken), problems
     if loaded is None:
         return {}, problems
     if not isinstance(loaded, dict):
-        problems.append(Problem(name, 2, "broken-yaml", "no fields, `name: value`, but something else"))
+        problems.append(LintProblem(name, 2, "broken-yaml", "no fields, `name: value`, but something else"))
         return {}, problems
     return loaded, problems
 
 
-def _tabs(head: str, name: str) -> list[Problem]:
+def _find_tabs(head: str, name: str) -> list[LintProblem]:
     return [
-        Problem(name, number, "tab", "a tab in the indentation")
+        LintProblem(name, number, "tab", "a tab in the indentation")
         for number, line in enumerate(head.split("\n"), 2)
         if "\t" in line[: len(line) - len(line.lstrip())] and line.strip()
     ]
 
 
-def _salvaged(head: str, name: str, problems: list[Problem], broken: _BrokenError) -> dict[str, object]:
+def _salvage_fields(
+    head: str, name: str, problems: list[LintProblem], broken: _BrokenError
+) -> dict[str, object]:
     """Return what each field says by itself, leaving out those that are broken."""
     values: dict[str, object] = {}
-    for line, chunk in _fields(head):
+    for line, chunk in _field_chunks(head):
         try:
-            loaded = load(chunk)
+            loaded = load_yaml(chunk)
         except _BrokenError as error:
             if (line + error.line, error.rule) != (broken.line, broken.rule) and error.rule == "bad-date":
-                problems.append(Problem(name, line + error.line + 2, error.rule, error.text))
+                problems.append(LintProblem(name, line + error.line + 2, error.rule, error.text))
             continue
         if isinstance(loaded, dict):
             for key, value in loaded.items():
@@ -208,7 +210,7 @@ def _salvaged(head: str, name: str, problems: list[Problem], broken: _BrokenErro
     return values
 
 
-def _fields(head: str) -> list[tuple[int, str]]:
+def _field_chunks(head: str) -> list[tuple[int, str]]:
     """Return the lines of each field: one that starts at the margin, and what is indented below it."""
     chunks: list[tuple[int, str]] = []
     for number, line in enumerate(head.split("\n")):
@@ -227,14 +229,14 @@ class _BrokenError(Exception):
         self.line, self.rule, self.text, self.is_refused = line, rule, text, is_refused
 
 
-def load(head: str) -> object:
+def load_yaml(head: str) -> object:
     """Return what YAML holds, by ruamel.yaml alone, in plain types and with texts as keys."""
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     _refuse_excess(head)
     try:
-        return _settled(_parser("safe").load(head))
+        return _to_plain_types(_parser("safe").load(head))
     except DuplicateKeyError as error:
         told = str(error.problem).split("with value")[0].strip()
         raise _BrokenError(_line(error), "duplicate-key", told) from None
@@ -308,12 +310,12 @@ def _impossible_date(head: str) -> int | None:
     return None
 
 
-def _settled(value: object) -> object:
+def _to_plain_types(value: object) -> object:
     """Return a value in plain types: a moment of midnight is no date, and stays a moment."""
     if isinstance(value, dict):
-        return {str(key): _settled(each) for key, each in value.items()}
+        return {str(key): _to_plain_types(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_settled(each) for each in value]
+        return [_to_plain_types(each) for each in value]
     return value
 
 
@@ -343,7 +345,7 @@ def day_of(value: object) -> date | None:
 # Writing
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text in double quotes, on one line."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
@@ -362,58 +364,58 @@ def quoted(text: str) -> str:
     return '"' + "".join(pieces) + '"'
 
 
-def word(text: str) -> str:
+def quote_if_needed(text: str) -> str:
     """Return a text bare where it may stand so in a list, else in quotes."""
     is_bare = _PLAIN_IN_LIST.fullmatch(text) and text.lower() not in _WORDS and not text.endswith(" ")
-    return text if is_bare else quoted(text)
+    return text if is_bare else quote_text(text)
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value as front matter holds it: on one line, quoted where it must be."""
     if value is None:
         return ""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, str):
-        is_bare = isinstance(_scalar(value, _PLAIN), str) and not value.startswith(('"', "'"))
-        return value if is_bare and value.isprintable() else quoted(value)
+        is_bare = isinstance(_parse_scalar(value, _PLAIN), str) and not value.startswith(('"', "'"))
+        return value if is_bare and value.isprintable() else quote_text(value)
     if isinstance(value, Sequence):
-        return f"[{', '.join(word(str(each)) for each in value)}]"
+        return f"[{', '.join(quote_if_needed(str(each)) for each in value)}]"
     raise TypeError(f"no value of front matter: {value!r}")
 
 
-def added(text: str, values: Mapping[str, object]) -> str:
+def add_front_matter(text: str, values: Mapping[str, object]) -> str:
     """Return a text that has no front matter with these fields at its head."""
     end = "\r\n" if "\r\n" in text[:1000] else "\n"
-    lines = ["---", *(_line_of(key, value) for key, value in values.items()), "---", ""]
+    lines = ["---", *(_format_field(key, value) for key, value in values.items()), "---", ""]
     body = text.removeprefix("\ufeff")
     gap = end if body and not body.startswith(("\n", "\r")) else ""
     return end.join(lines) + gap + body
 
 
-def edited(text: str, changes: Mapping[str, object], name: str) -> str:
+def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     """Return a text with some fields changed or added; comments, order and quotes of the rest stay.
 
     Raise InputError when the front matter cannot be read, since then it cannot be changed safely.
     """
-    cut = _cut(text)
+    cut = _find_fences(text)
     if cut is None:
-        return added(text, changes)
+        return add_front_matter(text, changes)
     head = text[cut.start : cut.end]
-    before = _loaded(head, name)
+    before = _load_fields(head, name)
     changes = {key: value for key, value in changes.items() if before.get(key, ...) != value}
     if not changes:
         return text
     end = "\r\n" if "\r\n" in text[: cut.body] else "\n"
-    new = _spliced(head, changes, end)
-    if not _holds(new, {**before, **{key: _listed(value) for key, value in changes.items()}}):
-        new = _dumped(head, changes)
+    new = _splice_values(head, changes, end)
+    if not _has_fields(new, {**before, **{key: _tuple_to_list(value) for key, value in changes.items()}}):
+        new = _dump_yaml(head, changes)
     return text[: cut.start] + new + text[cut.end :]
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
+def rename_fields(text: str, names: Mapping[str, str]) -> str:
     """Return a text whose fields of these names have others; their values and everything else stay."""
-    cut = _cut(text)
+    cut = _find_fences(text)
     if cut is None or not names:
         return text
     head = text[cut.start : cut.end]
@@ -425,20 +427,20 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     return text[: cut.start] + head + text[cut.end :]
 
 
-def _holds(head: str, expected: Mapping[str, object]) -> bool:
+def _has_fields(head: str, expected: Mapping[str, object]) -> bool:
     try:
-        return _loaded(head, "") == expected
+        return _load_fields(head, "") == expected
     except InputError:
         return False
 
 
-def _listed(value: object) -> object:
+def _tuple_to_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _loaded(head: str, name: str) -> dict[str, object]:
+def _load_fields(head: str, name: str) -> dict[str, object]:
     try:
-        loaded = load(head)
+        loaded = load_yaml(head)
     except _BrokenError as broken:
         raise InputError(
             f"{name}:{broken.line + 2}: {broken.text}",
@@ -453,36 +455,36 @@ def _loaded(head: str, name: str) -> dict[str, object]:
     return loaded
 
 
-def _spliced(head: str, changes: Mapping[str, object], end: str) -> str:
+def _splice_values(head: str, changes: Mapping[str, object], end: str) -> str:
     """Put new values in the place of old ones, and new fields below the last."""
-    spans = _spans(head)
+    spans = _value_spans(head)
     missing = [key for key in changes if key not in spans]
     for key in sorted((key for key in changes if key in spans), key=lambda key: -spans[key][0]):
         start, stop, style = spans[key]
         value = changes[key]
-        told = quoted(value) if style == '"' and isinstance(value, str) else written(value)
+        told = quote_text(value) if style == '"' and isinstance(value, str) else format_value(value)
         if style == "'" and isinstance(value, str) and value.isprintable():
             told = "'" + value.replace("'", "''") + "'"
         gap = " " if head[start - 1 : start] == ":" else ""
         head = f"{head[:start]}{gap}{told}{head[stop:]}"
     if head and not head.endswith("\n"):
         head += end
-    return head + "".join(f"{_line_of(key, changes[key])}{end}" for key in missing)
+    return head + "".join(f"{_format_field(key, changes[key])}{end}" for key in missing)
 
 
-def _line_of(key: str, value: object) -> str:
-    return f"{key}: {written(value)}".rstrip()
+def _format_field(key: str, value: object) -> str:
+    return f"{key}: {format_value(value)}".rstrip()
 
 
-def _spans(head: str) -> dict[str, tuple[int, int, str]]:
+def _value_spans(head: str) -> dict[str, tuple[int, int, str]]:
     """Return where the value of each field stands, and how it is quoted."""
     node: MappingNode | None = _parser("rt").compose(head)
     if node is None:
         return {}
-    return {str(key.value): _span(head, key, value) for key, value in node.value}
+    return {str(key.value): _value_span(head, key, value) for key, value in node.value}
 
 
-def _span(head: str, key: Node, value: Node) -> tuple[int, int, str]:
+def _value_span(head: str, key: Node, value: Node) -> tuple[int, int, str]:
     start, stop = value.start_mark.index, value.end_mark.index
     colon = head.find(":", key.end_mark.index) + 1
     if start == stop:
@@ -496,7 +498,7 @@ def _span(head: str, key: Node, value: Node) -> tuple[int, int, str]:
     return start, start + len(kept), str(getattr(value, "style", None) or "")
 
 
-def _dumped(head: str, changes: Mapping[str, object]) -> str:
+def _dump_yaml(head: str, changes: Mapping[str, object]) -> str:
     """Let ruamel write the whole: for what cannot be put in place, such as a field with an anchor."""
     from io import StringIO
 
@@ -505,7 +507,7 @@ def _dumped(head: str, changes: Mapping[str, object]) -> str:
     yaml.width = _WIDE
     held = yaml.load(head) or {}
     for key, value in changes.items():
-        held[key] = _listed(value)
+        held[key] = _tuple_to_list(value)
     out = StringIO()
     yaml.dump(held, out)
     return out.getvalue()

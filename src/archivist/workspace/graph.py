@@ -18,7 +18,7 @@ from typing import NamedTuple
 from archivist.workspace import entries, front_matter
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.repositories import Repositories
-from archivist.workspace.topology import LEARNINGS, Kind, Scope
+from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope
 from archivist.workspace.vocabulary import COMMANDS, ROLES, TOOLS
 
 MOST_EVIDENCE = 20
@@ -122,12 +122,12 @@ class Graph:
     relations: tuple[Relation, ...] = ()
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """One file to mine: its name relative to the root, what it is, whose it is, and its text."""
 
     name: str
-    kind: Kind
-    scope: Scope
+    kind: FileKind
+    scope: WorkspaceScope
     text: str
 
 
@@ -135,20 +135,20 @@ _Seen = tuple[tuple[EntityKind, str], RelationKind, tuple[EntityKind, str], int]
 _Key = tuple[EntityKind, str]
 
 
-def mine(sources: Iterable[Source], is_common: Callable[[str], bool] | None = None) -> Graph:
+def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] | None = None) -> Graph:
     """Return everything that the documents name and how it hangs together.
 
     `is_common` says whether a word is one of the language's; without it, any may be.
     """
     known = sorted(sources)
-    files = _files(known)
+    files = _entities_by_path(known)
     repositories = Repositories((source.scope for source in known), is_common)
     shown: dict[tuple[_Key, RelationKind, _Key], list[str]] = {}
     titles: dict[_Key, str] = {}
     for source in known:
         head = front_matter.read(source.text, source.name)
         if source.kind not in LEARNINGS:
-            titles.setdefault(_self(source), _title(source, head))
+            titles.setdefault(_file_entity(source), _title(source, head))
         for before, kind, after, line in _relations(source, head, files, repositories):
             if before != after:
                 places = shown.setdefault((before, kind, after), [])
@@ -158,12 +158,14 @@ def mine(sources: Iterable[Source], is_common: Callable[[str], bool] | None = No
     return _graph(shown, titles)
 
 
-def _files(sources: Sequence[Source]) -> dict[str, _Key]:
+def _entities_by_path(sources: Sequence[SourceFile]) -> dict[str, _Key]:
     """Return what each path is: a file what it holds, a folder with an overview the scope."""
     folders = {
-        posixpath.dirname(source.name): _self(source) for source in sources if source.kind is Kind.OVERVIEW
+        posixpath.dirname(source.name): _file_entity(source)
+        for source in sources
+        if source.kind is FileKind.OVERVIEW
     }
-    return {**folders, **{source.name: _self(source) for source in sources}}
+    return {**folders, **{source.name: _file_entity(source) for source in sources}}
 
 
 def _graph(shown: dict[tuple[_Key, RelationKind, _Key], list[str]], titles: dict[_Key, str]) -> Graph:
@@ -195,28 +197,28 @@ def _name(key: _Key) -> str:
     return key[1]
 
 
-def _self(source: Source) -> _Key:
+def _file_entity(source: SourceFile) -> _Key:
     """Return the thing that a file is: an overview is its scope, a plan a plan, any other a document."""
     match source.kind:
-        case Kind.OVERVIEW if source.scope.parts:
-            return _place(source.scope)
-        case Kind.PLAN:
+        case FileKind.OVERVIEW if source.scope.parts:
+            return _scope_entity(source.scope)
+        case FileKind.PLAN:
             return EntityKind.PLAN, source.name
         case _:
             return EntityKind.DOCUMENT, source.name
 
 
-def _place(scope: Scope) -> _Key:
+def _scope_entity(scope: WorkspaceScope) -> _Key:
     kinds = (EntityKind.WORKSPACE, EntityKind.DOMAIN, EntityKind.REPOSITORY)
     return kinds[len(scope.parts) - 1], str(scope)
 
 
-def _title(source: Source, head: FrontMatter) -> str:
+def _title(source: SourceFile, head: FrontMatter) -> str:
     values = head.values
     said = values.get("name") or values.get("title")
     if isinstance(said, str) and said.strip():
         return " ".join(said.split())
-    if source.kind is Kind.OVERVIEW:
+    if source.kind is FileKind.OVERVIEW:
         return source.scope.parts[-1]
     for _, line, is_code in _lines(source.text, head.body_line):
         heading = None if is_code else _HEADING.match(line)
@@ -229,26 +231,26 @@ def _title(source: Source, head: FrontMatter) -> str:
 
 
 def _relations(
-    source: Source, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
+    source: SourceFile, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
 ) -> Iterator[_Seen]:
-    own = _self(source)
-    yield from _within(source, own)
-    yield from _declared(source, own, head.values, repositories)
+    own = _file_entity(source)
+    yield from _containment_relations(source, own)
+    yield from _front_matter_relations(source, own, head.values, repositories)
     parts = _parts(source, own)
     yield from (
-        (_place(source.scope), RelationKind.CONTAINS, part.key, part.line)
+        (_scope_entity(source.scope), RelationKind.CONTAINS, part.key, part.line)
         for part in parts
         if part.key != own and source.scope.parts
     )
     for part in parts:
-        yield from _tagged(part, source, repositories)
+        yield from _tag_relations(part, source, repositories)
     for number, line, is_code in _lines(source.text, head.body_line):
         if source.kind in LEARNINGS and _MARK.match(line):
             continue
         part = next(each for each in reversed(parts) if each.line <= number or each.key == own)
-        yield from _linked(source, part.key, line, number, files)
-        yield from ((part.key, *seen, number) for seen in _named(line, part, is_code=is_code))
-        yield from _about_repositories(source, part, line, number, repositories, is_code=is_code)
+        yield from _link_relations(source, part.key, line, number, files)
+        yield from ((part.key, *seen, number) for seen in _line_mentions(line, part, is_code=is_code))
+        yield from _repository_relations(source, part, line, number, repositories, is_code=is_code)
 
 
 class _Part(NamedTuple):
@@ -261,33 +263,33 @@ class _Part(NamedTuple):
     category: str = ""
 
 
-def _parts(source: Source, own: _Key) -> list[_Part]:
+def _parts(source: SourceFile, own: _Key) -> list[_Part]:
     whole = _Part(own, 0)
     if source.kind not in LEARNINGS:
         return [whole]
-    kind = EntityKind.DECISION if source.kind is Kind.DECISIONS else EntityKind.LESSON
+    kind = EntityKind.DECISION if source.kind is FileKind.DECISIONS else EntityKind.LESSON
     return [
         whole,
         *(
             _Part((kind, f"{source.name}#{entry.title}"), entry.line, True, entry.tags, entry.category)
-            for entry in entries.parse(source.text, source.name)
+            for entry in entries.parse_entries(source.text, source.name)
             if entry.title
         ),
     ]
 
 
-def _within(source: Source, own: _Key) -> Iterator[_Seen]:
+def _containment_relations(source: SourceFile, own: _Key) -> Iterator[_Seen]:
     """Yield that a scope holds the file, and each scope the one below it."""
     parts = source.scope.parts
     for depth in range(1, len(parts)):
-        above, below = Scope(*parts[:depth]), Scope(*parts[: depth + 1])
-        yield _place(above), RelationKind.CONTAINS, _place(below), 1
-    if parts and own != _place(source.scope) and source.kind not in LEARNINGS:
-        yield _place(source.scope), RelationKind.CONTAINS, own, 1
+        above, below = WorkspaceScope(*parts[:depth]), WorkspaceScope(*parts[: depth + 1])
+        yield _scope_entity(above), RelationKind.CONTAINS, _scope_entity(below), 1
+    if parts and own != _scope_entity(source.scope) and source.kind not in LEARNINGS:
+        yield _scope_entity(source.scope), RelationKind.CONTAINS, own, 1
 
 
-def _declared(
-    source: Source, own: _Key, values: dict[str, object], repositories: Repositories
+def _front_matter_relations(
+    source: SourceFile, own: _Key, values: dict[str, object], repositories: Repositories
 ) -> Iterator[_Seen]:
     """Yield what the front matter says: tags and roles, each on its own line."""
     lines = source.text.split("\n")
@@ -295,19 +297,19 @@ def _declared(
         at = next((number for number, line in enumerate(lines, 1) if line.startswith(f"{key}:")), 1)
         if key == "tags":
             for tag in front_matter.words_of(value):
-                yield own, RelationKind.TAGGED, _topic(tag, source.scope, repositories), at
+                yield own, RelationKind.TAGGED, _tag_entity(tag, source.scope, repositories), at
         elif key.lower() in _REPOSITORY_FIELDS:
             for name in front_matter.words_of(value):
-                scope = repositories.named(name, source.scope)
+                scope = repositories.find_repository(name, source.scope)
                 if scope is not None:
-                    yield own, RelationKind.MENTIONS, _place(scope), at
+                    yield own, RelationKind.MENTIONS, _scope_entity(scope), at
         elif key.lower() in _ROLE_FIELDS:
             for role in front_matter.words_of(value):
                 if role.lower() in ROLES or key.lower() in ("role", "roles"):
                     yield own, RelationKind.INVOLVES, (EntityKind.ROLE, role.lower()), at
 
 
-def _tagged(part: _Part, source: Source, repositories: Repositories) -> Iterator[_Seen]:
+def _tag_relations(part: _Part, source: SourceFile, repositories: Repositories) -> Iterator[_Seen]:
     if not part.tags:
         return
     lines = source.text.split("\n")
@@ -315,17 +317,17 @@ def _tagged(part: _Part, source: Source, repositories: Repositories) -> Iterator
     at = next((number + 1 for number in below if _TAGS.match(lines[number])), part.line)
     is_tool = part.category.lower() in _TOOL_CATEGORIES
     for tag in part.tags:
-        key = _topic(tag, source.scope, repositories)
+        key = _tag_entity(tag, source.scope, repositories)
         if is_tool and key[0] is EntityKind.TOPIC:
             key = (EntityKind.TOOL, tag.lower())
         yield part.key, RelationKind.TAGGED, key, at
 
 
-def _topic(tag: str, scope: Scope, repositories: Repositories) -> _Key:
+def _tag_entity(tag: str, scope: WorkspaceScope, repositories: Repositories) -> _Key:
     name = tag.lower()
-    place = repositories.named(name, scope)
+    place = repositories.find_repository(name, scope)
     if place is not None:
-        return _place(place)
+        return _scope_entity(place)
     return (EntityKind.TOOL if name in COMMANDS else EntityKind.TOPIC), name
 
 
@@ -342,7 +344,9 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, bool]]:
         yield number, line, bool(fence)
 
 
-def _linked(source: Source, own: _Key, line: str, number: int, files: dict[str, _Key]) -> Iterator[_Seen]:
+def _link_relations(
+    source: SourceFile, own: _Key, line: str, number: int, files: dict[str, _Key]
+) -> Iterator[_Seen]:
     if "](" not in line and "[[" not in line:
         return
     targets = [(target, True) for target in _LINK.findall(line)] + [
@@ -362,19 +366,19 @@ def _linked(source: Source, own: _Key, line: str, number: int, files: dict[str, 
             yield own, RelationKind.LINKS_TO, (EntityKind.FILE, name), number
 
 
-def _about_repositories(
-    source: Source, part: _Part, line: str, number: int, repositories: Repositories, *, is_code: bool
+def _repository_relations(
+    source: SourceFile, part: _Part, line: str, number: int, repositories: Repositories, *, is_code: bool
 ) -> Iterator[_Seen]:
     """Yield the repositories that a line speaks of; its own goes without saying, and blocks of code too."""
     if is_code:
         return
     verb = RelationKind.CONCERNS if part.is_entry else RelationKind.MENTIONS
-    for scope in repositories.told_of(line, source.scope):
-        if not scope.holds(source.scope):
-            yield part.key, verb, _place(scope), number
+    for scope in repositories.find_mentioned(line, source.scope):
+        if not scope.contains(source.scope):
+            yield part.key, verb, _scope_entity(scope), number
 
 
-def _named(line: str, part: _Part, *, is_code: bool) -> Iterator[tuple[RelationKind, _Key]]:
+def _line_mentions(line: str, part: _Part, *, is_code: bool) -> Iterator[tuple[RelationKind, _Key]]:
     """Yield the tools, files, issues and roles that a line names."""
     verb = RelationKind.CONCERNS if part.is_entry else RelationKind.MENTIONS
     codes = [line] if is_code else _CODE.findall(line)
@@ -420,7 +424,7 @@ def _issues(line: str) -> list[str]:
 # Views
 
 
-def about(graph: Graph, name: str) -> Graph:
+def subgraph_around(graph: Graph, name: str) -> Graph:
     """Return the part of a graph around a thing: by its id or name, else everything that holds the words."""
     wanted = name.strip().casefold()
     exact = {each.id for each in graph.entities if wanted in (each.id.casefold(), each.name.casefold())}
@@ -451,12 +455,12 @@ def labels(graph: Graph) -> dict[str, Label]:
     found: dict[str, Label] = {}
     for (_, name), group in alike.items():
         places = [each.id.partition(":")[2].partition("#")[0].split("/") for each in group]
-        for each, place in zip(group, _differing(places), strict=True):
+        for each, place in zip(group, _distinct_parts(places), strict=True):
             found[each.id] = Label(name, place)
     return found
 
 
-def _differing(places: Sequence[Sequence[str]]) -> list[str]:
+def _distinct_parts(places: Sequence[Sequence[str]]) -> list[str]:
     """Return of each path what is not the same in all of them, at the beginning and at the end."""
     first = posixpath.commonprefix([list(place) for place in places])
     rests = [list(place)[len(first) :] for place in places]
@@ -464,14 +468,14 @@ def _differing(places: Sequence[Sequence[str]]) -> list[str]:
     return ["/".join(rest[: len(rest) - len(last)]) for rest in rests] if len(places) > 1 else [""]
 
 
-def weightiest(graph: Graph, most: int) -> Graph:
+def top_subgraph(graph: Graph, max_entities: int) -> Graph:
     """Return the weightiest things of a graph and the relations among those."""
-    kept = {each.id for each in graph.entities[:most]}
+    kept = {each.id for each in graph.entities[:max_entities]}
     relations = (each for each in graph.relations if each.source in kept and each.target in kept)
-    return Graph(graph.entities[:most], tuple(relations))
+    return Graph(graph.entities[:max_entities], tuple(relations))
 
 
-def of_kinds(graph: Graph, kinds: Collection[EntityKind]) -> Graph:
+def filter_kinds(graph: Graph, kinds: Collection[EntityKind]) -> Graph:
     """Return the relations that lead to or from things of these kinds, and the things at their ends."""
     wanted = {each.id for each in graph.entities if each.kind in kinds}
     relations = tuple(each for each in graph.relations if each.source in wanted or each.target in wanted)

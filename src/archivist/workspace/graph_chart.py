@@ -17,7 +17,7 @@ from archivist.workspace.graph import (
     Relation,
     RelationKind,
     labels,
-    weightiest,
+    top_subgraph,
 )
 
 MOST_NODES = 60
@@ -68,23 +68,23 @@ _ROOM = (226.0, 330.0, 180.0)
 _SWEEPS = 4
 
 
-def chart(graph: Graph, title: str = "What the workspace speaks of") -> str:
+def render_svg(graph: Graph, title: str = "What the workspace speaks of") -> str:
     """Return an SVG image of the weightiest things of a graph and their relations."""
-    shown = weightiest(graph, MOST_NODES)
-    columns = _arranged(shown)
+    shown = top_subgraph(graph, MOST_NODES)
+    columns = _arrange_columns(shown)
     # What else is called so may stand beside the picture: the whole graph says what a thing is called.
-    names = {name: _fitting(label, _ROOM[_column_of(name)]) for name, label in labels(graph).items()}
-    ends = {each.id: _end_of(each, names[each.id]) for each in columns[1]}
+    names = {name: _fit_label(label, _ROOM[_column_of(name)]) for name, label in labels(graph).items()}
+    ends = {each.id: _label_end(each, names[each.id]) for each in columns[1]}
     height = _TOP + _ROW * max((len(column) for column in columns), default=0) + _BOTTOM
-    places = _placed(columns, height)
+    places = _node_positions(columns, height)
     body = [
-        _text(20, 30, title, size=18, weight="bold"),
-        _text(20, 50, _in_words(graph, shown), size=12, colour=_PALE),
-        *(_text(x, _TOP - 20, name, size=12, colour=_PALE) for x, name in _HEADS),
-        *(_edge(each, places, ends) for each in shown.relations),
+        _render_text(20, 30, title, size=18, weight="bold"),
+        _render_text(20, 50, _chart_caption(graph, shown), size=12, colour=_PALE),
+        *(_render_text(x, _TOP - 20, name, size=12, colour=_PALE) for x, name in _HEADS),
+        *(_render_edge(each, places, ends) for each in shown.relations),
         # All halos lie below all names, and are texts of their own: not every reader knows `paint-order`.
-        *(_name_of(each, places[each.id], names[each.id], is_halo=True) for each in shown.entities),
-        *(part for column in columns for each in column for part in _node(each, places, names)),
+        *(_render_label(each, places[each.id], names[each.id], is_halo=True) for each in shown.entities),
+        *(part for column in columns for each in column for part in _render_node(each, places, names)),
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
@@ -93,20 +93,20 @@ def chart(graph: Graph, title: str = "What the workspace speaks of") -> str:
     )
     told = (
         f'<title id="title">{escape(title)}</title>',
-        f'<desc id="desc">{escape(_described(shown))}</desc>',
+        f'<desc id="desc">{escape(_chart_description(shown))}</desc>',
         f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
     )
     return "\n".join((head, *told, *body, "</svg>\n"))
 
 
-def _in_words(graph: Graph, shown: Graph) -> str:
+def _chart_caption(graph: Graph, shown: Graph) -> str:
     said = f"{len(graph.entities)} things, {len(graph.relations)} relations"
     if len(shown.entities) < len(graph.entities):
         said += f"; the {len(shown.entities)} weightiest are drawn, with {len(shown.relations)} relations"
     return f"{said}. A line is thicker the more places show it; dashed where it is a tag."
 
 
-def _described(graph: Graph) -> str:
+def _chart_description(graph: Graph) -> str:
     """Say the strongest relations in words, for who cannot see them."""
     names = labels(graph)
     said = [
@@ -116,7 +116,7 @@ def _described(graph: Graph) -> str:
     return " ".join(said) or "Nothing to draw."
 
 
-def _arranged(graph: Graph) -> list[list[Entity]]:
+def _arrange_columns(graph: Graph) -> list[list[Entity]]:
     """Return the columns, each in an order that lets related things stand side by side."""
     columns: list[list[Entity]] = [[], [], []]
     for each in graph.entities:
@@ -128,11 +128,11 @@ def _arranged(graph: Graph) -> list[list[Entity]]:
     for _ in range(_SWEEPS):
         for at in (1, 2):
             rows = _rows(columns)
-            columns[at].sort(key=lambda each: (_middle(beside.get(each.id, ()), rows), each.id))
+            columns[at].sort(key=lambda each: (_mean_row(beside.get(each.id, ()), rows), each.id))
     # On the right, things of one sort stand together: a name is looked for by its sort first.
     rows = _rows(columns)
     columns[2].sort(
-        key=lambda each: (_ORDER.index(each.kind), _middle(beside.get(each.id, ()), rows), each.id)
+        key=lambda each: (_ORDER.index(each.kind), _mean_row(beside.get(each.id, ()), rows), each.id)
     )
     return columns
 
@@ -150,12 +150,12 @@ def _rows(columns: Sequence[Sequence[Entity]]) -> dict[str, float]:
     return {each.id: (at + 0.5) / len(column) for column in columns for at, each in enumerate(column)}
 
 
-def _middle(beside: Sequence[str], rows: Mapping[str, float]) -> float:
+def _mean_row(beside: Sequence[str], rows: Mapping[str, float]) -> float:
     found = [rows[each] for each in beside if each in rows]
     return round(sum(found) / len(found), 6) if found else 1.0
 
 
-def _placed(columns: Sequence[Sequence[Entity]], height: int) -> dict[str, tuple[float, float]]:
+def _node_positions(columns: Sequence[Sequence[Entity]], height: int) -> dict[str, tuple[float, float]]:
     """Return the middle of each mark; a shorter column is spread over the whole height."""
     room = height - _TOP - _BOTTOM
     return {
@@ -165,7 +165,9 @@ def _placed(columns: Sequence[Sequence[Entity]], height: int) -> dict[str, tuple
     }
 
 
-def _edge(relation: Relation, places: Mapping[str, tuple[float, float]], ends: Mapping[str, float]) -> str:
+def _render_edge(
+    relation: Relation, places: Mapping[str, tuple[float, float]], ends: Mapping[str, float]
+) -> str:
     source, target = sorted((relation.source, relation.target), key=lambda each: places[each][0])
     (x1, y1), (x2, y2) = places[source], places[target]
     if x1 == x2:
@@ -188,12 +190,14 @@ def _column_of(name: str) -> int:
     return _COLUMN_OF[EntityKind(name.partition(":")[0])]
 
 
-def _end_of(entity: Entity, name: str) -> float:
+def _label_end(entity: Entity, name: str) -> float:
     """Return about where the name of a thing in the middle column ends."""
-    return _COLUMNS[1][0] + 14 + _width(name) + _SMALL_LETTER * (len(entity.kind.value) + 3)
+    return _COLUMNS[1][0] + 14 + _text_width(name) + _SMALL_LETTER * (len(entity.kind.value) + 3)
 
 
-def _node(entity: Entity, places: Mapping[str, tuple[float, float]], names: Mapping[str, str]) -> list[str]:
+def _render_node(
+    entity: Entity, places: Mapping[str, tuple[float, float]], names: Mapping[str, str]
+) -> list[str]:
     x, y = places[entity.id]
     colour = _COLOURS[entity.kind]
     if entity.kind in (EntityKind.DECISION, EntityKind.ISSUE):
@@ -201,11 +205,11 @@ def _node(entity: Entity, places: Mapping[str, tuple[float, float]], names: Mapp
     else:
         mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
     told = escape(f"{entity.kind.value}: {entity.name} ({entity.id.partition(':')[2]})")
-    label = _name_of(entity, (x, y), names[entity.id])
+    label = _render_label(entity, (x, y), names[entity.id])
     return [f"<g><title>{told}</title>", mark, label, "</g>"]
 
 
-def _name_of(entity: Entity, place: tuple[float, float], name: str, *, is_halo: bool = False) -> str:
+def _render_label(entity: Entity, place: tuple[float, float], name: str, *, is_halo: bool = False) -> str:
     """Return a thing's name beside its mark; as a halo, the white around it that keeps lines off."""
     column = _COLUMN_OF[entity.kind]
     side = _COLUMNS[column][1]
@@ -222,26 +226,26 @@ def _name_of(entity: Entity, place: tuple[float, float], name: str, *, is_halo: 
     )
 
 
-def _width(text: str) -> float:
+def _text_width(text: str) -> float:
     return sum(_SQUARE if east_asian_width(sign) in "WF" else _LETTER for sign in text)
 
 
-def _fitting(label: Label, room: float) -> str:
+def _fit_label(label: Label, room: float) -> str:
     """Return a label cut to a width; what tells it from others is cut last."""
-    where = f" ({_cut(label.where, room / 2)})" if label.where else ""
-    return _cut(" ".join(label.name.split()), room - _width(where)) + where
+    where = f" ({_truncate_name(label.where, room / 2)})" if label.where else ""
+    return _truncate_name(" ".join(label.name.split()), room - _text_width(where)) + where
 
 
-def _cut(name: str, room: float) -> str:
+def _truncate_name(name: str, room: float) -> str:
     # The end of a path tells more than its beginning.
     is_path = "/" in name and " " not in name
     kept = name
-    while kept and _width(f"{kept}…") > room and _width(name) > room:
+    while kept and _text_width(f"{kept}…") > room and _text_width(name) > room:
         kept = kept[1:] if is_path else kept[:-1]
     return name if kept == name else f"…{kept}" if is_path else f"{kept.rstrip()}…"
 
 
-def _text(
+def _render_text(
     x: float, y: float, words: str, *, size: int = 12, colour: str = _INK, anchor: str = "", weight: str = ""
 ) -> str:
     more = (f' text-anchor="{anchor}"' if anchor else "") + (f' font-weight="{weight}"' if weight else "")

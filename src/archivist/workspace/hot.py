@@ -15,7 +15,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.recall.keywords import Overlap, keywords, matches
-from archivist.text import estimated
+from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -107,24 +107,24 @@ class HotUsage:
     @property
     def lines(self) -> int:
         """Return the lines that one conversation is given, with the tool that loads most."""
-        return sum(file.lines for file in self.given(self.agent))
+        return sum(file.lines for file in self.files_for(self.agent))
 
     @property
     def tokens(self) -> int:
         """Return the estimated tokens that one conversation is given, with the tool that loads most."""
-        return sum(file.tokens for file in self.given(self.agent))
+        return sum(file.tokens for file in self.files_for(self.agent))
 
     @property
     def share(self) -> float:
         """Return how much of the whole budget is taken."""
         return self._share_of(self.agent)
 
-    def given(self, agent: str) -> tuple[HotFile, ...]:
+    def files_for(self, agent: str) -> tuple[HotFile, ...]:
         """Return what a tool loads: what is for all, and what is for it."""
         return tuple(file for file in self.files if not file.agents or agent in file.agents)
 
     def _share_of(self, agent: str) -> float:
-        files = self.given(agent)
+        files = self.files_for(agent)
         lines, tokens = sum(file.lines for file in files), sum(file.tokens for file in files)
         return max(lines / max(1, self.max_lines), tokens / max(1, self.max_tokens))
 
@@ -135,7 +135,7 @@ class HotUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class RuleUsage:
     """How many of the known runs met something."""
 
     met: int = 0
@@ -157,7 +157,7 @@ class Demotion:
     """A rule that should leave hot memory, with the reason."""
 
     item: HotItem
-    use: Use
+    use: RuleUsage
     names: tuple[str, ...] = ()
 
     @property
@@ -168,7 +168,7 @@ class Demotion:
 
 
 @dataclass(frozen=True, slots=True)
-class Warm:
+class WarmEntry:
     """Something warm that could be hot: a lesson of the bank by its id, or a learning entry by file:line."""
 
     id: str
@@ -181,19 +181,19 @@ class Warm:
 class Promotion:
     """Something warm that most runs, or all workspaces, use."""
 
-    warm: Warm
-    use: Use
+    warm: WarmEntry
+    use: RuleUsage
     reason: str
 
 
-def hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> HotFile:
+def measure_hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> HotFile:
     """Read a hot file: its size, and the budget that it declares at the top."""
-    budget, problem = _declared(text)
+    budget, problem = _parse_budget(text)
     lines = len(text.splitlines())
-    return HotFile(path, text, lines, estimated(text), budget, agents, problem)
+    return HotFile(path, text, lines, estimate_tokens(text), budget, agents, problem)
 
 
-def _declared(text: str) -> tuple[Budget | None, str]:
+def _parse_budget(text: str) -> tuple[Budget | None, str]:
     """Return the budget of a file, or what is wrong with the one that it tries to declare."""
     body = _without_front_matter(text.removeprefix("\ufeff").splitlines())
     found = _BUDGET.search("\n".join(body[:_TOP_LINES]))
@@ -217,11 +217,11 @@ def _without_front_matter(lines: Sequence[str]) -> Sequence[str]:
     return lines[end + 1 :]
 
 
-def items(file: HotFile) -> list[HotItem]:
+def parse_hot_items(file: HotFile) -> list[HotItem]:
     """Return the rules of a file in order: each item of a list, each paragraph with what belongs to it."""
     lines = file.text.splitlines()
     found: list[HotItem] = []
-    for start, end in _joined(list(_spans(_blocks(lines))), lines):
+    for start, end in _join_examples(list(_spans(_blocks(lines))), lines):
         text = "\n".join(lines[start:end]).strip()
         if text and not (text.startswith("<!--") and text.endswith("-->")):
             last = max(at for at in range(start, end) if lines[at].strip())
@@ -257,7 +257,7 @@ def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
             yield token.map[0], token.map[1]
 
 
-def _joined(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
+def _join_examples(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
     """Let a paragraph that ends with a colon take the example along that it announces."""
     found: list[tuple[int, int]] = []
     for start, end in spans:
@@ -295,7 +295,7 @@ def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
 # Use
 
 
-def is_met(text: str, run_words: Collection[str]) -> bool:
+def is_relevant_to_run(text: str, run_words: Collection[str]) -> bool:
     """Say whether a run whose words these are met what a text speaks of.
 
     Names set as code tell most: of those the run must hold one whole; of all words a good part.
@@ -315,22 +315,26 @@ def _without_markup(text: str) -> str:
     return re.sub(r"https?://\S+|[*_#>\[\]()`-]", " ", text)
 
 
-def uses(
+def count_rule_usage(
     texts: Mapping[str, str],
     runs: Mapping[str, Collection[str]],
-    told: Mapping[str, Collection[str]] | None = None,
-) -> dict[str, Use]:
+    briefed_runs: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, RuleUsage]:
     """Return how many runs, each given as its words, met each text; `told` are those told of it by name."""
-    told = told or {}
+    briefed_runs = briefed_runs or {}
     return {
-        key: Use(
-            sum(run in told.get(key, ()) or is_met(text, words) for run, words in runs.items()), len(runs)
+        key: RuleUsage(
+            sum(
+                run in briefed_runs.get(key, ()) or is_relevant_to_run(text, words)
+                for run, words in runs.items()
+            ),
+            len(runs),
         )
         for key, text in texts.items()
     }
 
 
-def told_again(text: str, lessons: Mapping[str, str]) -> list[str]:
+def matching_lessons(text: str, lessons: Mapping[str, str]) -> list[str]:
     """Return the keys of the lessons that say what a text says."""
     words = keywords(_without_markup(text))
     return [
@@ -343,8 +347,8 @@ def told_again(text: str, lessons: Mapping[str, str]) -> list[str]:
 # Proposals
 
 
-def demotions(
-    usage: HotUsage, uses_of: Mapping[str, Use], workspaces: Sequence[str] = ()
+def propose_demotions(
+    usage: HotUsage, usage_by_id: Mapping[str, RuleUsage], workspaces: Sequence[str] = ()
 ) -> tuple[Demotion, ...]:
     """Return the rules whose leaving brings every file and the whole under budget, and no more.
 
@@ -352,10 +356,10 @@ def demotions(
     more than four of five runs met stays.
     """
     waiting = [
-        Demotion(item, uses_of.get(item.id, Use()), _named_places(item.text, workspaces))
+        Demotion(item, usage_by_id.get(item.id, RuleUsage()), _named_workspaces(item.text, workspaces))
         for file in usage.files
         if not file.agents
-        for item in items(file)
+        for item in parse_hot_items(file)
     ]
     waiting.sort(
         key=lambda each: (
@@ -375,42 +379,47 @@ def demotions(
         helps = file.is_over or (can_fit and left.share > 1)
         if helps and not each.use.is_universal:
             chosen.append(each)
-            left = _less(left, file, each.item)
+            left = _remove_item(left, file, each.item)
     return tuple(chosen)
 
 
-def _less(usage: HotUsage, file: HotFile, item: HotItem) -> HotUsage:
-    smaller = replace(file, lines=file.lines - item.lines, tokens=file.tokens - estimated(item.text))
+def _remove_item(usage: HotUsage, file: HotFile, item: HotItem) -> HotUsage:
+    smaller = replace(file, lines=file.lines - item.lines, tokens=file.tokens - estimate_tokens(item.text))
     return replace(usage, files=tuple(smaller if each is file else each for each in usage.files))
 
 
-def _named_places(text: str, workspaces: Sequence[str]) -> tuple[str, ...]:
+def _named_workspaces(text: str, workspaces: Sequence[str]) -> tuple[str, ...]:
     """Return the workspaces that a rule names, when those are not all there are."""
     words = set(re.findall(r"[\w.-]+", text.lower()))
     named = tuple(name for name in workspaces if name.lower() in words)
     return named if len(named) < len(workspaces) else ()
 
 
-def promotions(
-    warm: Sequence[Warm], uses_of: Mapping[str, Use], workspaces: Sequence[str], usage: HotUsage
+def propose_promotions(
+    warm: Sequence[WarmEntry],
+    usage_by_id: Mapping[str, RuleUsage],
+    workspaces: Sequence[str],
+    usage: HotUsage,
 ) -> tuple[Promotion, ...]:
     """Return what is warm and used everywhere: in most runs, or written down in every workspace."""
-    hot = [keywords(_without_markup(item.text)) for file in usage.files for item in items(file)]
+    hot = [keywords(_without_markup(item.text)) for file in usage.files for item in parse_hot_items(file)]
     found: list[Promotion] = []
     said: list[frozenset[str]] = []
     for each in warm:
         words = keywords(_without_markup(each.text))
         if any(matches(words, other, frozenset(), _SAME) for other in (*hot, *said)):
             continue
-        use = uses_of.get(each.id, Use())
-        reason = _why_hot(each, use, warm, workspaces)
+        use = usage_by_id.get(each.id, RuleUsage())
+        reason = _promotion_reason(each, use, warm, workspaces)
         if reason:
             found.append(Promotion(each, use, reason))
             said.append(words)
     return tuple(sorted(found, key=lambda each: (-each.use.share, each.warm.id)))
 
 
-def _why_hot(each: Warm, use: Use, warm: Sequence[Warm], workspaces: Sequence[str]) -> str:
+def _promotion_reason(
+    each: WarmEntry, use: RuleUsage, warm: Sequence[WarmEntry], workspaces: Sequence[str]
+) -> str:
     if use.is_universal:
         return f"met in {use.met} of {use.runs} runs"
     if not each.scope or len(workspaces) < 2:
@@ -427,7 +436,7 @@ def _why_hot(each: Warm, use: Use, warm: Sequence[Warm], workspaces: Sequence[st
 # Edits
 
 
-def unmarked(text: str) -> str:
+def strip_list_mark(text: str) -> str:
     """Return a rule without the mark of its list; one that is a single sentence on a single line."""
     found = _MARK.match(text)
     if found is not None:

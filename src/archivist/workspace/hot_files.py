@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
-from archivist.workspace.hot import HotFile, HotUsage, hot_file
-from archivist.workspace.link_files import is_ours, read_rules
+from archivist.workspace.hot import HotFile, HotUsage, measure_hot_file
+from archivist.workspace.link_files import is_own_file, read_rules
 from archivist.workspace.links import FOLDERS, Client, section_lines, without_section
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -38,40 +38,40 @@ _HOPS = 4
 _LARGEST = 4 * 1024**2
 
 
-class Hot(NamedTuple):
+class HotFileReport(NamedTuple):
     """The hot files of a root, and what is wrong with those that cannot be read."""
 
     usage: HotUsage
     problems: tuple[str, ...] = ()
 
 
-class _Loaded(NamedTuple):
+class _LoadedFile(NamedTuple):
     """A file that a tool always loads, whatever ways lead to it."""
 
     path: Path
     client: Client
 
 
-def read_hot(root: Path, rules: WorkspaceRules) -> Hot:
+def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
     """Measure the hot files of a root. A root without any has an empty usage."""
     own, problems = read_rules(root, rules.hot)
     counted = {(root / rule.path).resolve() for rule in own}
     found: dict[Path, tuple[Path, list[Client]]] = {}
-    for loaded in _loaded(root, rules.hot):
+    for loaded in _always_loaded_files(root, rules.hot):
         real = loaded.path.resolve()
         if real not in counted:
             path, clients = found.setdefault(real, (loaded.path, []))
             if loaded.client not in clients:
                 clients.append(loaded.client)
-    files = [hot_file(rule.path, rule.text) for rule in own]
+    files = [measure_hot_file(rule.path, rule.text) for rule in own]
     for path, clients in found.values():
         name = _name(root, path)
         data = _read(path)
         if data is None:
             problems.append(f"{name}: not UTF-8 text")
         else:
-            files += _without_ours(name, data, tuple(client.value for client in clients))
-    return Hot(HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
+            files += _exclude_section(name, data, tuple(client.value for client in clients))
+    return HotFileReport(HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
 
 
 def _name(root: Path, path: Path) -> str:
@@ -87,7 +87,7 @@ def _read(path: Path) -> str | None:
         return ""
 
 
-def _without_ours(name: str, text: str, agents: tuple[str, ...]) -> list[HotFile]:
+def _exclude_section(name: str, text: str, agents: tuple[str, ...]) -> list[HotFile]:
     """Return a file as it is without our section, which is counted at its source."""
     rest = (without_section(text.encode()) or b"").decode()
     if not rest.strip():
@@ -96,23 +96,23 @@ def _without_ours(name: str, text: str, agents: tuple[str, ...]) -> list[HotFile
     lines = text.splitlines()
     # The rules behind the section stand on the lines that the file shows.
     blanked = "\n".join((*lines[: first - 1], *("" for _ in range(count)), *lines[first - 1 + count :]))
-    return [replace(hot_file(name, rest, agents=agents), text=blanked if count else rest)]
+    return [replace(measure_hot_file(name, rest, agents=agents), text=blanked if count else rest)]
 
 
-def _loaded(root: Path, folder: str) -> Iterator[_Loaded]:
+def _always_loaded_files(root: Path, folder: str) -> Iterator[_LoadedFile]:
     for client in (Client.CURSOR, Client.CLAUDE_CODE, Client.VSCODE):
-        for path in _particular(root, folder, client):
-            yield _Loaded(path, client)
+        for path in _client_rules(root, folder, client):
+            yield _LoadedFile(path, client)
     is_overridden = _is_text(root / "AGENTS.override.md")
     for name, clients in _STANDING:
         for client in clients:
             if name == "AGENTS.md" and client is Client.CODEX and is_overridden:
                 continue
             for path in _with_imports(root / name, root, client):
-                yield _Loaded(path, client)
+                yield _LoadedFile(path, client)
 
 
-def _particular(root: Path, folder: str, client: Client) -> list[Path]:
+def _client_rules(root: Path, folder: str, client: Client) -> list[Path]:
     """Return a client's own rules that it always loads; what we put there is counted at its source."""
     place, ending = FOLDERS[client]
     places = [place]
@@ -124,7 +124,7 @@ def _particular(root: Path, folder: str, client: Client) -> list[Path]:
         for each in places
         for rule in read_rules(root, each)[0]
         if rule.path.endswith(ending)
-        and not is_ours(root, folder, rule.path)
+        and not is_own_file(root, folder, rule.path)
         and _is_always_loaded(client, rule.text)
     ]
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from archivist.workspace import entries
 from archivist.workspace.entries import LearningEntry
-from archivist.workspace.plans import carries
-from archivist.workspace.problems import Problem
-from archivist.workspace.topology import LEVELS, Kind, Place, Scope
+from archivist.workspace.plans import has_any_tag
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import LEVELS, FileKind, WorkspaceFile, WorkspaceScope
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARACTERS = 60
@@ -19,19 +19,19 @@ _SLUG_CHARACTERS = 60
 class LearningFile(NamedTuple):
     """One file of decisions or of lessons."""
 
-    kind: Kind
-    scope: Scope
+    kind: FileKind
+    scope: WorkspaceScope
     path: str
     entries: tuple[LearningEntry, ...]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LintProblem, ...] = ()
 
 
 class Learning(NamedTuple):
     """An entry with the file that it stands in. Filters see the entry alone."""
 
-    kind: Kind
+    kind: FileKind
     entry: LearningEntry
-    scope: Scope
+    scope: WorkspaceScope
     path: str
     id: str
 
@@ -58,15 +58,15 @@ class Learnings(NamedTuple):
     lessons: list[Learning]
 
 
-def from_text(text: str, place: Place) -> LearningFile:
+def from_text(text: str, place: WorkspaceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
-    found = tuple(entries.parse(text, place.name))
+    found = tuple(entries.parse_entries(text, place.name))
     problems = tuple(problem for entry in found for problem in entry.problems)
-    problems += tuple(entries.misplaced(text, place.name))
+    problems += tuple(entries.find_misplaced_headings(text, place.name))
     return LearningFile(place.kind, place.scope, place.name, found, problems)
 
 
-def listed(file: LearningFile) -> list[Learning]:
+def list_learnings(file: LearningFile) -> list[Learning]:
     """Return the entries of a file, each with an id that is its own."""
     used: dict[str, int] = {}
     learnt = []
@@ -82,7 +82,7 @@ def listed(file: LearningFile) -> list[Learning]:
 
 def select(
     files: Iterable[LearningFile],
-    asked: Scope,
+    asked: WorkspaceScope,
     *,
     tags: Sequence[str] = (),
     category: str = "",
@@ -95,13 +95,13 @@ def select(
     """
     found = Learnings([], [])
     for file in files:
-        named = (asked.repository,) if len(asked.parts) == LEVELS and not asked.holds(file.scope) else ()
-        for learning in listed(file):
+        named = (asked.repository,) if len(asked.parts) == LEVELS and not asked.contains(file.scope) else ()
+        for learning in list_learnings(file):
             entry = learning.entry
             if entry.superseded_by and not with_superseded:
                 continue
             if category and entry.category.casefold() != category.strip().casefold():
                 continue
-            if carries(entry.tags, tags) and carries(entry.tags, named):
-                (found.decisions if file.kind is Kind.DECISIONS else found.lessons).append(learning)
+            if has_any_tag(entry.tags, tags) and has_any_tag(entry.tags, named):
+                (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
     return found

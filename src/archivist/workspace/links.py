@@ -26,7 +26,7 @@ class Client(StrEnum):
     VSCODE = "vscode"
 
 
-class Form(StrEnum):
+class LinkForm(StrEnum):
     """What a place holds."""
 
     LINK = "link"
@@ -35,7 +35,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class HotRule:
     """One hot file: its path from the root, with `/`, and its text."""
 
     path: str
@@ -48,11 +48,11 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinkTarget:
     """One path of a client's that should hold something; `content` is what a copy or section holds."""
 
     path: str
-    form: Form
+    form: LinkForm
     source: str
     content: str
 
@@ -80,28 +80,29 @@ _SECTION = re.compile(
 _LF, _CRLF = b"\n", b"\r\n"
 
 
-def places(
-    client: Client, rules: Sequence[Rule], *, as_copies: bool = False, is_shared: bool = False
-) -> list[Place]:
+def link_targets(
+    client: Client, rules: Sequence[HotRule], *, as_copies: bool = False, is_shared: bool = False
+) -> list[LinkTarget]:
     """Return everything that should stand in a client's places for these rules.
 
     A section of a file that other clients read too holds the rules themselves, which all of them can read.
     """
-    found: list[Place] = []
+    found: list[LinkTarget] = []
     if client in FOLDERS:
         folder, ending = FOLDERS[client]
         needs_front = client in _FRONT_MATTER
-        form = Form.COPY if needs_front or as_copies else Form.LINK
+        form = LinkForm.COPY if needs_front or as_copies else LinkForm.LINK
         found += [
-            Place(f"{folder}/{rule.name}{ending}", form, rule.path, _copied(client, rule)) for rule in rules
+            LinkTarget(f"{folder}/{rule.name}{ending}", form, rule.path, _copy_text(client, rule))
+            for rule in rules
         ]
     if client in SECTIONS and rules:
-        body = _imports(rules) if client is Client.GEMINI and not is_shared else _whole(rules)
-        found.append(Place(SECTIONS[client], Form.SECTION, "", body))
+        body = _import_lines(rules) if client is Client.GEMINI and not is_shared else _inline_rules(rules)
+        found.append(LinkTarget(SECTIONS[client], LinkForm.SECTION, "", body))
     return found
 
 
-def _copied(client: Client, rule: Rule) -> str:
+def _copy_text(client: Client, rule: HotRule) -> str:
     """Return a rule as a client needs it: its own front matter gives way to the client's."""
     if client not in _FRONT_MATTER:
         return rule.text
@@ -111,11 +112,11 @@ def _copied(client: Client, rule: Rule) -> str:
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
 
 
-def _imports(rules: Sequence[Rule]) -> str:
+def _import_lines(rules: Sequence[HotRule]) -> str:
     return "".join(f"@./{rule.path}\n" for rule in rules)
 
 
-def _whole(rules: Sequence[Rule]) -> str:
+def _inline_rules(rules: Sequence[HotRule]) -> str:
     bodies = (_FRONT.sub("", rule.text.removeprefix("\ufeff"), count=1).strip() for rule in rules)
     # A rule that spoke of its own end of the section would cut it short.
     return "".join(f"{body.replace('<!-- archivist:', '<!-- archivist :')}\n\n" for body in bodies if body)
@@ -124,7 +125,7 @@ def _whole(rules: Sequence[Rule]) -> str:
 # Copies
 
 
-def marked_copy(place: Place) -> bytes:
+def marked_copy(place: LinkTarget) -> bytes:
     """Return a copy's bytes: its content with a line that says where it is from and seals it."""
     front = _FRONT.match(place.content)
     at = len(place.content[: front.end()].encode()) if front else 0
@@ -169,11 +170,11 @@ def with_section(data: bytes | None, body: str, reader: str) -> bytes:
     before, after, newline = data or b"", b"", _newline_of(data or b"")
     origin = "new file" if data is None else "added"
     if mark is not None and data is not None:
-        before, after = _around(data, mark)
+        before, after = _split_around(data, mark)
         newline = _newline_of(before + after) if _LF in before + after else mark["newline"]
         origin = mark["origin"].decode()
     lines = body.encode().replace(_CRLF, _LF).replace(_LF, newline)
-    names = sorted({reader, *readers(data or b"")})
+    names = sorted({reader, *section_readers(data or b"")})
     return before + _section(lines, names, origin, newline) + after
 
 
@@ -183,7 +184,7 @@ def _section(lines: bytes, names: Sequence[str], origin: str, newline: bytes) ->
     return newline + head.encode() + newline + lines + end + newline
 
 
-def _around(data: bytes, mark: re.Match[bytes]) -> tuple[bytes, bytes]:
+def _split_around(data: bytes, mark: re.Match[bytes]) -> tuple[bytes, bytes]:
     """Return what stands before and behind the section; a carriage return before it may be the file's own."""
     start = mark.end("lead") - len(mark["newline"]) if mark["newline"] == _LF else mark.start()
     return data[:start], data[mark.end() :]
@@ -202,7 +203,7 @@ def section_lines(data: bytes) -> tuple[int, int]:
     return data.count(_LF, 0, mark.end("lead")) + 1, mark.group().count(_LF) - 1
 
 
-def readers(data: bytes) -> tuple[str, ...]:
+def section_readers(data: bytes) -> tuple[str, ...]:
     """Return the clients that the section of a file is for; none when it names none."""
     mark = _SECTION.search(data)
     return tuple(mark["readers"].decode().split(", ")) if mark and mark["readers"] else ()
@@ -210,7 +211,7 @@ def readers(data: bytes) -> tuple[str, ...]:
 
 def is_read_by(data: bytes, reader: str) -> bool:
     """Say whether a file holds our section for a client; one that names nobody is for all."""
-    return has_section(data) and reader in (readers(data) or (reader,))
+    return has_section(data) and reader in (section_readers(data) or (reader,))
 
 
 def is_edited_section(data: bytes) -> bool:
@@ -227,8 +228,8 @@ def without_section(data: bytes, reader: str = "") -> bytes | None:
     mark = _SECTION.search(data)
     if mark is None:
         return data
-    before, after = _around(data, mark)
-    left = [name for name in readers(data) if name != reader]
+    before, after = _split_around(data, mark)
+    left = [name for name in section_readers(data) if name != reader]
     if reader and left:
         newline = mark["newline"]
         return before + _section(mark["body"], left, mark["origin"].decode(), newline) + after

@@ -13,35 +13,40 @@ from archivist.workspace import entries, front_matter
 from archivist.workspace.entries import LearningEntry
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.plans import PlanStatus
-from archivist.workspace.problems import RULES, Problem
+from archivist.workspace.problems import RULES, LintProblem
 from archivist.workspace.reading import decode
-from archivist.workspace.topology import Kind, Place
+from archivist.workspace.topology import FileKind, WorkspaceFile
 
-REQUIRED = {Kind.PLAN: ("name", "description", "status", "created"), Kind.OVERVIEW: ("name", "description")}
-OPTIONAL = {Kind.PLAN: ("updated", "tags"), Kind.OVERVIEW: ("tags", "updated")}
+REQUIRED = {
+    FileKind.PLAN: ("name", "description", "status", "created"),
+    FileKind.OVERVIEW: ("name", "description"),
+}
+OPTIONAL = {FileKind.PLAN: ("updated", "tags"), FileKind.OVERVIEW: ("tags", "updated")}
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _NAMED_DAY = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
 _DATES = ("created", "updated")
 
 
-def check(data: bytes, place: Place, rules: WorkspaceRules, domains: Sequence[str] = ()) -> list[Problem]:
+def check_file(
+    data: bytes, place: WorkspaceFile, rules: WorkspaceRules, domains: Sequence[str] = ()
+) -> list[LintProblem]:
     """Return everything that is wrong with one file, the rules that are ignored among it."""
     decoded = decode(data, place.name)
-    found = [*decoded.problems, *_bytes(data, place.name)]
-    if place.kind is Kind.ABSTRACT:
-        return [*found, Problem(place.name, 0, "abstract-file", "an abstract in a file of its own")]
-    if place.kind is Kind.PLAN:
-        found += _plan_name(place, decoded.text)
+    found = [*decoded.problems, *_check_bytes(data, place.name)]
+    if place.kind is FileKind.ABSTRACT:
+        return [*found, LintProblem(place.name, 0, "abstract-file", "an abstract in a file of its own")]
+    if place.kind is FileKind.PLAN:
+        found += _check_plan_name(place, decoded.text)
     if not decoded.text.strip("\ufeff \t\r\n"):
-        return [*found, Problem(place.name, 0, "empty", "the file says nothing")]
+        return [*found, LintProblem(place.name, 0, "empty", "the file says nothing")]
     if place.kind in REQUIRED:
-        found += _front_matter(decoded.text, place, rules, is_text=not decoded.problems)
-    elif place.kind in (Kind.DECISIONS, Kind.LESSONS):
-        found += _learnings(decoded.text, place, rules.max_entries, domains)
+        found += _check_front_matter(decoded.text, place, rules, is_text=not decoded.problems)
+    elif place.kind in (FileKind.DECISIONS, FileKind.LESSONS):
+        found += _check_learnings(decoded.text, place, rules.max_entries, domains)
     return sorted(set(found), key=lambda each: (each.line, each.rule, each.text))
 
 
-def counted(problems: Sequence[Problem], rules: WorkspaceRules) -> list[Problem]:
+def filter_problems(problems: Sequence[LintProblem], rules: WorkspaceRules) -> list[LintProblem]:
     """Return the problems that count here; raise InputError when the settings ignore a rule that is none."""
     ignored = set(front_matter.words_of(rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
@@ -51,28 +56,28 @@ def counted(problems: Sequence[Problem], rules: WorkspaceRules) -> list[Problem]
     return [problem for problem in problems if problem.rule not in ignored]
 
 
-def _bytes(data: bytes, name: str) -> list[Problem]:
+def _check_bytes(data: bytes, name: str) -> list[LintProblem]:
     found = []
     if data.startswith(b"\xef\xbb\xbf"):
-        found.append(Problem(name, 1, "bom", "the file begins with a byte order mark"))
+        found.append(LintProblem(name, 1, "bom", "the file begins with a byte order mark"))
     at = data.find(b"\r")
     if at >= 0:
         line = data.count(b"\n", 0, at) + 1
         count = data.count(b"\r")
-        found.append(Problem(name, line, "crlf", f"{count} carriage return{'s' if count > 1 else ''}"))
+        found.append(LintProblem(name, line, "crlf", f"{count} carriage return{'s' if count > 1 else ''}"))
     return found
 
 
-def _plan_name(place: Place, text: str) -> list[Problem]:
+def _check_plan_name(place: WorkspaceFile, text: str) -> list[LintProblem]:
     file_name = place.name.rpartition("/")[2]
     if _PLAN_NAME.fullmatch(file_name) and file_name == file_name.lower() and day_of_name(file_name):
         return []
     told = f"{file_name!r} is not YYMMDD-plan-name.md"
-    proposed = proposed_name(place.stem, front_matter.read(text, place.name).values.get("created"))
-    return [Problem(place.name, 0, "plan-name", f"{told}; {proposed}" if proposed else told)]
+    proposed = propose_name(place.stem, front_matter.read(text, place.name).values.get("created"))
+    return [LintProblem(place.name, 0, "plan-name", f"{told}; {proposed}" if proposed else told)]
 
 
-def proposed_name(stem: str, created: object) -> str:
+def propose_name(stem: str, created: object) -> str:
     """Propose a name for a plan's file: its own day, else that of its front matter, and all its letters."""
     found = _NAMED_DAY.match(stem)
     day = day_of_name("".join(found.groups())) if found else None
@@ -95,14 +100,16 @@ def day_of_name(file_name: str) -> date | None:
         return None
 
 
-def _front_matter(text: str, place: Place, rules: WorkspaceRules, *, is_text: bool) -> list[Problem]:
-    foreign = front_matter.foreign(text, place.name)
+def _check_front_matter(
+    text: str, place: WorkspaceFile, rules: WorkspaceRules, *, is_text: bool
+) -> list[LintProblem]:
+    foreign = front_matter.find_foreign(text, place.name)
     if foreign:
         return [foreign]
     read = front_matter.read(text, place.name)
     found = list(read.problems)
     if not read.has_any:
-        missing = Problem(place.name, 1, "no-front-matter", f"the {place.kind.value} has no front matter")
+        missing = LintProblem(place.name, 1, "no-front-matter", f"the {place.kind.value} has no front matter")
         return found or [missing]
     if found and not read.values:
         # Nothing of it could be read, so that nothing can be said of its fields.
@@ -115,33 +122,33 @@ def _front_matter(text: str, place: Place, rules: WorkspaceRules, *, is_text: bo
     for field in REQUIRED[place.kind]:
         if values.get(field) in (None, "") and lines.get(field) not in broken:
             what = f"{field!r} is empty" if field in values else f"no {field!r}"
-            found.append(Problem(place.name, lines.get(field, 1), "missing-field", what, advice))
+            found.append(LintProblem(place.name, lines.get(field, 1), "missing-field", what, advice))
     known = (*REQUIRED[place.kind], *OPTIONAL[place.kind])
     allowed = front_matter.words_of(rules.allow_fields)
     for field, value in values.items():
         line = lines.get(field, 1)
         if field not in known and field not in allowed:
-            told = f"{_told(field)} is none of {', '.join((*known, *allowed))}"
+            told = f"{_short_repr(field)} is none of {', '.join((*known, *allowed))}"
             advice = f"spell it {field.lower()!r}" if field.lower() in known else ""
-            found.append(Problem(place.name, line, "unknown-field", told, advice))
+            found.append(LintProblem(place.name, line, "unknown-field", told, advice))
         elif field in known and value not in (None, ""):
-            found += (Problem(place.name, line, rule, what) for rule, what in _value(field, value))
+            found += (LintProblem(place.name, line, rule, what) for rule, what in _check_value(field, value))
     return found
 
 
-def _value(field: str, value: object) -> list[tuple[str, str]]:
+def _check_value(field: str, value: object) -> list[tuple[str, str]]:
     if field in _DATES and (isinstance(value, datetime) or front_matter.day_of(value) is None):
-        return [("bad-date", f"{field!r} is no date: {_told(value)}")]
+        return [("bad-date", f"{field!r} is no date: {_short_repr(value)}")]
     if field == "status" and not (isinstance(value, str) and value in set(PlanStatus)):
-        return [("bad-status", f"{_told(value)} is no status")]
+        return [("bad-status", f"{_short_repr(value)} is no status")]
     if field in ("name", "description") and not isinstance(value, str):
-        return [("bad-value", f"{field!r} is no text: {_told(value)}")]
+        return [("bad-value", f"{field!r} is no text: {_short_repr(value)}")]
     if field == "tags" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-        return [("bad-value", f"'tags' is no list of words: {_told(value)}")]
+        return [("bad-value", f"'tags' is no list of words: {_short_repr(value)}")]
     return []
 
 
-def _told(value: object) -> str:
+def _short_repr(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= 60 else text[:59] + "…")
 
@@ -156,31 +163,35 @@ def _field_lines(text: str, read: FrontMatter) -> dict[str, int]:
     return lines
 
 
-def _learnings(text: str, place: Place, max_entries: int, domains: Sequence[str]) -> list[Problem]:
-    parsed = entries.parse(text, place.name)
+def _check_learnings(
+    text: str, place: WorkspaceFile, max_entries: int, domains: Sequence[str]
+) -> list[LintProblem]:
+    parsed = entries.parse_entries(text, place.name)
     found = [problem for entry in parsed for problem in entry.problems]
-    found += entries.misplaced(text, place.name)
-    found += _stray(text, place)
+    found += entries.find_misplaced_headings(text, place.name)
+    found += _check_stray_text(text, place)
     if len(parsed) > max_entries:
-        what = (
-            f"{len(parsed)} entries, more than {max_entries}: {proposal(parsed, place, max_entries, domains)}"
-        )
-        found.append(Problem(place.name, 0, "too-many-entries", what))
+        what = f"{len(parsed)} entries, more than {max_entries}: {propose_split(parsed, place, max_entries, domains)}"
+        found.append(LintProblem(place.name, 0, "too-many-entries", what))
     return found
 
 
-def _stray(text: str, place: Place) -> list[Problem]:
+def _check_stray_text(text: str, place: WorkspaceFile) -> list[LintProblem]:
     """Name each stretch of text that belongs to no entry, by its first line."""
     stray = entries.stray_lines(text)
     firsts = [line for line, above in zip(stray, [0, *stray], strict=False) if line - 1 != above]
     lines = entries.lines_of(text)
     return [
-        Problem(place.name, line, "stray-text", f"{_told(lines[line - 1].strip())} belongs to no entry")
+        LintProblem(
+            place.name, line, "stray-text", f"{_short_repr(lines[line - 1].strip())} belongs to no entry"
+        )
         for line in firsts
     ]
 
 
-def proposal(parsed: Sequence[LearningEntry], place: Place, max_entries: int, domains: Sequence[str]) -> str:
+def propose_split(
+    parsed: Sequence[LearningEntry], place: WorkspaceFile, max_entries: int, domains: Sequence[str]
+) -> str:
     """Propose how to bring a learning file below its limit: what to move to a domain, what to archive."""
     steps: list[str] = []
     left = list(parsed)
@@ -202,11 +213,11 @@ def proposal(parsed: Sequence[LearningEntry], place: Place, max_entries: int, do
                 entry for entry in left if domain.casefold() not in {tag.casefold() for tag in entry.tags}
             ]
     if len(left) > max_entries:
-        steps.append(_archiving(left, place, max_entries))
+        steps.append(_propose_archive(left, place, max_entries))
     return "; ".join(steps)
 
 
-def _archiving(left: Sequence[LearningEntry], place: Place, max_entries: int) -> str:
+def _propose_archive(left: Sequence[LearningEntry], place: WorkspaceFile, max_entries: int) -> str:
     """Propose to archive the oldest, by whole years where that is enough."""
     ordered = sorted(left, key=lambda entry: entry.date or date.min)
     folder = place.name.rpartition("/")[0]

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.workspace import front_matter
-from archivist.workspace.plans import told
-from archivist.workspace.problems import Problem
-from archivist.workspace.topology import LEVELS, Place, Scope
+from archivist.workspace.plans import field_text
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import LEVELS, WorkspaceFile, WorkspaceScope
 
 # An abstract is of 100 to 200 tokens; what no front matter limits is cut there.
 ABSTRACT_CHARACTERS = 800
@@ -43,10 +43,10 @@ class Overview(NamedTuple):
     tags: tuple[str, ...]
     updated: str
     content: str
-    scope: Scope
+    scope: WorkspaceScope
     folder: str
     path: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LintProblem, ...] = ()
 
 
 class OverviewAnswer(NamedTuple):
@@ -61,16 +61,16 @@ class OverviewAnswer(NamedTuple):
         return self.overview.content if self.tier is Tier.T1 else self.overview.abstract
 
 
-def from_text(text: str, place: Place) -> Overview:
+def from_text(text: str, place: WorkspaceFile) -> Overview:
     """Read an overview; the abstract of one without a description is its first paragraph."""
     read = front_matter.read(text, place.name)
     values = read.values
-    body = trimmed(read.body)
+    body = trim_body(read.body)
     return Overview(
-        told(values.get("name")) or first_heading(body) or place.folder,
-        told(values.get("description")) or first_paragraph(body),
+        field_text(values.get("name")) or first_heading(body) or place.folder,
+        field_text(values.get("description")) or first_paragraph(body),
         front_matter.words_of(values.get("tags")),
-        told(values.get("updated")),
+        field_text(values.get("updated")),
         body,
         place.scope,
         place.folder,
@@ -79,13 +79,15 @@ def from_text(text: str, place: Place) -> Overview:
     )
 
 
-def trimmed(body: str) -> str:
+def trim_body(body: str) -> str:
     """Return a body without blank lines around it, ending with one line end."""
     text = body.replace("\r\n", "\n").strip("\n")
     return f"{text}\n" if text else ""
 
 
-def tiered(overviews: Iterable[Overview], asked: Scope, *, is_full: bool = False) -> list[OverviewAnswer]:
+def assign_tiers(
+    overviews: Iterable[Overview], asked: WorkspaceScope, *, is_full: bool = False
+) -> list[OverviewAnswer]:
     """Give each overview its tier: a workspace's in full, domains' and repositories' as abstracts.
 
     A repository that is asked for by name is told in full too, and with `is_full` all of them.
@@ -102,7 +104,7 @@ def first_heading(body: str) -> str:
     """Return the words of the first heading, without what Markdown adds."""
     for line in prose_lines(body):
         if line.startswith("#") and line.strip("# \t"):
-            return _ANCHOR.sub("", bare(_ANCHOR.sub("", line.lstrip("#").strip().rstrip("#"))))
+            return _ANCHOR.sub("", strip_markup(_ANCHOR.sub("", line.lstrip("#").strip().rstrip("#"))))
     return ""
 
 
@@ -112,13 +114,13 @@ def abstract_of(body: str) -> str:
     Labels, badges and asides are passed over, and so is a paragraph that goes on from something before it.
     """
     for lines in _paragraphs(body):
-        text = bare(" ".join(lines))
+        text = strip_markup(" ".join(lines))
         if text.endswith(":"):
             # What introduces a list says nothing without it.
             text = " ".join(_SENTENCE_END.split(text)[:-1])
         is_label = all(_LABEL.fullmatch(line) and len(line.split()) <= _LABEL_WORDS for line in lines)
         if not is_label and (len(text.split()) >= _FEW_WORDS or text.endswith(_ENDS)):
-            return clipped(first_sentences(text), ABSTRACT_CHARACTERS)
+            return clip_text(first_sentences(text), ABSTRACT_CHARACTERS)
     return ""
 
 
@@ -132,9 +134,9 @@ def first_paragraph(body: str) -> str:
 
     A label such as `Status: draft` is one only where nothing else is.
     """
-    found = [bare(" ".join(lines)) for lines in _paragraphs(body)]
+    found = [strip_markup(" ".join(lines)) for lines in _paragraphs(body)]
     said = next((text for text in found if len(text.split()) >= _FEW_WORDS), "")
-    return clipped(said or next(iter(found), ""), ABSTRACT_CHARACTERS)
+    return clip_text(said or next(iter(found), ""), ABSTRACT_CHARACTERS)
 
 
 def _paragraphs(body: str) -> Iterator[list[str]]:
@@ -162,7 +164,7 @@ def _paragraphs(body: str) -> Iterator[list[str]]:
 def prose_lines(body: str) -> list[str]:
     """Return the lines that stand outside code blocks and comments."""
     lines, fence, is_comment = [], "", False
-    for line in front_matter.without_foreign(body).splitlines():
+    for line in front_matter.strip_foreign(body).splitlines():
         mark = line.lstrip()[:3]
         if fence:
             fence = "" if mark == fence else fence
@@ -175,7 +177,7 @@ def prose_lines(body: str) -> list[str]:
     return lines
 
 
-def bare(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Return a line without links, images, emphasis and code marks."""
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
     text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
@@ -185,7 +187,7 @@ def bare(text: str) -> str:
     return " ".join(text.split())
 
 
-def clipped(text: str, characters: int) -> str:
+def clip_text(text: str, characters: int) -> str:
     """Return a text that fits, cut after a sentence where one ends, else after a word."""
     if len(text) <= characters:
         return text

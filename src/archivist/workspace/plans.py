@@ -9,8 +9,8 @@ from typing import NamedTuple
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.front_matter import FrontMatter
-from archivist.workspace.problems import Problem
-from archivist.workspace.topology import Place, Scope
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import WorkspaceFile, WorkspaceScope
 
 
 class PlanStatus(StrEnum):
@@ -35,26 +35,26 @@ class Plan(NamedTuple):
     created: str
     updated: str
     tags: tuple[str, ...]
-    scope: Scope
+    scope: WorkspaceScope
     path: str
     id: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LintProblem, ...] = ()
 
 
-def from_text(text: str, place: Place) -> Plan:
+def from_text(text: str, place: WorkspaceFile) -> Plan:
     """Read a plan; one without front matter is known by its file's name and has no status."""
-    return of(front_matter.read(text, place.name), place)
+    return plan_from(front_matter.read(text, place.name), place)
 
 
-def of(read: FrontMatter, place: Place) -> Plan:
+def plan_from(read: FrontMatter, place: WorkspaceFile) -> Plan:
     """Return the plan that front matter tells of."""
     values = read.values
     return Plan(
-        told(values.get("name")) or title_from(place.stem),
-        told(values.get("description")),
-        told(values.get("status")),
-        told(values.get("created")),
-        told(values.get("updated")),
+        field_text(values.get("name")) or title_from(place.stem),
+        field_text(values.get("description")),
+        field_text(values.get("status")),
+        field_text(values.get("created")),
+        field_text(values.get("updated")),
         front_matter.words_of(values.get("tags")),
         place.scope,
         place.name,
@@ -63,7 +63,7 @@ def of(read: FrontMatter, place: Place) -> Plan:
     )
 
 
-def told(value: object) -> str:
+def field_text(value: object) -> str:
     """Return a field as one line of text: a day as YYYY-MM-DD, nothing for what is no single value."""
     if isinstance(value, str):
         return " ".join(value.split())
@@ -82,17 +82,17 @@ def title_from(stem: str) -> str:
 
 def select(plans: Iterable[Plan], *, status: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Plan]:
     """Return the plans of these statuses that carry one of these tags."""
-    return [plan for plan in plans if (not status or plan.status in status) and carries(plan.tags, tags)]
+    return [plan for plan in plans if (not status or plan.status in status) and has_any_tag(plan.tags, tags)]
 
 
-def carries(own: Iterable[str], asked: Sequence[str]) -> bool:
+def has_any_tag(own: Iterable[str], asked: Sequence[str]) -> bool:
     """Say whether one of the tags asked for is there; letters' case does not count."""
     if not asked:
         return True
     return not {tag.casefold() for tag in own}.isdisjoint(tag.strip().casefold() for tag in asked)
 
 
-def named(plans: Sequence[Plan], name: str) -> Plan:
+def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     """Return a plan by its id, path or name; raise NotFoundError when there is none.
 
     Raise InputError when there are several.

@@ -19,8 +19,15 @@ from archivist.workspace import learnings, overviews, plans
 from archivist.workspace.learnings import LearningFile
 from archivist.workspace.overviews import Overview
 from archivist.workspace.plans import Plan
-from archivist.workspace.problems import Problem
-from archivist.workspace.topology import EVERYWHERE, LEARNINGS, Kind, Place, Scope, Topology
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import (
+    EVERYWHERE,
+    LEARNINGS,
+    FileKind,
+    Topology,
+    WorkspaceFile,
+    WorkspaceScope,
+)
 
 FRESH_NS = 2_000_000_000
 MAX_BYTES = 16 * 1024**2
@@ -32,23 +39,23 @@ _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 Parsed = Plan | Overview | LearningFile
 
 
-class Decoded(NamedTuple):
+class DecodedText(NamedTuple):
     """A file's text, and what was wrong with its bytes."""
 
     text: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LintProblem, ...] = ()
 
 
-class Reading(NamedTuple):
+class WorkspaceContents(NamedTuple):
     """What was read of a scope, and everything that was in the way."""
 
     plans: list[Plan]
     overviews: list[Overview]
     learnings: list[LearningFile]
-    problems: list[Problem]
+    problems: list[LintProblem]
 
 
-class _Kept(NamedTuple):
+class _CachedFile(NamedTuple):
     """What a file held when it was read, and how it could be told to be unchanged."""
 
     size: int
@@ -59,21 +66,23 @@ class _Kept(NamedTuple):
     parsed: Parsed
 
 
-class Shelf:
+class FileCache:
     """The files of one root as they were last read."""
 
     def __init__(self, topology: Topology, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self.topology = topology
         self.parsed_count = 0
         self._clock_ns = clock_ns
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedFile] = {}
 
-    def read(self, scope: Scope = EVERYWHERE, kinds: Collection[Kind] = (Kind.PLAN,)) -> Reading:
+    def read(
+        self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = (FileKind.PLAN,)
+    ) -> WorkspaceContents:
         """Read the files of a scope; one that cannot be read is named, and the rest served."""
         found = self.topology.scan(scope, kinds)
-        reading = Reading([], [], [], found.problems)
+        reading = WorkspaceContents([], [], [], found.problems)
         for place in found.places:
-            parsed = self._current(place, reading.problems)
+            parsed = self._parse_if_changed(place, reading.problems)
             if isinstance(parsed, Plan):
                 reading.plans.append(parsed)
             elif isinstance(parsed, Overview):
@@ -84,7 +93,7 @@ class Shelf:
                 reading.problems.extend(parsed.problems)
         return reading
 
-    def _current(self, place: Place, problems: list[Problem]) -> Parsed | None:
+    def _parse_if_changed(self, place: WorkspaceFile, problems: list[LintProblem]) -> Parsed | None:
         kept = self._kept.get(place.name)
         if (
             kept is not None
@@ -93,7 +102,7 @@ class Shelf:
         ):
             return kept.parsed
         now = self._clock_ns()
-        data = head_of(place, problems) if place.kind is Kind.PLAN else data_of(place, problems)
+        data = read_plan_head(place, problems) if place.kind is FileKind.PLAN else read_data(place, problems)
         if data is None:
             self._kept.pop(place.name, None)
             return None
@@ -104,14 +113,14 @@ class Shelf:
             parsed = _parse(data, place)
             self.parsed_count += 1
         times = (place.size, place.mtime_ns, place.ctime_ns)
-        self._kept[place.name] = _Kept(*times, now, digest, parsed)
+        self._kept[place.name] = _CachedFile(*times, now, digest, parsed)
         return parsed
 
 
-def _parse(data: bytes, place: Place) -> Parsed:
+def _parse(data: bytes, place: WorkspaceFile) -> Parsed:
     text, problems = decode(data, place.name)
     parsed: Parsed
-    if place.kind is Kind.PLAN:
+    if place.kind is FileKind.PLAN:
         parsed = plans.from_text(text, place)
     elif place.kind in LEARNINGS:
         parsed = learnings.from_text(text, place)
@@ -120,24 +129,26 @@ def _parse(data: bytes, place: Place) -> Parsed:
     return parsed._replace(problems=problems + parsed.problems) if problems else parsed
 
 
-def data_of(place: Place, problems: list[Problem]) -> bytes | None:
+def read_data(place: WorkspaceFile, problems: list[LintProblem]) -> bytes | None:
     """Return what a file holds; None, and the problem is noted, when it cannot be read or is too large."""
     if place.size > MAX_BYTES:
-        problems.append(Problem(place.name, 0, "too-large", f"it is larger than {MAX_BYTES >> 20} MiB"))
+        problems.append(LintProblem(place.name, 0, "too-large", f"it is larger than {MAX_BYTES >> 20} MiB"))
         return None
-    return _noted(read_bytes, place, problems)
+    return _read_or_report(read_bytes, place, problems)
 
 
-def head_of(place: Place, problems: list[Problem]) -> bytes | None:
+def read_plan_head(place: WorkspaceFile, problems: list[LintProblem]) -> bytes | None:
     """Return a plan's front matter; None, and the problem is noted, when it cannot be read."""
-    return _noted(read_head, place, problems)
+    return _read_or_report(read_head, place, problems)
 
 
-def _noted(read: Callable[[str, str], bytes], place: Place, problems: list[Problem]) -> bytes | None:
+def _read_or_report(
+    read: Callable[[str, str], bytes], place: WorkspaceFile, problems: list[LintProblem]
+) -> bytes | None:
     try:
         return read(place.file, place.name)
     except InputError as error:
-        problems.append(Problem(place.name, 0, "unreadable", error.message))
+        problems.append(LintProblem(place.name, 0, "unreadable", error.message))
         return None
 
 
@@ -178,15 +189,15 @@ def _read(file: str | Path, name: str, limit: int, *, stop: int = 0) -> bytes:
     return data
 
 
-def decode(data: bytes, name: str) -> Decoded:
+def decode(data: bytes, name: str) -> DecodedText:
     """Return a file's text; bytes that are no UTF-8 are replaced, and the first of them named."""
     try:
-        return Decoded(data.decode("utf-8"))
+        return DecodedText(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         for mark, encoding in _MARKS:
             if data.startswith(mark):
-                problem = Problem(name, 1, "not-utf8", "the file is UTF-16")
-                return Decoded(data.decode(encoding, "replace"), (problem,))
-        problem = Problem(name, line, "not-utf8", f"byte 0x{data[error.start]:02x} is no UTF-8")
-        return Decoded(data.decode("utf-8", "replace"), (problem,))
+                problem = LintProblem(name, 1, "not-utf8", "the file is UTF-16")
+                return DecodedText(data.decode(encoding, "replace"), (problem,))
+        problem = LintProblem(name, line, "not-utf8", f"byte 0x{data[error.start]:02x} is no UTF-8")
+        return DecodedText(data.decode("utf-8", "replace"), (problem,))

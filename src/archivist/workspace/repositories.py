@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from archivist.workspace.topology import LEVELS, Scope
+from archivist.workspace.topology import LEVELS, WorkspaceScope
 
 _CODE = re.compile(r"`([^`\n]{2,160})`")
 # Addresses and the targets of links are read as such.
@@ -19,18 +19,20 @@ _SHORTEST = 4
 class Repositories:
     """The repositories of some workspaces by their names."""
 
-    def __init__(self, scopes: Iterable[Scope], is_common: Callable[[str], bool] | None = None) -> None:
-        self._by_name: dict[str, list[Scope]] = {}
+    def __init__(
+        self, scopes: Iterable[WorkspaceScope], is_common: Callable[[str], bool] | None = None
+    ) -> None:
+        self._by_name: dict[str, list[WorkspaceScope]] = {}
         for scope in sorted(set(scopes)):
             if scope.repository:
                 self._by_name.setdefault(scope.repository.lower(), []).append(scope)
         self._telling = frozenset(
-            name for name in self._by_name if is_common is not None and _is_telling(name, is_common)
+            name for name in self._by_name if is_common is not None and _is_distinctive(name, is_common)
         )
 
         self._any = re.compile("|".join(map(re.escape, self._by_name)), re.IGNORECASE)
 
-    def named(self, name: str, scope: Scope) -> Scope | None:
+    def find_repository(self, name: str, scope: WorkspaceScope) -> WorkspaceScope | None:
         """Return the repository that a name means for a document of a scope; None when it may be several.
 
         The name may be a path: `metan`, `common/metan` or `devtools/common/metan`. One that is a common word
@@ -44,11 +46,11 @@ class Repositories:
         ]
         if len(parts) == 1 and parts[0] not in self._telling:
             found = [each for each in found if each.workspace == scope.workspace]
-        shared = max((_shared(each, scope) for each in found), default=0)
-        nearest = [each for each in found if _shared(each, scope) == shared]
+        shared = max((_common_levels(each, scope) for each in found), default=0)
+        nearest = [each for each in found if _common_levels(each, scope) == shared]
         return nearest[0] if len(nearest) == 1 and len(parts) <= LEVELS else None
 
-    def told_of(self, line: str, scope: Scope) -> list[Scope]:
+    def find_mentioned(self, line: str, scope: WorkspaceScope) -> list[WorkspaceScope]:
         """Return the repositories that a line of a document speaks of.
 
         By a name set as code, by a path, or by a bare word that can be nothing else.
@@ -64,7 +66,7 @@ class Repositories:
             said += [path] if len(parts) < LEVELS else []
         words = (word.lower().rstrip(".-") for word in _WORD.findall(_PATH.sub(" ", _CODE.sub(" ", plain))))
         said += sorted(set(words) & self._telling)
-        found = (self.named(each, scope) for each in said)
+        found = (self.find_repository(each, scope) for each in said)
         return list(dict.fromkeys(each for each in found if each is not None))
 
     def _is_name(self, code: str) -> bool:
@@ -73,12 +75,12 @@ class Repositories:
         return code.lower() in self._telling or any(each.repository == code for each in found)
 
 
-def _is_telling(name: str, is_common: Callable[[str], bool]) -> bool:
+def _is_distinctive(name: str, is_common: Callable[[str], bool]) -> bool:
     """Say whether a name is none that a sentence uses for something else."""
     return len(name) >= _SHORTEST and not all(is_common(part) for part in _PARTS.findall(name))
 
 
-def _shared(one: Scope, other: Scope) -> int:
+def _common_levels(one: WorkspaceScope, other: WorkspaceScope) -> int:
     """Return how many levels two scopes have in common."""
     pairs = zip(one.parts, other.parts, strict=False)
     return next(

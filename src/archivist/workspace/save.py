@@ -14,10 +14,10 @@ from archivist.workspace import classify, plans, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.entries import LearningEntry
 from archivist.workspace.learnings import Learning
-from archivist.workspace.overviews import clipped
+from archivist.workspace.overviews import clip_text
 from archivist.workspace.plans import Plan, PlanStatus
-from archivist.workspace.similarity import Compared, Likeness, Statement, compare
-from archivist.workspace.topology import LEVELS, Kind, Scope
+from archivist.workspace.similarity import Comparison, Likeness, Statement, compare
+from archivist.workspace.topology import LEVELS, FileKind, WorkspaceScope
 
 MAX_CHARACTERS = 20_000
 _ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, scope, plan and status"
@@ -31,7 +31,7 @@ class OnConflict(StrEnum):
     KEEP_BOTH = "keep_both"
 
 
-class Result(StrEnum):
+class SaveResult(StrEnum):
     """What became of an item."""
 
     SAVED = "saved"
@@ -56,10 +56,10 @@ class MemoryItem:
     status: str = ""
 
 
-class Outcome(NamedTuple):
+class SaveOutcome(NamedTuple):
     """What became of one item, where it stands now, and why."""
 
-    result: Result
+    result: SaveResult
     title: str
     kind: MemoryKind
     scope: str = ""
@@ -78,7 +78,7 @@ class Neighbour(NamedTuple):
     """An entry that is there, and what the new statement is to it."""
 
     learning: Learning
-    compared: Compared
+    compared: Comparison
 
 
 def item_from(value: object) -> MemoryItem:
@@ -99,12 +99,14 @@ def item_from(value: object) -> MemoryItem:
         isinstance(each, str) for each in (*tags, *texts.values())
     ):
         raise InputError("the fields of an item are texts, and its tags a list of them", hint=_ITEM_HINT)
-    return MemoryItem(**texts, tags=tuple(tags), kind=_kind(value.get("kind")), date=_date(value.get("date")))
+    return MemoryItem(
+        **texts, tags=tuple(tags), kind=_parse_kind(value.get("kind")), date=_parse_date(value.get("date"))
+    )
 
 
-def items_from(values: Sequence[object]) -> list[MemoryItem | Outcome]:
+def items_from(values: Sequence[object]) -> list[MemoryItem | SaveOutcome]:
     """Return an item for each value, and in the place of one that is none its refusal, with its number."""
-    found: list[MemoryItem | Outcome] = []
+    found: list[MemoryItem | SaveOutcome] = []
     for number, value in enumerate(values, 1):
         try:
             found.append(item_from(value))
@@ -112,11 +114,13 @@ def items_from(values: Sequence[object]) -> list[MemoryItem | Outcome]:
             told = f"item {number}: {error.message} ({error.hint})"
             title = value.get("title") or value.get("text") if isinstance(value, Mapping) else ""
             named = likely_title(MemoryItem(text=title if isinstance(title, str) else ""))
-            found.append(Outcome(Result.REFUSED, named or f"item {number}", MemoryKind.LESSON, reason=told))
+            found.append(
+                SaveOutcome(SaveResult.REFUSED, named or f"item {number}", MemoryKind.LESSON, reason=told)
+            )
     return found
 
 
-def _kind(value: object) -> MemoryKind | None:
+def _parse_kind(value: object) -> MemoryKind | None:
     if value is None or value == "":
         return None
     try:
@@ -127,7 +131,7 @@ def _kind(value: object) -> MemoryKind | None:
         raise InputError(f"no kind {value!r}", hint=f"one of {words}") from None
 
 
-def _date(value: object) -> date | None:
+def _parse_date(value: object) -> date | None:
     if isinstance(value, date):
         return value
     if value is None or value == "":
@@ -138,7 +142,7 @@ def _date(value: object) -> date | None:
         raise InputError(f"{value!r} is no date", hint="write it as YYYY-MM-DD") from None
 
 
-def prepared(item: MemoryItem) -> MemoryItem:
+def prepare_item(item: MemoryItem) -> MemoryItem:
     """Return an item without secrets and with what the caller left out, but for the tags.
 
     Raise InputError for one that says nothing, or too much.
@@ -154,13 +158,13 @@ def prepared(item: MemoryItem) -> MemoryItem:
         return replace(item, text=text.strip(), title=title, kind=kind)
     if not text.strip() and not title:
         raise InputError("nothing to save: the text is empty", hint=_ITEM_HINT)
-    body = writing.settled(text) or title
+    body = writing.sanitize_body(text) or title
     if not title:
-        title, body = classify.titled(body)
-    title = _title(title)
+        title, body = classify.split_title(body)
+    title = _clean_title(title)
     whole = f"{title}\n{body}"
     category = " ".join(redact(item.category).text.split()).strip("*:# ")
-    tags = tuple(tag for each in item.tags for tag in _tag(redact(each).text))
+    tags = tuple(tag for each in item.tags for tag in _split_tags(redact(each).text))
     return replace(
         item,
         text=body,
@@ -171,19 +175,21 @@ def prepared(item: MemoryItem) -> MemoryItem:
     )
 
 
-def _title(text: str) -> str:
+def _clean_title(text: str) -> str:
     """Return a title that a heading can hold: one line, no closing marks."""
-    title = clipped(" ".join(text.split()), 2 * classify.TITLE_CHARACTERS).strip()
+    title = clip_text(" ".join(text.split()), 2 * classify.TITLE_CHARACTERS).strip()
     while title.endswith("#") and (title.strip("#") == "" or title.rstrip("#").endswith(" ")):
         title = title.rstrip("#").rstrip()
     return title or "Untitled"
 
 
-def _tag(text: str) -> list[str]:
+def _split_tags(text: str) -> list[str]:
     return [tag for tag in (" ".join(part.split()).strip(" `#*") for part in text.split(",")) if tag]
 
 
-def home(asked: Scope, item: MemoryItem, domains: Sequence[str]) -> tuple[Scope, MemoryItem]:
+def choose_scope(
+    asked: WorkspaceScope, item: MemoryItem, domains: Sequence[str]
+) -> tuple[WorkspaceScope, MemoryItem]:
     """Return where an entry belongs: learnings are kept by workspace and domain.
 
     A repository becomes a tag of its domain's entry. What is said of a workspace and carries the name of one
@@ -191,11 +197,11 @@ def home(asked: Scope, item: MemoryItem, domains: Sequence[str]) -> tuple[Scope,
     """
     if len(asked.parts) == LEVELS:
         tags = item.tags if asked.repository in item.tags else (asked.repository, *item.tags)
-        return Scope(asked.workspace, asked.domain), replace(item, tags=tags)
+        return WorkspaceScope(asked.workspace, asked.domain), replace(item, tags=tags)
     if len(asked.parts) == 1:
         named = [domain for domain in domains if domain.casefold() in {tag.casefold() for tag in item.tags}]
         if len(named) == 1:
-            return Scope(asked.workspace, named[0]), item
+            return WorkspaceScope(asked.workspace, named[0]), item
     return asked, item
 
 
@@ -205,9 +211,9 @@ def entry_of(item: MemoryItem, today: date, known_tags: Iterable[str]) -> Learni
     return LearningEntry(item.title, item.date or today, item.category, tags, item.text, 0, 0)
 
 
-def nearest(
+def find_nearest(
     item: MemoryItem,
-    there: Sequence[Learning],
+    existing: Sequence[Learning],
     cosines: Callable[[Statement, Sequence[Statement]], list[float]],
 ) -> Neighbour | None:
     """Return the entry that decides what becomes of an item: the same one, else one it contradicts.
@@ -216,10 +222,10 @@ def nearest(
     nearest of those that say the same in other words.
     """
     new = Statement(item.title, item.text)
-    old = [Statement(each.entry.title, each.entry.text) for each in there]
+    old = [Statement(each.entry.title, each.entry.text) for each in existing]
     found = [
         Neighbour(learning, compare(statement, new, cosine))
-        for learning, statement, cosine in zip(there, old, cosines(new, old), strict=True)
+        for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True)
     ]
     order = (Likeness.EXACT, Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
     telling = [each for each in found if each.compared.likeness in order]
@@ -228,27 +234,27 @@ def nearest(
     )
 
 
-def merged(text: str, near: Neighbour, item: MemoryItem, today: date) -> str:
+def merge_item(text: str, near: Neighbour, item: MemoryItem, today: date) -> str:
     """Return a file's text in which an entry has what an item adds: tags, and words that it lacks."""
     entry = near.learning.entry
     own = {tag.casefold() for tag in entry.tags}
     extra = [tag for tag in item.tags if tag.casefold() not in own]
     if near.compared.likeness is Likeness.MEANING:
         is_titled = Statement(item.title, item.text).begins_with_title
-        said = item.text if is_titled else writing.joined(item.title, item.text)
-        text = writing.noted(text, entry, writing.also(said, item.date or today))
+        said = item.text if is_titled else writing.join_title(item.title, item.text)
+        text = writing.append_note(text, entry, writing.format_addition(said, item.date or today))
     # Tags stand above, so that lines below are where they were when the note was put in.
-    return writing.tagged(text, entry, [*entry.tags, *extra]) if extra else text
+    return writing.set_tags(text, entry, [*entry.tags, *extra]) if extra else text
 
 
-def plan_of(there: Sequence[Plan], item: MemoryItem) -> Plan:
+def plan_of(existing: Sequence[Plan], item: MemoryItem) -> Plan:
     """Return the plan that an item is about: the one it names, or the only one that its text names."""
     asked = item.plan.strip() or item.title.strip()
     if not asked:
         text = item.text.casefold()
-        found = [plan for plan in there if plan.name.casefold() in text or plan.id.casefold() in text]
+        found = [plan for plan in existing if plan.name.casefold() in text or plan.id.casefold() in text]
         asked = found[0].path if len(found) == 1 else item.text
-    return plans.named(there, asked)
+    return plans.find_plan(existing, asked)
 
 
 def new_status(item: MemoryItem) -> PlanStatus:
@@ -265,9 +271,9 @@ def new_status(item: MemoryItem) -> PlanStatus:
     return found
 
 
-def file_kind(kind: MemoryKind) -> Kind:
+def file_kind(kind: MemoryKind) -> FileKind:
     """Return the kind of file that holds decisions, or lessons."""
-    return Kind.DECISIONS if kind is MemoryKind.DECISION else Kind.LESSONS
+    return FileKind.DECISIONS if kind is MemoryKind.DECISION else FileKind.LESSONS
 
 
 def likely_title(item: MemoryItem) -> str:
@@ -283,10 +289,12 @@ def likely_kind(item: MemoryItem) -> MemoryKind:
     )
 
 
-def outcome_of(item: MemoryItem, home: Scope, near: Neighbour | None, rule: OnConflict) -> Outcome:
+def decide_outcome(
+    item: MemoryItem, scope: WorkspaceScope, near: Neighbour | None, rule: OnConflict
+) -> SaveOutcome:
     """Say what is to become of an item, given the entry that it meets."""
     kind = item.kind or MemoryKind.LESSON
-    outcome = Outcome(Result.SAVED, item.title, kind, str(home))
+    outcome = SaveOutcome(SaveResult.SAVED, item.title, kind, str(scope))
     if near is None:
         return outcome
     learning, compared = near
@@ -294,7 +302,7 @@ def outcome_of(item: MemoryItem, home: Scope, near: Neighbour | None, rule: OnCo
     match compared.likeness:
         case Likeness.CONFLICT if rule is OnConflict.REFUSE:
             return met._replace(
-                result=Result.CONFLICT,
+                result=SaveResult.CONFLICT,
                 against=learning.place,
                 reason=f"{compared.reason}: {learning.entry.title!r} says otherwise",
             )
@@ -303,4 +311,4 @@ def outcome_of(item: MemoryItem, home: Scope, near: Neighbour | None, rule: OnCo
         case Likeness.CONFLICT:
             return outcome._replace(against=learning.place, reason=f"kept beside {learning.entry.title!r}")
         case _:
-            return met._replace(result=Result.MERGED, against=learning.place)
+            return met._replace(result=SaveResult.MERGED, against=learning.place)

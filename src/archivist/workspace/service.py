@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.workspace.memory import PlanDetail, Workspace
-from archivist.workspace.topology import EVERYWHERE, Scope
+from archivist.workspace.topology import EVERYWHERE, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.workspace.learnings import Learnings
-    from archivist.workspace.migrate import Change, Migration
+    from archivist.workspace.migrate import FileChange, WorkspaceMigration
     from archivist.workspace.overviews import OverviewAnswer
     from archivist.workspace.plans import Plan
-    from archivist.workspace.problems import Problem
-    from archivist.workspace.save import MemoryItem, OnConflict, Outcome
-    from archivist.workspace.upkeep import Checked
+    from archivist.workspace.problems import LintProblem
+    from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
+    from archivist.workspace.upkeep import LintReport
 
 
-class WorkspaceDesk(Desk):
+class WorkspaceService(BankService):
     """The markdown memory of the bank's project folder: files that people own, and the bank only reads."""
 
     def __init__(self, bank: Bank) -> None:
@@ -30,19 +30,23 @@ class WorkspaceDesk(Desk):
 
     @reads(Layer.WORKSPACE)
     def retrieve_plans(
-        self, scope: str | Scope = EVERYWHERE, *, status: Sequence[str] = (), tags: Sequence[str] = ()
+        self,
+        scope: str | WorkspaceScope = EVERYWHERE,
+        *,
+        status: Sequence[str] = (),
+        tags: Sequence[str] = (),
     ) -> list[Plan]:
         """Return the plans of a scope and below it, as their front matter tells (T0)."""
         return self.workspace.retrieve_plans(scope, status=status, tags=tags)
 
     @reads(Layer.WORKSPACE)
-    def retrieve_plan(self, name: str, scope: str | Scope = EVERYWHERE) -> PlanDetail:
+    def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
         """Return one plan in full (T2), by its id, its path or its name."""
         return self.workspace.retrieve_plan(name, scope)
 
     @reads(Layer.WORKSPACE)
     def retrieve_overview(
-        self, scope: str | Scope = EVERYWHERE, *, is_full: bool = False
+        self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False
     ) -> list[OverviewAnswer]:
         """Return overviews: a workspace's or the asked repository's in full (T1), others in short (T0)."""
         return self.workspace.retrieve_overview(scope, is_full=is_full)
@@ -50,7 +54,7 @@ class WorkspaceDesk(Desk):
     @reads(Layer.WORKSPACE)
     def retrieve_learnings(
         self,
-        scope: str | Scope = EVERYWHERE,
+        scope: str | WorkspaceScope = EVERYWHERE,
         *,
         tags: Sequence[str] = (),
         category: str = "",
@@ -75,7 +79,7 @@ class WorkspaceDesk(Desk):
             return None
 
     @reads(Layer.WORKSPACE)
-    def lint(self, scope: str | Scope = EVERYWHERE) -> Checked:
+    def lint(self, scope: str | WorkspaceScope = EVERYWHERE) -> LintReport:
         """Check every file of a scope against its format."""
         return self.workspace.lint(scope)
 
@@ -83,20 +87,20 @@ class WorkspaceDesk(Desk):
     def save_memory(
         self,
         items: Sequence[MemoryItem],
-        scope: str | Scope = EVERYWHERE,
+        scope: str | WorkspaceScope = EVERYWHERE,
         *,
         on_conflict: OnConflict | str = "refuse",
         create: bool = False,
-    ) -> list[Outcome]:
+    ) -> list[SaveOutcome]:
         """Save decisions, lessons and plans' statuses; say of each item what became of it, and why."""
         return self.workspace.save_memory(items, scope, on_conflict=on_conflict, create=create)
 
     @reads(Layer.WORKSPACE)
-    def proposed_migration(self, scope: str | Scope = EVERYWHERE) -> Migration:
+    def propose_migration(self, scope: str | WorkspaceScope = EVERYWHERE) -> WorkspaceMigration:
         """Return what migrating a scope would change; nothing is written."""
-        return self.workspace.proposed_migration(scope)
+        return self.workspace.propose_migration(scope)
 
     @writes(Layer.WORKSPACE)
-    def migrate(self, changes: Sequence[Change]) -> tuple[list[Change], list[Problem]]:
+    def migrate(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
         """Write proposed changes; return those that were made, and what was left alone."""
         return self.workspace.migrate(changes)

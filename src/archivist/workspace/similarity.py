@@ -15,9 +15,16 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from archivist.workspace.contradiction import contradiction, difference
-from archivist.workspace.overviews import bare
-from archivist.workspace.terms import Sort, Term, meaning, sentences, telling, terms
+from archivist.workspace.contradiction import compare_terms, find_contradiction
+from archivist.workspace.overviews import strip_markup
+from archivist.workspace.terms import (
+    Term,
+    TermKind,
+    content_terms,
+    parse_terms,
+    sentence_meaning,
+    split_sentences,
+)
 
 FUZZY = 88.0
 COSINE = 0.80
@@ -44,7 +51,7 @@ class Likeness(StrEnum):
     DIFFERENT = "different"
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """How two statements stand to each other, how surely, and why."""
 
     likeness: Likeness
@@ -72,23 +79,23 @@ class Statement(NamedTuple):
         return self.text.startswith(self.title) and not (self.title and behind.isalnum())
 
 
-def compare(old: Statement, new: Statement, cosine: float) -> Compared:
+def compare(old: Statement, new: Statement, cosine: float) -> Comparison:
     """Say what a new statement is to an old one; `cosine` is how near their vectors are."""
     for part in _parts(old):
-        if _squeezed(part.whole) == _squeezed(new.whole):
-            return Compared(Likeness.EXACT, 1.0, "the same words")
-    if any(is_said(part, new) for part in _parts(old)):
-        return Compared(Likeness.KNOWN, 1.0, "the same, but for its form")
-    against = conflict(old, new)
+        if _collapse_spaces(part.whole) == _collapse_spaces(new.whole):
+            return Comparison(Likeness.EXACT, 1.0, "the same words")
+    if any(covers_statement(part, new) for part in _parts(old)):
+        return Comparison(Likeness.KNOWN, 1.0, "the same, but for its form")
+    against = find_conflict(old, new)
     if against:
-        return Compared(Likeness.CONFLICT, cosine, against)
+        return Comparison(Likeness.CONFLICT, cosine, against)
     is_contrary = _is_negated(old) != _is_negated(new)
     if not is_contrary and _is_near(old, new, cosine) and not _is_other_subject(old, new):
-        return Compared(Likeness.MEANING, cosine, f"the same in other words ({cosine:.2f})")
-    return Compared(Likeness.DIFFERENT, cosine, "")
+        return Comparison(Likeness.MEANING, cosine, f"the same in other words ({cosine:.2f})")
+    return Comparison(Likeness.DIFFERENT, cosine, "")
 
 
-def _squeezed(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
 
 
@@ -99,12 +106,12 @@ def _parts(statement: Statement) -> tuple[Statement, ...]:
     return (Statement(statement.title, first.strip()), *(Statement("", each.strip()) for each in later))
 
 
-def is_said(old: Statement, new: Statement) -> bool:
+def covers_statement(old: Statement, new: Statement) -> bool:
     """Say whether an old statement says all of a new one, in the same order.
 
     It must begin alike: a sentence from the middle of an entry may hold only for what stands before it.
     """
-    there, asked = _meanings(old), _meanings(new)
+    there, asked = _sentence_meanings(old), _sentence_meanings(new)
     if not there or not asked or asked[0] != there[0]:
         return False
     place = 0
@@ -117,12 +124,12 @@ def is_said(old: Statement, new: Statement) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _meanings(statement: Statement) -> tuple[tuple[tuple[str, ...], ...], ...]:
+def _sentence_meanings(statement: Statement) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Return what each sentence says; the title only where the text does not begin with it."""
-    titles, texts = sentences(statement.title), sentences(statement.text)
-    if texts and bare(texts[0]).strip(" .#-*>") == statement.title:
+    titles, texts = split_sentences(statement.title), split_sentences(statement.text)
+    if texts and strip_markup(texts[0]).strip(" .#-*>") == statement.title:
         titles = ()
-    found = [meaning(each) for each in (*titles, *texts)]
+    found = [sentence_meaning(each) for each in (*titles, *texts)]
     told = [each for place, each in enumerate(found) if each and (place == 0 or each != found[place - 1])]
     return tuple(told[:_MAX_KNOWN_SENTENCES]) if len(told) <= _MAX_KNOWN_SENTENCES else ()
 
@@ -142,8 +149,8 @@ def _is_near(old: Statement, new: Statement, cosine: float) -> bool:
 
 @lru_cache(maxsize=4096)
 def _words(statement: Statement) -> frozenset[str]:
-    parts = (*sentences(statement.title), *sentences(statement.text))
-    return frozenset(term.form for part in parts for term in telling(part))
+    parts = (*split_sentences(statement.title), *split_sentences(statement.text))
+    return frozenset(term.form for part in parts for term in content_terms(part))
 
 
 def _is_other_subject(old: Statement, new: Statement) -> bool:
@@ -152,8 +159,8 @@ def _is_other_subject(old: Statement, new: Statement) -> bool:
     Each begins with something that the other does not have. Where a single word is exchanged, it is another
     thing; else it may be other words for the same, when what follows agrees.
     """
-    first, second = _opening(old), _opening(new)
-    between = difference(first, second)
+    first, second = _opening_terms(old), _opening_terms(new)
+    between = compare_terms(first, second)
     mine, yours = (
         [term for term in left if term.form not in _words(other)]
         for left, other in ((between.old, new), (between.new, old))
@@ -162,17 +169,17 @@ def _is_other_subject(old: Statement, new: Statement) -> bool:
         return False
     if _is_one_exchanged(first, second):
         return True
-    return not _agree(old, new)
+    return not _do_bodies_agree(old, new)
 
 
-def _opening(statement: Statement) -> tuple[Term, ...]:
-    found = sentences(statement.title or statement.text)
-    return telling(found[0]) if found else ()
+def _opening_terms(statement: Statement) -> tuple[Term, ...]:
+    found = split_sentences(statement.title or statement.text)
+    return content_terms(found[0]) if found else ()
 
 
 def _is_negated(statement: Statement) -> bool:
-    found = sentences(statement.title or statement.text)[:1]
-    return sum(term.sort is Sort.NEGATION for part in found for term in terms(part)) % 2 == 1
+    found = split_sentences(statement.title or statement.text)[:1]
+    return sum(term.sort is TermKind.NEGATION for part in found for term in parse_terms(part)) % 2 == 1
 
 
 def _is_one_exchanged(first: Sequence[Term], second: Sequence[Term]) -> bool:
@@ -182,23 +189,23 @@ def _is_one_exchanged(first: Sequence[Term], second: Sequence[Term]) -> bool:
     return len(changes) == 1 and changes[0][2] - changes[0][1] == changes[0][4] - changes[0][3] == 1
 
 
-def _agree(old: Statement, new: Statement) -> bool:
+def _do_bodies_agree(old: Statement, new: Statement) -> bool:
     first, second = (
-        {term.form for part in _following(each) for term in telling(part)} for each in (old, new)
+        {term.form for part in _body_sentences(each) for term in content_terms(part)} for each in (old, new)
     )
     fewest = min(len(first), len(second))
     return fewest >= _AGREED_WORDS and len(first & second) >= _AGREED * fewest
 
 
-def _following(statement: Statement) -> tuple[str, ...]:
-    found = sentences(statement.text)
+def _body_sentences(statement: Statement) -> tuple[str, ...]:
+    found = split_sentences(statement.text)
     return found[1:] if found and statement.title and statement.begins_with_title else found
 
 
 # Contradictions
 
 
-def conflict(old: Statement, new: Statement) -> str:
+def find_conflict(old: Statement, new: Statement) -> str:
     """Say in what two statements contradict each other; empty when they do not.
 
     Every sentence is compared with every other, since what changed may be said in any of them, but one below
@@ -208,30 +215,32 @@ def conflict(old: Statement, new: Statement) -> str:
         return ""
     for first in _compared_sentences(old):
         for second in _compared_sentences(new):
-            found = contradiction(first, second)
+            found = find_contradiction(first, second)
             if found and (_is_title(first, old, second, new) or _is_same_subject(old, new, first, second)):
                 return found
     return ""
 
 
 def _compared_sentences(statement: Statement) -> tuple[str, ...]:
-    found = dict.fromkeys((*sentences(statement.title), *sentences(statement.text)))
+    found = dict.fromkeys((*split_sentences(statement.title), *split_sentences(statement.text)))
     return tuple(each for each in found if _says_enough(each))[:_MAX_SENTENCES]
 
 
 def _says_enough(sentence: str) -> bool:
-    return sum(term.sort is not Sort.FILLER for term in terms(sentence)) >= 2
+    return sum(term.sort is not TermKind.FILLER for term in parse_terms(sentence)) >= 2
 
 
 def _is_title(first: str, old: Statement, second: str, new: Statement) -> bool:
-    return first in sentences(old.title)[:1] and second in sentences(new.title)[:1]
+    return first in split_sentences(old.title)[:1] and second in split_sentences(new.title)[:1]
 
 
 def _is_same_subject(old: Statement, new: Statement, first: str, second: str) -> bool:
     """Say whether the titles leave it open that two sentences are about the same."""
-    slot = {term.form for part in (first, second) for term in telling(part)}
+    slot = {term.form for part in (first, second) for term in content_terms(part)}
     mine, yours = (
-        {term.form for part in sentences(one.title) for term in telling(part)} - _words(other) - slot
+        {term.form for part in split_sentences(one.title) for term in content_terms(part)}
+        - _words(other)
+        - slot
         for one, other in ((old, new), (new, old))
     )
     return not (mine and yours)

@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError, NotFoundError
-from archivist.files.compare_and_write import read_bytes, replace_as_read, told_plainly
+from archivist.files.compare_and_write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.workspace.skills import (
     FILE_NAME,
     FOLDER,
     Skill,
-    checked_name,
-    composed,
-    name_in,
-    nearest,
+    compose_skill,
+    nearest_skills,
     read_skill,
+    skill_name_in,
+    validate_skill_name,
 )
-from archivist.workspace.topology import Kind, Scope, Topology
+from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
 
 _SCOPES_TOLD = 10
 
 
-class Kept(StrEnum):
+class SkillSaveStatus(StrEnum):
     """What saving a skill came to."""
 
     SAVED = "saved"
@@ -31,36 +31,36 @@ class Kept(StrEnum):
     UNCHANGED = "unchanged"
 
 
-class Saved(NamedTuple):
+class SavedSkill(NamedTuple):
     """A skill that was saved, and how."""
 
     skill: Skill
-    kept: Kept
+    kept: SkillSaveStatus
 
 
-def list_skills(topology: Topology, scope: Scope) -> list[Skill]:
+def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     """Return the skills of a scope and of everything below it, by scope and name."""
     found = []
-    for place in topology.scan(scope, (Kind.DOCUMENT,)).places:
-        if name_in(place.name):
-            text = _text(place.path)
+    for place in topology.scan(scope, (FileKind.DOCUMENT,)).places:
+        if skill_name_in(place.name):
+            text = _read_text(place.path)
             if text is not None:
                 found.append(read_skill(text, place.name, place.scope))
     return sorted(found, key=lambda skill: (skill.scope, skill.name))
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     try:
         return path.read_bytes().decode("utf-8", "replace")
     except OSError:
         return None
 
 
-def find_skill(topology: Topology, name: str, scope: Scope) -> Skill:
+def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
     """Return the skill of a name that counts for a scope: its own, else that of the scope around it."""
-    everywhere = Scope(scope.workspace) if scope.workspace else Scope()
+    everywhere = WorkspaceScope(scope.workspace) if scope.workspace else WorkspaceScope()
     found = [skill for skill in list_skills(topology, everywhere) if skill.name == name]
-    chosen = nearest(found, scope)
+    chosen = nearest_skills(found, scope)
     if len(chosen) == 1:
         return chosen[0]
     if chosen:
@@ -71,7 +71,7 @@ def find_skill(topology: Topology, name: str, scope: Scope) -> Skill:
     raise NotFoundError("skill", name, hint="archivist workspace skills list shows what there is")
 
 
-def _check_scope(topology: Topology, scope: Scope, *, create: bool) -> None:
+def _check_scope(topology: Topology, scope: WorkspaceScope, *, create: bool) -> None:
     """Refuse a scope that is not there, so that a slip of the pen makes no folder; the first may be new."""
     if not scope.parts:
         raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
@@ -88,32 +88,32 @@ def save_skill(
     topology: Topology,
     name: str,
     text: str,
-    scope: Scope,
+    scope: WorkspaceScope,
     *,
     description: str = "",
     is_replacing: bool = False,
     create: bool = False,
-) -> Saved:
+) -> SavedSkill:
     """Save a skill in its scope. Another one of the same name is only replaced when that is asked for.
 
     `create` allows a scope that has no folder yet.
     """
-    checked_name(name)
+    validate_skill_name(name)
     _check_scope(topology, scope, create=create)
-    text = composed(text, name, description)
-    path = topology.inside(topology.folder(Kind.DOCUMENT, scope) / FOLDER / name / FILE_NAME)
+    text = compose_skill(text, name, description)
+    path = topology.path_inside(topology.folder(FileKind.DOCUMENT, scope) / FOLDER / name / FILE_NAME)
     after = text.encode()
-    with told_plainly(path):
+    with explain_os_errors(path):
         before = read_bytes(path)
         if before == after:
-            kept = Kept.UNCHANGED
+            kept = SkillSaveStatus.UNCHANGED
         elif before is not None and not is_replacing:
             raise InputError(
                 f"there is another skill {name!r} in {scope}",
                 hint=f"see archivist workspace skills show {name} --scope {scope}; --replace replaces it",
             )
-        elif not replace_as_read(path, before, after):
+        elif not replace_if_unchanged(path, before, after):
             raise InputError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
         else:
-            kept = Kept.SAVED if before is None else Kept.REPLACED
-    return Saved(read_skill(text, topology.name_of(path), scope), kept)
+            kept = SkillSaveStatus.SAVED if before is None else SkillSaveStatus.REPLACED
+    return SavedSkill(read_skill(text, topology.name_of(path), scope), kept)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from archivist.errors import InputError
 from archivist.workspace import front_matter
-from archivist.workspace.topology import Scope
+from archivist.workspace.topology import WorkspaceScope
 
 FOLDER = "_skills"
 FILE_NAME = "SKILL.md"
@@ -32,7 +32,7 @@ class Skill:
 
     name: str
     description: str
-    scope: Scope
+    scope: WorkspaceScope
     path: str
     text: str
     license: str = ""
@@ -41,16 +41,16 @@ class Skill:
     problems: tuple[str, ...] = ()
 
 
-def name_in(path: str) -> str:
+def skill_name_in(path: str) -> str:
     """Return the name of the skill that a path is the file of, or an empty text."""
     found = _PLACE.search(path)
     return found["name"] if found else ""
 
 
-def read_skill(text: str, path: str, scope: Scope) -> Skill:
+def read_skill(text: str, path: str, scope: WorkspaceScope) -> Skill:
     """Read a skill leniently: what is wrong with it is said, and the rest still served."""
     head = front_matter.read(text, path)
-    folder = name_in(path)
+    folder = skill_name_in(path)
     said = head.values.get("name")
     return Skill(
         name=folder or (said if isinstance(said, str) else ""),
@@ -61,7 +61,7 @@ def read_skill(text: str, path: str, scope: Scope) -> Skill:
         license=_text(head.values.get("license")),
         compatibility=_text(head.values.get("compatibility")),
         allowed_tools=_text(head.values.get("allowed-tools")),
-        problems=tuple(problems(text, folder)),
+        problems=tuple(find_problems(text, folder)),
     )
 
 
@@ -69,20 +69,20 @@ def _text(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def problems(text: str, name: str) -> list[str]:
+def find_problems(text: str, name: str) -> list[str]:
     """Return everything that keeps a text from being a portable skill of that name."""
     head = front_matter.read(text, FILE_NAME)
     found = [f"line {each.line}: {each.text}" for each in head.problems]
     if not head.has_any:
         return [*found, "no front matter with name and description"]
     values = head.values
-    found += _wrong_name(values.get("name"), name)
+    found += _check_name(values.get("name"), name)
     description = values.get("description")
     if not isinstance(description, str) or not description.strip():
         found.append("description: missing or empty")
     elif len(description) > MAX_DESCRIPTION:
         found.append(f"description: {len(description)} characters, at most {MAX_DESCRIPTION}")
-    found += _wrong_rest(values)
+    found += _check_other_fields(values)
     if not head.body.strip():
         found.append("no instructions below the front matter")
     elif len(head.body.encode("utf-8", "replace")) > MAX_BODY_BYTES:
@@ -90,15 +90,15 @@ def problems(text: str, name: str) -> list[str]:
     return found
 
 
-def _wrong_name(said: object, name: str) -> list[str]:
+def _check_name(said: object, name: str) -> list[str]:
     if not isinstance(said, str) or not said:
         return ["name: missing or empty"]
-    if not is_name(said):
+    if not is_skill_name(said):
         return [f"name: {said!r} is not lower-case words with hyphens, at most {MAX_NAME} characters"]
     return [f"name: {said!r}, but the skill is saved as {name!r}"] if name and said != name else []
 
 
-def _wrong_rest(values: Mapping[str, object]) -> list[str]:
+def _check_other_fields(values: Mapping[str, object]) -> list[str]:
     found = [f"{key}: no field of a portable skill" for key in values if key not in FIELDS]
     for key in ("license", "compatibility", "allowed-tools"):
         value = values.get(key)
@@ -115,14 +115,14 @@ def _wrong_rest(values: Mapping[str, object]) -> list[str]:
     return found
 
 
-def is_name(text: str) -> bool:
+def is_skill_name(text: str) -> bool:
     """Say whether a text can be a skill's name."""
     return len(text) <= MAX_NAME and bool(_NAME.fullmatch(text))
 
 
-def checked_name(name: str) -> str:
+def validate_skill_name(name: str) -> str:
     """Return a skill's name, or raise InputError when it is none."""
-    if not is_name(name):
+    if not is_skill_name(name):
         raise InputError(
             f"{name!r} is no name of a skill",
             hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
@@ -130,7 +130,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def composed(text: str, name: str, description: str = "") -> str:
+def compose_skill(text: str, name: str, description: str = "") -> str:
     """Return a text as a skill of that name: fields that the caller gives are put in where they are missing.
 
     Raise InputError that names everything which keeps it from being one.
@@ -140,8 +140,8 @@ def composed(text: str, name: str, description: str = "") -> str:
         given = {"name": name, "description": " ".join(description.split())}
         missing = {key: value for key, value in given.items() if value and not head.values.get(key)}
         if missing:
-            text = front_matter.edited(text, missing, FILE_NAME)
-    wrong = problems(text, name)
+            text = front_matter.edit_fields(text, missing, FILE_NAME)
+    wrong = find_problems(text, name)
     if wrong:
         is_undescribed = any(each.startswith(("description: missing", "no front matter")) for each in wrong)
         hint = "--description TEXT adds one" if is_undescribed else f"the fields are {', '.join(FIELDS)}"
@@ -149,13 +149,13 @@ def composed(text: str, name: str, description: str = "") -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def nearest(found: Sequence[Skill], scope: Scope) -> list[Skill]:
+def nearest_skills(found: Sequence[Skill], scope: WorkspaceScope) -> list[Skill]:
     """Return the skills of one name that count for a scope: those of the nearest scope around it.
 
     Without any around it, those below it, however many.
     """
-    around = [skill for skill in found if skill.scope.holds(scope)]
+    around = [skill for skill in found if skill.scope.contains(scope)]
     if around and scope.parts:
         deepest = max(len(skill.scope.parts) for skill in around)
         return [skill for skill in around if len(skill.scope.parts) == deepest]
-    return [skill for skill in found if scope.holds(skill.scope)]
+    return [skill for skill in found if scope.contains(skill.scope)]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.service import Desk
-from archivist.workspace.skill_files import Saved, find_skill, list_skills, save_skill
-from archivist.workspace.topology import Scope, Topology
+from archivist.service import BankService
+from archivist.workspace.skill_files import SavedSkill, find_skill, list_skills, save_skill
+from archivist.workspace.topology import Topology, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.workspace.skills import Skill
 
 
-class Skills(Desk):
+class Skills(BankService):
     """The skills of a root's workspaces, read and saved in the name of the bank's actor."""
 
     def __init__(self, bank: Bank, topology: Topology) -> None:
@@ -22,14 +22,14 @@ class Skills(Desk):
         self._topology = topology
 
     @reads(Layer.WORKSPACE)
-    def listed(self, scope: str = "") -> list[Skill]:
+    def list_in_scope(self, scope: str = "") -> list[Skill]:
         """Return the skills of a scope and of everything below it."""
-        return list_skills(self._topology, Scope.parse(scope))
+        return list_skills(self._topology, WorkspaceScope.parse(scope))
 
     @reads(Layer.WORKSPACE)
     def find(self, name: str, scope: str = "") -> Skill:
         """Return the skill of a name that counts for a scope."""
-        return find_skill(self._topology, name, Scope.parse(scope))
+        return find_skill(self._topology, name, WorkspaceScope.parse(scope))
 
     @writes(Layer.WORKSPACE)
     def save(
@@ -41,9 +41,9 @@ class Skills(Desk):
         description: str = "",
         is_replacing: bool = False,
         create: bool = False,
-    ) -> Saved:
+    ) -> SavedSkill:
         """Save a skill; another one of that name in the same scope stays unless it is to be replaced."""
-        return save_cleaned(
+        return save_redacted(
             self._topology,
             name,
             text,
@@ -54,7 +54,7 @@ class Skills(Desk):
         )
 
 
-def save_cleaned(
+def save_redacted(
     topology: Topology,
     name: str,
     text: str,
@@ -63,7 +63,7 @@ def save_cleaned(
     description: str = "",
     is_replacing: bool = False,
     create: bool = False,
-) -> Saved:
+) -> SavedSkill:
     """Save a skill without the secrets that its text holds."""
     from archivist.capture.redaction import redact
 
@@ -71,7 +71,7 @@ def save_cleaned(
         topology,
         name,
         redact(text).text,
-        Scope.parse(scope),
+        WorkspaceScope.parse(scope),
         description=redact(description).text,
         is_replacing=is_replacing,
         create=create,

@@ -35,7 +35,7 @@ _EMPHASIS = re.compile(r"(\*{1,3})(?=\w)(.*?)\1([.,;:!?]*)$|^\*\*(?=\w)|(?<=\w)\
 _CODE = re.compile(r"`([^`]+)`[.,;:!?)]*")
 
 
-class Sort(StrEnum):
+class TermKind(StrEnum):
     """What a term does in a sentence."""
 
     WORD = "word"
@@ -54,7 +54,7 @@ class Term(NamedTuple):
     """
 
     form: str
-    sort: Sort
+    sort: TermKind
     is_definite: bool = False
     is_after_comma: bool = False
     is_plural: bool = False
@@ -150,24 +150,26 @@ _INTRODUCING = words_in("before after when if unless until while because since o
 
 
 @lru_cache(maxsize=8192)
-def sentences(text: str) -> tuple[str, ...]:
+def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text; what stands behind a colon, a semicolon or a dash is one of its own."""
     parts = (_ITEM.sub("", part, count=1).strip() for part in _SENTENCE.split(text) if part)
     return tuple(part for part in parts if part)
 
 
 @lru_cache(maxsize=8192)
-def terms(sentence: str) -> tuple[Term, ...]:
+def parse_terms(sentence: str) -> tuple[Term, ...]:
     """Return the terms of a sentence in order, fillers among them."""
     found: list[Term] = []
-    for term in _sorted_out(list(_tokens(sentence))):
-        unit = _UNITS.get(term.form) if found and found[-1].sort is Sort.NUMBER else None
+    for term in _classify_tokens(list(_tokens(sentence))):
+        unit = _UNITS.get(term.form) if found and found[-1].sort is TermKind.NUMBER else None
         if unit is not None:
             said = f"{found[-1].said} {term.said}"
-            found[-1] = found[-1]._replace(form=_amount(found[-1].form, unit), sort=Sort.AMOUNT, said=said)
+            found[-1] = found[-1]._replace(
+                form=_format_amount(found[-1].form, unit), sort=TermKind.AMOUNT, said=said
+            )
         elif found and found[-1].form in ("a", "an") and term.form in _UNITS and len(term.form) > 2:
             said = f"{found[-1].said} {term.said}"
-            found[-1] = Term(_amount("1", _UNITS[term.form]), Sort.AMOUNT, said=said)
+            found[-1] = Term(_format_amount("1", _UNITS[term.form]), TermKind.AMOUNT, said=said)
         else:
             found.append(term)
     return tuple(found)
@@ -191,73 +193,77 @@ def _tokens(sentence: str) -> Iterator[_Token]:
             bare = code[1] if code else _EMPHASIS.sub(r"\2", piece).lstrip(_OPENING).rstrip(_CLOSING)
             if bare in _JOINING:
                 continue
-            for part in [bare] if code else _compound(bare):
+            for part in [bare] if code else _split_compound(bare):
                 yield _Token(part, is_after_comma, code is not None)
                 is_after_comma = False
         is_after_comma = is_after_comma or raw.rstrip("\"')`*").endswith((",", "\u3001"))
 
 
-def _compound(token: str) -> list[str]:
+def _split_compound(token: str) -> list[str]:
     """Return the words of `squash-merge`; what has a small word in it, such as `logs-us`, is a name."""
     parts = token.split("-")
-    is_open = _COMPOUND.fullmatch(token) and all(_sort(part.casefold()) is Sort.WORD for part in parts)
+    is_open = _COMPOUND.fullmatch(token) and all(
+        _word_kind(part.casefold()) is TermKind.WORD for part in parts
+    )
     return parts if is_open else [token]
 
 
-def _sorted_out(tokens: Sequence[_Token]) -> Iterator[Term]:
+def _classify_tokens(tokens: Sequence[_Token]) -> Iterator[Term]:
     is_definite = False
     for place, token in enumerate(tokens):
-        forms = [(token.text, Sort.WORD)] if token.is_code else _forms(token.text, is_first=place == 0)
+        forms = (
+            [(token.text, TermKind.WORD)] if token.is_code else _token_forms(token.text, is_first=place == 0)
+        )
         said = token.text.casefold()
         if said in _STOPPING and any(each.text.endswith("ing") for each in tokens[place + 1 : place + 2]):
-            forms = [(said, Sort.NEGATION)]
+            forms = [(said, TermKind.NEGATION)]
         for form, sort in forms:
             yield Term(form, sort, is_definite, token.is_after_comma, said.endswith("s"), said)
         is_definite = said in _DEFINITE
 
 
-def _forms(token: str, *, is_first: bool) -> list[tuple[str, Sort]]:
+def _token_forms(token: str, *, is_first: bool) -> list[tuple[str, TermKind]]:
     word = token if _CAMEL.search(token) else token.casefold()
     # A label such as `plan A`, or `US`, is no article and no pronoun.
     is_label = token.isupper() and (len(token) > 1 or not (is_first or token == _PRONOUN))
     is_name = (is_label and word not in _NEGATIONS) or bool(_CAMEL.search(token))
     glued = _GLUED.fullmatch(word)
     if _GROUPED.fullmatch(word):
-        return [(word.replace(",", "").replace("_", ""), Sort.NUMBER)]
+        return [(word.replace(",", "").replace("_", ""), TermKind.NUMBER)]
     if _NUMBER.fullmatch(word) or (word in _COUNTED and not is_name):
-        return [(_COUNTED.get(word, word), Sort.NUMBER)]
+        return [(_COUNTED.get(word, word), TermKind.NUMBER)]
     if glued and glued[2] in _UNITS:
-        return [(_amount(glued[1], _UNITS[glued[2]]), Sort.AMOUNT)]
+        return [(_format_amount(glued[1], _UNITS[glued[2]]), TermKind.AMOUNT)]
     if word == "cannot":
-        return [("can", Sort.WORD), ("not", Sort.NEGATION)]
+        return [("can", TermKind.WORD), ("not", TermKind.NEGATION)]
     if is_name:
-        return [(_SYNONYMS.get(word, word), Sort.WORD)]
-    return [(form_of(word), _sort(word))]
+        return [(_SYNONYMS.get(word, word), TermKind.WORD)]
+    return [(form_of(word), _word_kind(word))]
 
 
 def form_of(word: str) -> str:
     """Return the form by which a word is compared: that of its synonyms, or its stem."""
-    is_whole = word in _UNITS or _sort(word) is not Sort.WORD
-    return _SYNONYMS.get(word) or (word if is_whole else stem(word))
+    is_whole = word in _UNITS or _word_kind(word) is not TermKind.WORD
+    return _SYNONYMS.get(word) or (word if is_whole else stem_word(word))
 
 
-def _sort(word: str) -> Sort:
+def _word_kind(word: str) -> TermKind:
     if word in _NEGATIONS:
-        return Sort.NEGATION
+        return TermKind.NEGATION
     if word in _BEING:
-        return Sort.BEING
+        return TermKind.BEING
     if word in _FILLERS:
-        return Sort.FILLER
-    return Sort.RELATION if word in _RELATIONS or _PARTICLE.fullmatch(word) else Sort.WORD
+        return TermKind.FILLER
+    return TermKind.RELATION if word in _RELATIONS or _PARTICLE.fullmatch(word) else TermKind.WORD
 
 
-def _amount(number: str, unit: tuple[str, float]) -> str:
+def _format_amount(number: str, unit: tuple[str, float]) -> str:
     kind, size = unit
     return f"{float(number) * size:.10g} {kind}"
 
 
 @lru_cache(maxsize=16384)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Cut the endings of a word's other forms: `clients` is a `client`, but a `parser` is no `parse`.
 
     Two words get one stem only where one is the other with such an ending: `state` is none of `stats`.
@@ -273,7 +279,7 @@ def stem(word: str) -> str:
     for ending in ("ing", "ed"):
         cut = word.removesuffix(ending)
         if cut != word and len(cut) > 2 and _VOWEL.search(cut):
-            return _whole_verb(cut)
+            return _restore_verb(cut)
     return word
 
 
@@ -283,7 +289,7 @@ _LOST_E = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]$|[aeiour]s$|[vcz]$|rg$|dg$|[b
 _NO_LOST_E = ("er", "it", "en", "on", "om")
 
 
-def _whole_verb(cut: str) -> str:
+def _restore_verb(cut: str) -> str:
     """Return the verb of which an ending was cut: `mapp` is map, `stor` is store."""
     if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "aeiouls":
         return cut[:-1]
@@ -292,23 +298,27 @@ def _whole_verb(cut: str) -> str:
     return f"{cut}e" if _LOST_E.search(cut) and not cut.endswith(_NO_LOST_E) else cut
 
 
-def telling(sentence: str) -> tuple[Term, ...]:
+def content_terms(sentence: str) -> tuple[Term, ...]:
     """Return the terms that carry what a sentence says: words, numbers and amounts."""
-    return tuple(term for term in terms(sentence) if term.sort in (Sort.WORD, Sort.NUMBER, Sort.AMOUNT))
+    return tuple(
+        term
+        for term in parse_terms(sentence)
+        if term.sort in (TermKind.WORD, TermKind.NUMBER, TermKind.AMOUNT)
+    )
 
 
 Meaning = tuple[tuple[str, ...], ...]
 
 
 @lru_cache(maxsize=8192)
-def meaning(sentence: str) -> Meaning:
+def sentence_meaning(sentence: str) -> Meaning:
     """Return what two sentences must share to say the same.
 
     The terms in order; but a condition may stand before what it holds for, or behind: `When X, do Y`.
     """
     clauses: list[list[str]] = [[""]]
-    for term in terms(sentence):
-        if term.sort in (Sort.FILLER, Sort.BEING):
+    for term in parse_terms(sentence):
+        if term.sort in (TermKind.FILLER, TermKind.BEING):
             continue
         if term.form in _INTRODUCING:
             clauses.append([term.form])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace.problems import Problem
+from archivist.workspace.problems import LintProblem
 
 LEVELS = 3
 DOCUMENTED = WorkspaceRules()
@@ -22,7 +22,7 @@ ARCHIVE = "archive"
 _SCOPE_HINT = "a scope is WORKSPACE, WORKSPACE/DOMAIN or WORKSPACE/DOMAIN/REPOSITORY"
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """What a file of the workspace is, told by its name and place."""
 
     PLAN = "plan"
@@ -33,11 +33,11 @@ class Kind(StrEnum):
     DOCUMENT = "document"
 
 
-LEARNINGS = (Kind.DECISIONS, Kind.LESSONS)
-_BELOW_RESOURCES = frozenset((Kind.PLAN, Kind.OVERVIEW, Kind.ABSTRACT, Kind.DOCUMENT))
+LEARNINGS = (FileKind.DECISIONS, FileKind.LESSONS)
+_BELOW_RESOURCES = frozenset((FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DOCUMENT))
 
 
-class Scope(NamedTuple):
+class WorkspaceScope(NamedTuple):
     """A workspace, one of its domains, or one repository of that; empty parts aggregate."""
 
     workspace: str = ""
@@ -45,9 +45,9 @@ class Scope(NamedTuple):
     repository: str = ""
 
     @classmethod
-    def parse(cls, text: str | Scope) -> Scope:
+    def parse(cls, text: str | WorkspaceScope) -> WorkspaceScope:
         """Return the scope that `workspace[/domain[/repository]]` names; an empty text names all."""
-        if isinstance(text, Scope):
+        if isinstance(text, WorkspaceScope):
             parts = list(text.parts)
         else:
             inner = text.strip().strip("/")
@@ -65,7 +65,7 @@ class Scope(NamedTuple):
         names = (self.workspace, self.domain, self.repository)
         return names[: next((place for place, name in enumerate(names) if not name), LEVELS)]
 
-    def holds(self, other: Scope) -> bool:
+    def contains(self, other: WorkspaceScope) -> bool:
         """Say whether another scope is this one or lies below it."""
         return other.parts[: len(self.parts)] == self.parts
 
@@ -73,10 +73,10 @@ class Scope(NamedTuple):
         return "/".join(self.parts)
 
 
-EVERYWHERE = Scope()
+EVERYWHERE = WorkspaceScope()
 
 
-class Place(NamedTuple):
+class WorkspaceFile(NamedTuple):
     """One file: its path on the disk, its name relative to the root, whose it is, and when it last changed.
 
     `folder` is the whole way below the tree's top, of which the scope is the first three names.
@@ -84,8 +84,8 @@ class Place(NamedTuple):
 
     file: str
     name: str
-    kind: Kind
-    scope: Scope
+    kind: FileKind
+    scope: WorkspaceScope
     folder: str
     size: int
     mtime_ns: int
@@ -102,11 +102,11 @@ class Place(NamedTuple):
         return self.name.rpartition("/")[2].removesuffix(".md")
 
 
-class Found(NamedTuple):
+class ScanResult(NamedTuple):
     """The files of a scope, ordered by name, and what could not be looked at."""
 
-    places: list[Place]
-    problems: list[Problem]
+    places: list[WorkspaceFile]
+    problems: list[LintProblem]
 
 
 class Topology:
@@ -120,9 +120,9 @@ class Topology:
         self._real_root = os.path.realpath(self.root)
         self._apart = frozenset((self.rules.learnings, rules.hot, rules.transcripts))
         for folder in (rules.resources, rules.learnings):
-            self.inside(folder)
+            self.path_inside(folder)
 
-    def inside(self, name: str | Path) -> Path:
+    def path_inside(self, name: str | Path) -> Path:
         """Return a path below the root; raise InputError when it leaves the root, also through a link."""
         path = self.root / name
         real = os.path.realpath(path)
@@ -136,39 +136,41 @@ class Topology:
         """Return a path as it is told: relative to the root, with slashes."""
         return path.relative_to(self.root).as_posix()
 
-    def folder(self, kind: Kind, scope: Scope) -> Path:
+    def folder(self, kind: FileKind, scope: WorkspaceScope) -> Path:
         """Return the folder of a scope in the tree that holds files of a kind."""
         top = self.rules.learnings if kind in LEARNINGS else self.rules.resources
-        return self.inside(_joined(top, *scope.parts))
+        return self.path_inside(_join_path(top, *scope.parts))
 
-    def learning_file(self, kind: Kind, scope: Scope) -> Path:
+    def learning_file(self, kind: FileKind, scope: WorkspaceScope) -> Path:
         """Return where decisions or lessons of a workspace or domain are kept, there or not."""
-        return self.inside(self.folder(kind, scope) / f"{kind.value}.md")
+        return self.path_inside(self.folder(kind, scope) / f"{kind.value}.md")
 
-    def scopes(self) -> list[Scope]:
+    def scopes(self) -> list[WorkspaceScope]:
         """Return every scope that has a folder, in either tree, ordered by name."""
-        found: set[Scope] = set()
+        found: set[WorkspaceScope] = set()
         for is_learning in (False, True):
             for step in self._walk(EVERYWHERE, [], is_learning=is_learning):
                 if 1 <= len(step.parts) <= LEVELS and step.is_scope:
-                    found.add(Scope(*step.parts))
+                    found.add(WorkspaceScope(*step.parts))
         return sorted(found)
 
-    def plans(self, scope: Scope = EVERYWHERE) -> list[Place]:
+    def plans(self, scope: WorkspaceScope = EVERYWHERE) -> list[WorkspaceFile]:
         """Return the plan files of a scope."""
-        return self.scan(scope, (Kind.PLAN,)).places
+        return self.scan(scope, (FileKind.PLAN,)).places
 
-    def overviews(self, scope: Scope = EVERYWHERE) -> list[Place]:
+    def overviews(self, scope: WorkspaceScope = EVERYWHERE) -> list[WorkspaceFile]:
         """Return the overviews of a scope."""
-        return self.scan(scope, (Kind.OVERVIEW,)).places
+        return self.scan(scope, (FileKind.OVERVIEW,)).places
 
-    def learnings(self, scope: Scope = EVERYWHERE) -> list[Place]:
+    def learnings(self, scope: WorkspaceScope = EVERYWHERE) -> list[WorkspaceFile]:
         """Return the files of decisions and lessons of a scope."""
         return self.scan(scope, LEARNINGS).places
 
-    def scan(self, scope: Scope = EVERYWHERE, kinds: Collection[Kind] = tuple(Kind)) -> Found:
+    def scan(
+        self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = tuple(FileKind)
+    ) -> ScanResult:
         """Return the files of a scope and of everything below it; every folder is visited once."""
-        found = Found([], [])
+        found = ScanResult([], [])
         links: set[str] = set()
         wanted = frozenset(kinds)
         if wanted & _BELOW_RESOURCES:
@@ -177,51 +179,55 @@ class Topology:
         if wanted & frozenset(LEARNINGS):
             steps = self._walk(scope, found.problems, is_learning=True)
             self._scan_tree(steps, wanted & frozenset(LEARNINGS), found, links)
-        return Found(_once(sorted(found.places, key=_by_name), links), found.problems)
+        return ScanResult(_deduplicate_links(sorted(found.places, key=_by_name), links), found.problems)
 
     def _scan_tree(
-        self, steps: Iterator[_Step], wanted: frozenset[Kind], found: Found, links: set[str]
+        self, steps: Iterator[_Step], wanted: frozenset[FileKind], found: ScanResult, links: set[str]
     ) -> None:
         for step in steps:
             if not step.parts:
                 continue
-            owner = Scope(*step.parts[:LEVELS])
+            owner = WorkspaceScope(*step.parts[:LEVELS])
             folder = "/".join(step.parts)
             for entry in step.files:
-                kind = self._kind(entry.name, step)
+                kind = self._file_kind(entry.name, step)
                 if kind not in wanted:
                     continue
-                name = _joined(step.name, entry.name)
+                name = _join_path(step.name, entry.name)
                 try:
                     if entry.is_symlink():
-                        self.inside(name)
+                        self.path_inside(name)
                         links.add(entry.path)
                     seen = entry.stat()
                 except InputError as error:
-                    found.problems.append(Problem(name, 0, "leaves-root", error.message))
+                    found.problems.append(LintProblem(name, 0, "leaves-root", error.message))
                 except FileNotFoundError:
-                    found.problems.append(Problem(name, 0, "dangling-link", _led_to(entry.path)))
+                    found.problems.append(
+                        LintProblem(name, 0, "dangling-link", _describe_broken_link(entry.path))
+                    )
                 except OSError as error:
-                    found.problems.append(Problem(name, 0, "unreadable", f"{error.strerror}"))
+                    found.problems.append(LintProblem(name, 0, "unreadable", f"{error.strerror}"))
                 else:
                     times = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
-                    found.places.append(Place(entry.path, name, kind, owner, folder, *times))
+                    found.places.append(WorkspaceFile(entry.path, name, kind, owner, folder, *times))
 
-    def _kind(self, file_name: str, step: _Step) -> Kind | None:
+    def _file_kind(self, file_name: str, step: _Step) -> FileKind | None:
         if step.is_learning:
             return _LEARNING_FILES.get(file_name) if step.is_scope else None
         if step.is_plans:
-            return Kind.PLAN if file_name.lower() != _NO_PLAN else Kind.DOCUMENT
+            return FileKind.PLAN if file_name.lower() != _NO_PLAN else FileKind.DOCUMENT
         if step.is_scope and file_name == self.rules.overview:
-            return Kind.OVERVIEW
+            return FileKind.OVERVIEW
         if step.is_scope and file_name == ABSTRACT:
-            return Kind.ABSTRACT
-        return Kind.DOCUMENT
+            return FileKind.ABSTRACT
+        return FileKind.DOCUMENT
 
-    def _walk(self, scope: Scope, problems: list[Problem], *, is_learning: bool) -> Iterator[_Step]:
+    def _walk(
+        self, scope: WorkspaceScope, problems: list[LintProblem], *, is_learning: bool
+    ) -> Iterator[_Step]:
         """Yield the folders of a scope. Links are followed last, and only to what was not visited yet."""
-        name = _joined(self.rules.learnings if is_learning else self.rules.resources, *scope.parts)
-        start = str(self.inside(name))
+        name = _join_path(self.rules.learnings if is_learning else self.rules.resources, *scope.parts)
+        start = str(self.path_inside(name))
         waiting = [_Step(start, name, scope.parts, [], is_learning=is_learning)]
         links: list[_Step] = []
         visited: set[str] = set()
@@ -237,17 +243,19 @@ class Topology:
             visited.add(real)
             try:
                 with os.scandir(step.path) as entries:
-                    below = self._sort_out(step._replace(real=real), list(entries), problems)
+                    below = self._sort_entries(step._replace(real=real), list(entries), problems)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                problems.append(Problem(step.name, 0, "unreadable", f"{error.strerror}"))
+                problems.append(LintProblem(step.name, 0, "unreadable", f"{error.strerror}"))
                 continue
             waiting += (each for each in below if not each.is_link)
             links += (each for each in below if each.is_link)
             yield step
 
-    def _sort_out(self, step: _Step, entries: list[os.DirEntry[str]], problems: list[Problem]) -> list[_Step]:
+    def _sort_entries(
+        self, step: _Step, entries: list[os.DirEntry[str]], problems: list[LintProblem]
+    ) -> list[_Step]:
         """Put the texts of a folder to its files, and return the folders below it."""
         folders = []
         for entry in entries:
@@ -257,7 +265,7 @@ class Topology:
                 if entry.name.endswith(".md"):
                     step.files.append(entry)
                 continue
-            below = self._below(step, entry)
+            below = self._child_step(step, entry)
             if not step.is_learning and below.name in self._apart:
                 # The root itself may hold the overviews; the learnings and the rules lie in it then.
                 continue
@@ -266,20 +274,20 @@ class Topology:
                 continue
             try:
                 if below.is_link:
-                    self.inside(entry.path)
+                    self.path_inside(entry.path)
             except InputError:
-                problems.append(Problem(below.name, 0, "leaves-root", "the link leads out of the root"))
+                problems.append(LintProblem(below.name, 0, "leaves-root", "the link leads out of the root"))
             else:
                 folders.append(below)
         return folders
 
-    def _below(self, step: _Step, entry: os.DirEntry[str]) -> _Step:
+    def _child_step(self, step: _Step, entry: os.DirEntry[str]) -> _Step:
         is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
         is_scope = step.is_scope and not is_plans and not entry.name.startswith("_")
         is_scope = is_scope and not (step.is_learning and entry.name == ARCHIVE)
         return _Step(
             entry.path,
-            _joined(step.name, entry.name),
+            _join_path(step.name, entry.name),
             (*step.parts, entry.name) if is_scope else step.parts,
             [],
             f"{step.real}{os.sep}{entry.name}",
@@ -304,7 +312,7 @@ class _Step(NamedTuple):
     is_learning: bool = False
 
 
-_LEARNING_FILES = {"decisions.md": Kind.DECISIONS, "lessons.md": Kind.LESSONS}
+_LEARNING_FILES = {"decisions.md": FileKind.DECISIONS, "lessons.md": FileKind.LESSONS}
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -318,7 +326,7 @@ def _is_above(folder: str, other: str) -> bool:
     return other == folder or other.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _joined(*parts: str) -> str:
+def _join_path(*parts: str) -> str:
     return "/".join(part for part in parts if part)
 
 
@@ -328,14 +336,14 @@ def _folder_name(given: str) -> str:
     return "" if name == "." else name
 
 
-def _led_to(link: str) -> str:
+def _describe_broken_link(link: str) -> str:
     try:
         return f"the link leads to {str(Path(link).readlink())!r}, which is not there"
     except OSError:
         return "it is gone"
 
 
-def _once(places: list[Place], links: Collection[str]) -> list[Place]:
+def _deduplicate_links(places: list[WorkspaceFile], links: Collection[str]) -> list[WorkspaceFile]:
     """Return each file once: a link is left out where the file that it leads to is there by itself."""
     if not links:
         return places
@@ -349,14 +357,16 @@ def _once(places: list[Place], links: Collection[str]) -> list[Place]:
     return kept
 
 
-def near_scopes(asked: Scope, known: Collection[Scope]) -> str:
+def suggest_scopes(asked: WorkspaceScope, known: Collection[WorkspaceScope]) -> str:
     """Say which scopes there are in the place of one that is not: the nearest by name, else its siblings."""
     depth = 1
-    while depth < len(asked.parts) and any(Scope(*asked.parts[:depth]).holds(each) for each in known):
+    while depth < len(asked.parts) and any(
+        WorkspaceScope(*asked.parts[:depth]).contains(each) for each in known
+    ):
         depth += 1
-    above = Scope(*asked.parts[: depth - 1])
+    above = WorkspaceScope(*asked.parts[: depth - 1])
     there = sorted(
-        {each.parts[depth - 1] for each in known if len(each.parts) >= depth and above.holds(each)}
+        {each.parts[depth - 1] for each in known if len(each.parts) >= depth and above.contains(each)}
     )
     from difflib import get_close_matches
 
@@ -367,7 +377,7 @@ def near_scopes(asked: Scope, known: Collection[Scope]) -> str:
     return f"there is {named}" if named else f"{str(above)!r} has nothing below it"
 
 
-def _by_name(place: Place) -> str:
+def _by_name(place: WorkspaceFile) -> str:
     return place.name
 
 

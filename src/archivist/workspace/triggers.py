@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from archivist.reading.run import Reading
+from archivist.reading.run import RunReading
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Event, Lesson, LessonType
-from archivist.workspace.choices import decisions
-from archivist.workspace.drafts import LEAST_WEIGHT, Draft, Known, Trigger, of_lesson
-from archivist.workspace.fixes import conflicts, hard_won, long_sought
-from archivist.workspace.topology import Scope
+from archivist.workspace.choices import draft_decisions
+from archivist.workspace.drafts import LEAST_WEIGHT, Draft, DraftContext, SaveTrigger, draft_lesson
+from archivist.workspace.fixes import draft_conflicts, draft_hard_won_fixes, draft_long_searches
+from archivist.workspace.topology import WorkspaceScope
 
 MOST_DRAFTS = 5
 _SAME = Overlap(of_finding=0.7, of_lesson=0.4)
@@ -28,15 +28,15 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _QUOTED = re.compile(r"“([^”]{20,})”")
 
 
-def drafts(reading: Reading, events: Sequence[Event], known: Known) -> list[Draft]:
+def find_drafts(reading: RunReading, events: Sequence[Event], known: DraftContext) -> list[Draft]:
     """Return what of a run is worth saving, the weightiest first, nothing twice and nothing known already."""
     found = [
-        *conflicts(reading, known),
-        *hard_won(reading, events, known),
-        *decisions(events, known),
-        *long_sought(reading, events, known),
-        *undocumented(reading, known),
-        *end_of_session(reading, known),
+        *draft_conflicts(reading, known),
+        *draft_hard_won_fixes(reading, events, known),
+        *draft_decisions(events, known),
+        *draft_long_searches(reading, events, known),
+        *draft_undocumented(reading, known),
+        *draft_session_lessons(reading, known),
     ]
     kept: list[Draft] = []
     for draft in sorted(found, key=lambda each: -each.weight):
@@ -47,7 +47,7 @@ def drafts(reading: Reading, events: Sequence[Event], known: Known) -> list[Draf
     return kept
 
 
-def fresh(drafts: Sequence[Draft], earlier: Sequence[Draft]) -> list[Draft]:
+def new_drafts(drafts: Sequence[Draft], earlier: Sequence[Draft]) -> list[Draft]:
     """Return the drafts that say something which earlier ones, of other runs, do not."""
     return [draft for draft in drafts if not any(_repeats(draft, other) for other in earlier)]
 
@@ -61,7 +61,7 @@ def _repeats(draft: Draft, other: Draft) -> bool:
         return draft.lesson == other.lesson
     if set(draft.evidence) & set(other.evidence) or _quotes(draft, other) or _quotes(other, draft):
         return True
-    return _says(draft, other.title, other.text)
+    return _says_same(draft, other.title, other.text)
 
 
 def _quotes(draft: Draft, other: Draft) -> bool:
@@ -72,7 +72,7 @@ def _quotes(draft: Draft, other: Draft) -> bool:
     )
 
 
-def _says(draft: Draft, title: str, text: str) -> bool:
+def _says_same(draft: Draft, title: str, text: str) -> bool:
     if " ".join(draft.title.lower().split()) == " ".join(title.lower().split()):
         return True
     codes, theirs = set(_CODE.findall(f"{draft.title} {draft.text}")), set(_CODE.findall(f"{title} {text}"))
@@ -83,30 +83,30 @@ def _says(draft: Draft, title: str, text: str) -> bool:
     return matches(words, others, frozenset(), _SAME)
 
 
-def _is_known(draft: Draft, known: Known) -> bool:
+def _is_known(draft: Draft, known: DraftContext) -> bool:
     if draft.conflicts_with:
         return False
-    return any(_says(draft, each.entry.title, each.entry.text) for each in known.learnings)
+    return any(_says_same(draft, each.entry.title, each.entry.text) for each in known.learnings)
 
 
-def undocumented(reading: Reading, known: Known) -> Iterator[Draft]:
+def draft_undocumented(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
     """Draft the lessons of a run whose remedy stands in no document of the workspace."""
     if len(known.words) < _FEW_DOCUMENTED_WORDS:
         return
-    for lesson in _of_this_run(reading, known):
+    for lesson in _run_lessons(reading, known):
         words = keywords(" ".join(lesson.remedies[:1]))
         if words and sum(word not in known.words for word in words) >= _UNDOCUMENTED * len(words):
-            yield of_lesson(lesson, known, Trigger.NON_OBVIOUS_SOLUTION)
+            yield draft_lesson(lesson, known, SaveTrigger.NON_OBVIOUS_SOLUTION)
 
 
-def end_of_session(reading: Reading, known: Known) -> Iterator[Draft]:
+def draft_session_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
     """Draft the lessons that the run was seen to teach, those of weight."""
-    for lesson in _of_this_run(reading, known):
+    for lesson in _run_lessons(reading, known):
         if lesson.importance >= LEAST_WEIGHT:
-            yield of_lesson(lesson, known, Trigger.END_OF_SESSION)
+            yield draft_lesson(lesson, known, SaveTrigger.END_OF_SESSION)
 
 
-def _of_this_run(reading: Reading, known: Known) -> list[Lesson]:
+def _run_lessons(reading: RunReading, known: DraftContext) -> list[Lesson]:
     run = reading.episode.id
     return [
         lesson
@@ -118,7 +118,7 @@ def _of_this_run(reading: Reading, known: Known) -> list[Lesson]:
     ]
 
 
-def scope_of_project(project: str, scopes: Sequence[Scope]) -> str:
+def scope_of_project(project: str, scopes: Sequence[WorkspaceScope]) -> str:
     """Return the scope that a run's project belongs to: by its name, else the only workspace, else none."""
     name = project.rstrip("/").rsplit("/", 1)[-1].lower()
     for depth in (3, 2, 1):

@@ -13,7 +13,7 @@ from datetime import date
 from archivist.errors import InputError
 from archivist.workspace import entries
 from archivist.workspace.entries import LearningEntry
-from archivist.workspace.topology import Kind, Scope
+from archivist.workspace.topology import FileKind, WorkspaceScope
 
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING = re.compile(r"( {0,3})(#{1,3})(?=[ \t]|$)")
@@ -23,7 +23,7 @@ _BLOCK = re.compile(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
 _SENTINEL = "### [2000-01-01] end"
 
 
-def header(kind: Kind, scope: Scope) -> str:
+def header(kind: FileKind, scope: WorkspaceScope) -> str:
     """Return the first line of a new learning file."""
     return f"# {kind.value.capitalize()}: {scope}\n"
 
@@ -37,7 +37,7 @@ def entry_text(entry: LearningEntry) -> str:
     return "\n".join([*lines, "", entry.text, "", "---", ""])
 
 
-def settled(text: str) -> str:
+def sanitize_body(text: str) -> str:
     """Return a text that can stand in an entry: its headings lower than an entry's, its code closed.
 
     Raise InputError for markup that would swallow the entries below.
@@ -50,35 +50,35 @@ def settled(text: str) -> str:
     if (
         lines
         and _MARK.match(lines[0].strip(" -*+"))
-        and entries.parse(f"{_SENTINEL}\n{lines[0]}", "")[0].text == ""
+        and entries.parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == ""
     ):
         lines[0] = _MARK.sub(r"\1", lines[0])
     joined = "\n".join(line.rstrip() for line in lines).strip("\n")
     opened = _FENCE.findall(joined)
     for closing in ("", *(f"\n{fence}" for fence in reversed(opened)), "\n-->"):
-        if len(entries.parse(f"{joined}{closing}\n\n{_SENTINEL}\n", "")) == 1:
+        if len(entries.parse_entries(f"{joined}{closing}\n\n{_SENTINEL}\n", "")) == 1:
             return joined + closing
     raise InputError("the text has markup that never ends", hint="close its comment, tag or code block")
 
 
 def _headings(lines: Sequence[str]) -> frozenset[int]:
-    found, _ = entries.blocks(lines)
+    found, _ = entries.find_blocks(lines)
     return frozenset(place for place, level in found if level <= entries.LEVEL)
 
 
-def appended(text: str, entry: LearningEntry, name: str) -> str:
+def append_entry(text: str, entry: LearningEntry, name: str) -> str:
     """Return a learning file's text with an entry more, below the others."""
     end = _line_end(text)
-    before = entries.parse(text, name)
+    before = entries.parse_entries(text, name)
     base = text
     if base and not base.endswith(("\n", "\r")):
         base += end
-    if before and not _is_ruled(base, before[-1]):
+    if before and not _has_end_rule(base, before[-1]):
         base += f"{end}---{end}"
     if base.strip("\ufeff \r\n") and not base.endswith((end * 2,)):
         base += end
     new = base + entry_text(entry).replace("\n", end)
-    after = entries.parse(new, name)
+    after = entries.parse_entries(new, name)
     if after[:-1] != before or not after or not _is_same(after[-1], entry):
         raise InputError(
             f"{name}: an entry below its end would not be read",
@@ -91,12 +91,12 @@ def _is_same(one: LearningEntry, other: LearningEntry) -> bool:
     return one[:5] == other[:5]
 
 
-def _is_ruled(text: str, entry: LearningEntry) -> bool:
-    _, rules = entries.blocks(entries.lines_of(text))
+def _has_end_rule(text: str, entry: LearningEntry) -> bool:
+    _, rules = entries.find_blocks(entries.lines_of(text))
     return any(line >= entry.end_line for line in rules)
 
 
-def noted(text: str, entry: LearningEntry, note: str) -> str:
+def append_note(text: str, entry: LearningEntry, note: str) -> str:
     """Return a file's text with a paragraph more at the end of an entry."""
     end = _line_end(text)
     lines = _LINES.findall(text)
@@ -105,25 +105,25 @@ def noted(text: str, entry: LearningEntry, note: str) -> str:
         lines[entry.end_line - 1] = last + end
     lines.insert(entry.end_line, end + note.replace("\n", end) + end)
     new = "".join(lines)
-    others = [each[:5] for each in entries.parse(text, "") if each.line != entry.line]
-    if [each[:5] for each in entries.parse(new, "") if each.line != entry.line] != others:
+    others = [each[:5] for each in entries.parse_entries(text, "") if each.line != entry.line]
+    if [each[:5] for each in entries.parse_entries(new, "") if each.line != entry.line] != others:
         raise InputError(
             "the text would swallow the entries below", hint="close its comment, tag or code block"
         )
     return new
 
 
-def tagged(text: str, entry: LearningEntry, tags: Sequence[str]) -> str:
+def set_tags(text: str, entry: LearningEntry, tags: Sequence[str]) -> str:
     """Return a file's text with these tags in an entry's line of tags, which is made when it is missing."""
-    return _marked(text, entry, "Tags", ", ".join(tags))
+    return _set_mark(text, entry, "Tags", ", ".join(tags))
 
 
-def superseded(text: str, entry: LearningEntry, by: str) -> str:
+def mark_superseded(text: str, entry: LearningEntry, by: str) -> str:
     """Return a file's text with an entry marked as no longer counting, and by what."""
-    return _marked(text, entry, "Superseded by", by)
+    return _set_mark(text, entry, "Superseded by", by)
 
 
-def _marked(text: str, entry: LearningEntry, mark: str, value: str) -> str:
+def _set_mark(text: str, entry: LearningEntry, mark: str, value: str) -> str:
     end = _line_end(text)
     lines = _LINES.findall(text)
     told = f"**{mark}:** {value}"
@@ -149,7 +149,7 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text[:4096] else "\n"
 
 
-def joined(title: str, text: str) -> str:
+def join_title(title: str, text: str) -> str:
     """Return a title and its text as they stand in another entry."""
     return f"{title}.{_gap(text)}{text}" if text else title
 
@@ -159,6 +159,6 @@ def _gap(text: str) -> str:
     return "\n\n" if _BLOCK.match(text) else " "
 
 
-def also(text: str, day: date) -> str:
+def format_addition(text: str, day: date) -> str:
     """Return what a later statement adds, as a paragraph of the entry that it belongs to."""
     return f"Also [{day.isoformat()}]:{_gap(text)}{text}"

@@ -23,7 +23,7 @@ from archivist import Bank
 from archivist.edges.integrations.anthropic_memory import (
     ArchivistMemoryTool,
     AsyncArchivistMemoryTool,
-    inside,
+    resolve_path,
     size_text,
 )
 from archivist.records import Actor, ActorKind
@@ -214,7 +214,7 @@ def test_no_path_leads_out(tool: ArchivistMemoryTool, path: str) -> None:
 @given(st.text(st.sampled_from("./\\%2efab "), max_size=20))
 def test_what_is_let_in_is_below_memories(rest: str) -> None:
     try:
-        path = inside(f"/memories/{rest}")
+        path = resolve_path(f"/memories/{rest}")
     except ToolError:
         return
     parts = path.split("/")
@@ -222,11 +222,11 @@ def test_what_is_let_in_is_below_memories(rest: str) -> None:
 
 
 def test_ordinary_names_are_let_in() -> None:
-    assert inside("/memories/100% sure.md") == "100% sure.md"
-    assert inside("/memories//a/./b/") == "a/b"
-    assert inside("/memories/a/../b") == "b"
-    assert inside("/memories/notes..md") == "notes..md"
-    assert inside("/memories") == inside("/memories/") == ""
+    assert resolve_path("/memories/100% sure.md") == "100% sure.md"
+    assert resolve_path("/memories//a/./b/") == "a/b"
+    assert resolve_path("/memories/a/../b") == "b"
+    assert resolve_path("/memories/notes..md") == "notes..md"
+    assert resolve_path("/memories") == resolve_path("/memories/") == ""
 
 
 def test_sizes_are_written_as_the_sdk_writes_them() -> None:

@@ -272,7 +272,7 @@ def test_many_items_are_found_by_meaning_once_their_vectors_are_made(store: Arch
     store.batch([PutOp(("m",), str(number), {"text": f"invoice number {number}"}) for number in range(120)])
     store.put(("m",), "odd", {"text": "the cat sleeps on the warm radiator"})
     assert store.search(("m",), query="a sleeping cat", limit=3)[0].key == "odd"
-    assert store.bank.unembedded() <= 1
+    assert store.bank.count_unembedded() <= 1
 
 
 def test_an_item_lives_as_long_as_it_should(bank: Bank, clock: TickingClock) -> None:

@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from archivist import Bank, desks, tracing
 from archivist.access import rights as access
-from archivist.archive.items_service import Name
+from archivist.archive.items_service import ItemName
 from archivist.archive.memory_files_service import MemoryFile
 from archivist.edges.integrations.anthropic_memory import ArchivistMemoryTool
 from archivist.edges.integrations.langgraph import ArchivistStore
@@ -122,11 +122,11 @@ def test_every_verb_in_the_table_is_there() -> None:
     import pkgutil
     from importlib import import_module
 
-    from archivist.service import Desk
+    from archivist.service import BankService
 
     for module in pkgutil.iter_modules(desks.__path__):
         import_module(f"{desks.__name__}.{module.name}")
-    everybody: list[type[Any]] = [Bank, *Desk.__subclasses__()]
+    everybody: list[type[Any]] = [Bank, *BankService.__subclasses__()]
     kinds = {kind.__name__: kind for kind in everybody}
     for name in tracing.OPERATIONS:
         kind, _, verb = name.partition(".")
@@ -186,7 +186,7 @@ def test_every_tool_is_a_span_of_its_own(bank: Bank, spans: InMemorySpanExporter
 def test_a_store_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -> None:
     store = ArchivistStore(bank)
     store.put(("a",), "k", {"text": "tea"})
-    item = Name(("a",), "k").id
+    item = ItemName(("a",), "k").id
     assert bank.find(item)[0] == "document"
     spans.clear()
     store.put(("a",), "k", {"text": "tea and milk"})

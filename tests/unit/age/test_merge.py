@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.samples import WHEN, lesson, lessons
 
 from archivist.errors import RecordError
-from archivist.exchange.merge import merged
+from archivist.exchange.merge import merge_lessons
 from archivist.records import Lesson, Status
 
 versions = lessons(lesson_id="one")
 
 
 def _merge(first: Lesson, second: Lesson) -> Lesson:
-    return merged(first, second, promote_at_runs=2)
+    return merge_lessons(first, second, promote_at_runs=2)
 
 
 @pytest.mark.req("N10")

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from tests.samples import WHEN, lesson
 
-from archivist.lessons.decay import decayed
-from archivist.lessons.standing import sighted, standing
+from archivist.lessons.decay import decay_lesson
+from archivist.lessons.standing import record_sighting, with_status
 from archivist.records import Lesson, LessonType, Source, Status
 
 
 def _see(known: Lesson, run: str, count: int = 1) -> Lesson:
-    return sighted(known, run=run, event=f"{run}#1.0", now=WHEN, run_count=count, promote_at_runs=2)
+    return record_sighting(known, run=run, event=f"{run}#1.0", now=WHEN, run_count=count, promote_at_runs=2)
 
 
 def _pass(known: Lesson, count: int, *, preferences_fade: bool = True, run: str = "other") -> Lesson:
-    return decayed(
+    return decay_lesson(
         known, run=run, run_count=count, now=WHEN, unseen_runs=10, preferences_fade=preferences_fade,
         promote_at_runs=2,
     )  # fmt: skip
@@ -38,12 +38,12 @@ def test_a_candidate_becomes_active_in_its_second_distinct_run() -> None:
     "fields", [{"type": LessonType.PREFERENCE}, {"source": Source.MANUAL}, {"confirmed": True}]
 )
 def test_preferences_and_what_people_said_are_active_at_once(fields: dict[str, Any]) -> None:
-    assert standing(lesson(runs=("r1",), **fields), promote_at_runs=2).status is Status.ACTIVE
+    assert with_status(lesson(runs=("r1",), **fields), promote_at_runs=2).status is Status.ACTIVE
 
 
 @pytest.mark.parametrize("status", [Status.QUARANTINED, Status.SUPERSEDED, Status.ARCHIVED])
 def test_no_sighting_brings_a_retired_lesson_back(status: Status) -> None:
-    assert standing(lesson(runs=("a", "b", "c"), status=status), promote_at_runs=2).status is status
+    assert with_status(lesson(runs=("a", "b", "c"), status=status), promote_at_runs=2).status is status
 
 
 @pytest.mark.req("F6")

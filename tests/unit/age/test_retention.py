@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from tests.samples import WHEN
 
 from archivist.forget.retention import (
-    Going,
-    Kept,
-    Needed,
-    Run,
+    PruneCandidate,
+    RetentionNeeds,
+    RetentionReason,
+    RunDeletion,
     Sizes,
-    below,
-    children,
-    decide,
-    families,
+    child_runs,
+    collect_needs,
+    decide_retention,
+    descendant_runs,
     growth_warnings,
-    needed,
+    session_families,
 )
 
 OLD = WHEN - timedelta(days=40)
@@ -28,31 +28,43 @@ BEFORE = WHEN - timedelta(days=30)
 
 
 def test_an_old_run_goes_with_its_events() -> None:
-    run = Run(id="r", finished=OLD, uncited=3, uncited_bytes=900)
-    assert decide(run, Needed(), BEFORE) == Going("r", 3, 900)
+    run = PruneCandidate(id="r", finished=OLD, uncited=3, uncited_bytes=900)
+    assert decide_retention(run, RetentionNeeds(), BEFORE) == RunDeletion("r", 3, 900)
 
 
 @pytest.mark.parametrize(
     ("run", "needs", "why"),
     [
-        (Run(id="r", finished=WHEN), Needed(), Kept.YOUNG),
-        (Run(id="r", finished=WHEN, started=OLD), Needed(), Kept.YOUNG),
-        (Run(id="r", started=WHEN), Needed(), Kept.YOUNG),
-        (Run(id="r"), Needed(), Kept.UNDATED),
-        (Run(id="r", finished=OLD), Needed(waiting=frozenset({"r"})), Kept.WAITING),
-        (Run(id="r", finished=OLD, uncited=2), Needed(runs=frozenset({"r"})), Kept.CITED),
-        (Run(id="r", finished=OLD), needed([((), ("r#1",))], (), ""), Kept.CITED),
-        (Run(id="r", finished=OLD, uncited=2), Needed(last="r"), Kept.LAST),
+        (PruneCandidate(id="r", finished=WHEN), RetentionNeeds(), RetentionReason.YOUNG),
+        (PruneCandidate(id="r", finished=WHEN, started=OLD), RetentionNeeds(), RetentionReason.YOUNG),
+        (PruneCandidate(id="r", started=WHEN), RetentionNeeds(), RetentionReason.YOUNG),
+        (PruneCandidate(id="r"), RetentionNeeds(), RetentionReason.UNDATED),
+        (
+            PruneCandidate(id="r", finished=OLD),
+            RetentionNeeds(waiting=frozenset({"r"})),
+            RetentionReason.WAITING,
+        ),
+        (
+            PruneCandidate(id="r", finished=OLD, uncited=2),
+            RetentionNeeds(runs=frozenset({"r"})),
+            RetentionReason.CITED,
+        ),
+        (
+            PruneCandidate(id="r", finished=OLD),
+            collect_needs([((), ("r#1",))], (), ""),
+            RetentionReason.CITED,
+        ),
+        (PruneCandidate(id="r", finished=OLD, uncited=2), RetentionNeeds(last="r"), RetentionReason.LAST),
     ],
 )
-def test_a_run_stays_and_says_why(run: Run, needs: Needed, why: Kept) -> None:
-    assert decide(run, needs, BEFORE) is why
+def test_a_run_stays_and_says_why(run: PruneCandidate, needs: RetentionNeeds, why: RetentionReason) -> None:
+    assert decide_retention(run, needs, BEFORE) is why
 
 
 def test_of_a_run_with_cited_events_only_the_others_go() -> None:
-    needs = needed([(("r",), ("r#1", "r#4"))], (), "")
-    going = decide(Run(id="r", finished=OLD, uncited=7, uncited_bytes=70), needs, BEFORE)
-    assert going == Going("r", 7, 70, frozenset({"r#1", "r#4"}), is_whole=False)
+    needs = collect_needs([(("r",), ("r#1", "r#4"))], (), "")
+    going = decide_retention(PruneCandidate(id="r", finished=OLD, uncited=7, uncited_bytes=70), needs, BEFORE)
+    assert going == RunDeletion("r", 7, 70, frozenset({"r#1", "r#4"}), is_whole=False)
 
 
 KIN = frozenset({"r", "r@web", "r.aa"})
@@ -61,42 +73,44 @@ KIN = frozenset({"r", "r@web", "r.aa"})
 @pytest.mark.parametrize(
     ("needs", "decided"),
     [
-        (Needed(), Going("r", 3, 30)),
-        (Needed(waiting=frozenset({"r@web"})), Kept.WAITING),
-        (Needed(last="r.aa"), Kept.LAST),
-        (needed([(("r.aa",), ("r.aa#1",))], (), ""), Going("r", 3, 30, is_whole=False)),
-        (needed([(("r@web",), ())], (), ""), Going("r", 3, 30, is_whole=False)),
+        (RetentionNeeds(), RunDeletion("r", 3, 30)),
+        (RetentionNeeds(waiting=frozenset({"r@web"})), RetentionReason.WAITING),
+        (RetentionNeeds(last="r.aa"), RetentionReason.LAST),
+        (collect_needs([(("r.aa",), ("r.aa#1",))], (), ""), RunDeletion("r", 3, 30, is_whole=False)),
+        (collect_needs([(("r@web",), ())], (), ""), RunDeletion("r", 3, 30, is_whole=False)),
     ],
 )
-def test_the_records_of_one_session_stay_together(needs: Needed, decided: Going | Kept) -> None:
-    run = Run(id="r", finished=OLD, uncited=3, uncited_bytes=30, kin=KIN)
-    assert decide(run, needs, BEFORE) == decided
+def test_the_records_of_one_session_stay_together(
+    needs: RetentionNeeds, decided: RunDeletion | RetentionReason
+) -> None:
+    run = PruneCandidate(id="r", finished=OLD, uncited=3, uncited_bytes=30, kin=KIN)
+    assert decide_retention(run, needs, BEFORE) == decided
 
 
 def test_a_session_is_a_run_with_all_that_is_below_it() -> None:
-    known = children(
+    known = child_runs(
         [("r", ""), ("r@web", "r"), ("r.aa", "r"), ("r.aa@lib", "r.aa"), ("x", "gone"), ("y", "")]
     )
-    assert set(below("r", known)) == {"r@web", "r.aa", "r.aa@lib"}
-    assert below("r.aa", known) == ["r.aa@lib"]
-    found = families(known)
+    assert set(descendant_runs("r", known)) == {"r@web", "r.aa", "r.aa@lib"}
+    assert descendant_runs("r.aa", known) == ["r.aa@lib"]
+    found = session_families(known)
     assert found["r.aa@lib"] == found["r"] == {"r", "r@web", "r.aa", "r.aa@lib"}
     assert found.keys() == {*found["r"], "x", "gone"}
 
 
 def test_runs_that_are_each_others_parents_are_looked_at_once() -> None:
-    assert below("a", children([("a", "b"), ("b", "a")])) == ["b"]
+    assert descendant_runs("a", child_runs([("a", "b"), ("b", "a")])) == ["b"]
 
 
 def test_a_run_whose_name_has_a_number_sign_is_cited_by_its_own_events() -> None:
-    assert needed([((), ("a#b#3",))], (), "").events == {"a#b": frozenset({"a#b#3"})}
+    assert collect_needs([((), ("a#b#3",))], (), "").events == {"a#b": frozenset({"a#b#3"})}
 
 
 names = st.sampled_from(["a", "b", "c"])
 dates = st.none() | st.integers(0, 80).map(lambda days: WHEN - timedelta(days=days))
-runs = st.builds(Run, id=names, finished=dates, started=dates, uncited=st.integers(0, 3))
+runs = st.builds(PruneCandidate, id=names, finished=dates, started=dates, uncited=st.integers(0, 3))
 needs_strategy = st.builds(
-    needed,
+    collect_needs,
     st.lists(
         st.tuples(st.lists(names, max_size=2), st.lists(names.map(lambda name: f"{name}#1"), max_size=2))
     ),
@@ -106,11 +120,11 @@ needs_strategy = st.builds(
 
 
 @given(run=runs, needs=needs_strategy)
-def test_nothing_that_is_needed_ever_goes(run: Run, needs: Needed) -> None:
-    going = decide(run, needs, BEFORE)
-    if isinstance(going, Going):
-        assert run.moment is not None
-        assert run.moment < BEFORE
+def test_nothing_that_is_needed_ever_goes(run: PruneCandidate, needs: RetentionNeeds) -> None:
+    going = decide_retention(run, needs, BEFORE)
+    if isinstance(going, RunDeletion):
+        assert run.end_time is not None
+        assert run.end_time < BEFORE
         assert run.id not in needs.waiting
         assert going.cited == needs.events.get(run.id, frozenset())
         if going.is_whole:
@@ -119,20 +133,22 @@ def test_nothing_that_is_needed_ever_goes(run: Run, needs: Needed) -> None:
 
 
 @given(run=runs, needs=needs_strategy, days=st.integers(1, 80), more=st.integers(0, 80))
-def test_a_longer_memory_never_lets_more_go(run: Run, needs: Needed, days: int, more: int) -> None:
+def test_a_longer_memory_never_lets_more_go(
+    run: PruneCandidate, needs: RetentionNeeds, days: int, more: int
+) -> None:
     def goes(age: int) -> bool:
         before: datetime = WHEN - timedelta(days=age)
-        return isinstance(decide(run, needs, before), Going)
+        return isinstance(decide_retention(run, needs, before), RunDeletion)
 
     assert goes(days) or not goes(days + more)
 
 
 @given(run=runs, needs=needs_strategy)
-def test_pruning_again_finds_nothing_more(run: Run, needs: Needed) -> None:
-    going = decide(run, needs, BEFORE)
-    if isinstance(going, Going) and not going.is_whole:
-        left = Run(id=run.id, finished=run.finished, started=run.started, uncited=0)
-        assert decide(left, needs, BEFORE) is Kept.CITED
+def test_pruning_again_finds_nothing_more(run: PruneCandidate, needs: RetentionNeeds) -> None:
+    going = decide_retention(run, needs, BEFORE)
+    if isinstance(going, RunDeletion) and not going.is_whole:
+        left = PruneCandidate(id=run.id, finished=run.finished, started=run.started, uncited=0)
+        assert decide_retention(left, needs, BEFORE) is RetentionReason.CITED
 
 
 def test_a_small_bank_needs_no_words() -> None:

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.audit.analytics import By, Rate, Span, analyse, approaches, period, tries
-from archivist.audit.rate_chart import chart
+from archivist.audit.analytics import (
+    GroupBy,
+    PeriodUnit,
+    Rate,
+    analyse_attempts,
+    approach_results,
+    merge_attempts,
+    period_name,
+)
+from archivist.audit.rate_chart import draw_rate_chart
 from archivist.records import Action, Episode, EpisodeStatus, Usage
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -71,17 +79,25 @@ def test_a_beginning_and_its_end_are_one_try() -> None:
         _attempt("completed", "patch"),
         _attempt("attempted", agent="b"),
     ]
-    found = tries(log)
+    found = merge_attempts(log)
     assert [each.ended for each in found] == [Action.FAILED, Action.COMPLETED, Action.COMPLETED, None]
-    rate = analyse(log, By.APPROACH).rows[0]
-    assert (rate.name, rate.attempts, rate.completed, rate.failed, rate.undecided) == ("rewrite", 3, 1, 1, 1)
+    rate = analyse_attempts(log, GroupBy.APPROACH).rows[0]
+    assert (rate.name, rate.attempts, rate.completed, rate.failed, rate.undecided_count) == (
+        "rewrite",
+        3,
+        1,
+        1,
+        1,
+    )
     assert (rate.share, rate.mean_duration_ms) == (0.5, 1000)
 
 
 @pytest.mark.req("M10")
-@given(ATTEMPTS, st.sampled_from(By), st.none() | st.sampled_from(Span))
-def test_every_count_adds_up_in_groups_and_over_time(log: list[Episode], by: By, step: Span | None) -> None:
-    found = analyse(log, by, step)
+@given(ATTEMPTS, st.sampled_from(GroupBy), st.none() | st.sampled_from(PeriodUnit))
+def test_every_count_adds_up_in_groups_and_over_time(
+    log: list[Episode], by: GroupBy, step: PeriodUnit | None
+) -> None:
+    found = analyse_attempts(log, by, step)
     ended = [each for each in log if each.action in (Action.COMPLETED, Action.FAILED)]
     assert found.total.completed + found.total.failed == len(ended)
     assert found.total.attempts <= len(log)
@@ -99,7 +115,7 @@ def test_every_count_adds_up_in_groups_and_over_time(log: list[Episode], by: By,
 
 @given(ATTEMPTS)
 def test_what_was_tried_is_told_once_each_and_what_worked_comes_first(log: list[Episode]) -> None:
-    found = approaches(log)
+    found = approach_results(log)
     names = [(each.task, each.approach.casefold().strip()) for each in found]
     assert len(set(names)) == len(names)
     worked = [each.completed - each.failed > 0 for each in found]
@@ -118,7 +134,7 @@ def test_what_became_of_an_approach_is_told_plainly() -> None:
         _attempt("failed", "worst"),
         _attempt("failed", "worst"),
     ]
-    assert {each.approach: each.verdict for each in approaches(log)} == {
+    assert {each.approach: each.verdict for each in approach_results(log)} == {
         "good": "worked every time (2)",
         "once": "worked",
         "mixed": "worked 1 of 2 times, last failed",
@@ -126,30 +142,30 @@ def test_what_became_of_an_approach_is_told_plainly() -> None:
         "bad": "failed",
         "worst": "failed every time (2)",
     }
-    best, *_, worst = approaches(log)
+    best, *_, worst = approach_results(log)
     assert (best.approach, worst.approach) == ("good", "worst")
 
 
 def test_periods_are_named_so_that_they_sort() -> None:
     moment = datetime(2027, 1, 1, tzinfo=UTC)
-    assert [period(moment, step) for step in Span] == ["2027-01-01", "2026-W53", "2027-01"]
+    assert [period_name(moment, step) for step in PeriodUnit] == ["2027-01-01", "2026-W53", "2027-01"]
 
 
 @pytest.mark.req("M10")
-@given(ATTEMPTS, st.sampled_from(By), st.none() | st.sampled_from(Span))
+@given(ATTEMPTS, st.sampled_from(GroupBy), st.none() | st.sampled_from(PeriodUnit))
 def test_the_picture_is_well_formed_and_says_in_words_what_it_shows(
-    log: list[Episode], by: By, step: Span | None
+    log: list[Episode], by: GroupBy, step: PeriodUnit | None
 ) -> None:
-    found = analyse(log, by, step)
-    picture = ElementTree.fromstring(chart(found))  # noqa: S314 our own text
+    found = analyse_attempts(log, by, step)
+    picture = ElementTree.fromstring(draw_rate_chart(found))  # noqa: S314 our own text
     words = "".join(picture.itertext())
     assert ("Nothing has ended yet." in words) == (found.total.share is None)
-    assert chart(found) == chart(found)
+    assert draw_rate_chart(found) == draw_rate_chart(found)
 
 
 def test_names_in_the_picture_are_escaped_and_cut() -> None:
     log = [_attempt("completed", f"<b>&'{number}\x07" + "long " * 30) for number in range(20)]
-    picture = chart(analyse(log, By.APPROACH, Span.DAY))
+    picture = draw_rate_chart(analyse_attempts(log, GroupBy.APPROACH, PeriodUnit.DAY))
     assert "<b>" not in picture
     assert "… and 5 more" in picture
     ElementTree.fromstring(picture)  # noqa: S314 our own text

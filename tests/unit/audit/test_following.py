@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.samples import lesson, texts
 
-from archivist.audit.followed import following, heedings
+from archivist.audit.followed import advice_outcomes, judge_following
 from archivist.records import Event, EventKind, Following, Lesson
 
 FOLLOWED, IGNORED = Following.FOLLOWED, Following.IGNORED
@@ -141,20 +141,20 @@ def _edit(file: str, old: str, new: str) -> dict[str, Any]:
 def test_a_lesson_is_followed_ignored_or_without_occasion(
     told: Lesson, commands: list[Any], expected: Following
 ) -> None:
-    assert following(told, _calls(*commands)) is expected
+    assert judge_following(told, _calls(*commands)) is expected
 
 
 def test_without_calls_nobody_knows() -> None:
     said = Event(run="r", seq=1, kind=EventKind.MESSAGE, text="I will pip install -e . freezegun pytz")
-    assert following(INSTALL, []) is UNKNOWN
-    assert following(INSTALL, [said]) is UNKNOWN
+    assert judge_following(INSTALL, []) is UNKNOWN
+    assert judge_following(INSTALL, [said]) is UNKNOWN
 
 
 def test_what_is_read_is_not_done() -> None:
     looked = _calls(
         "pytest", {"tool": "bash", "text": "cat NOTES", "output": "pip install -e . freezegun pytz"}
     )
-    assert following(INSTALL, looked) is IGNORED
+    assert judge_following(INSTALL, looked) is IGNORED
 
 
 def test_a_remedy_that_came_only_after_the_failure_is_no_following() -> None:
@@ -162,8 +162,8 @@ def test_a_remedy_that_came_only_after_the_failure_is_no_following() -> None:
     failed = {"tool": "bash", "text": "pytest -q", "output": missing, "exit_code": 1}
     late = _calls("ls", failed, "pip install -e . freezegun pytz", "pytest -q")
     early = _calls("pip install -e . freezegun pytz", failed)
-    assert following(INSTALL, late, failed=True) is IGNORED
-    assert following(INSTALL, early, failed=True) is FOLLOWED
+    assert judge_following(INSTALL, late, failed=True) is IGNORED
+    assert judge_following(INSTALL, early, failed=True) is FOLLOWED
 
 
 def test_advice_for_when_it_fails_is_followed_after_the_failure() -> None:
@@ -178,12 +178,12 @@ def test_advice_for_when_it_fails_is_followed_after_the_failure() -> None:
         "output": "! [rejected] main (fetch first)",
         "exit_code": 1,
     }
-    assert following(rebase, _calls(refused, "git pull --rebase", "git push"), failed=True) is FOLLOWED
-    assert following(rebase, _calls(refused), failed=True) is IGNORED
+    assert judge_following(rebase, _calls(refused, "git pull --rebase", "git push"), failed=True) is FOLLOWED
+    assert judge_following(rebase, _calls(refused), failed=True) is IGNORED
 
 
 def test_a_failure_that_came_had_its_occasion() -> None:
-    assert following(INSTALL, _calls("./run-everything"), failed=True) is IGNORED
+    assert judge_following(INSTALL, _calls("./run-everything"), failed=True) is IGNORED
 
 
 @given(
@@ -192,8 +192,8 @@ def test_a_failure_that_came_had_its_occasion() -> None:
 def test_any_commands_can_be_read_and_more_of_them_never_undo_an_occasion(commands: list[str]) -> None:
     told = [INSTALL, VARIANT, MOVED, CHANGE, HABIT]
     told = [lesson(str(number), **_fields(each)) for number, each in enumerate(told)]
-    before = heedings(told, _calls("true", *commands))
-    after = heedings(told, _calls("true", *commands, "pytest", "pip install -e . freezegun pytz"))
+    before = advice_outcomes(told, _calls("true", *commands))
+    after = advice_outcomes(told, _calls("true", *commands, "pytest", "pip install -e . freezegun pytz"))
     for each in told:
         assert before[each.id].following is not UNKNOWN
         if before[each.id].following is not NOT_APPLICABLE:
@@ -205,7 +205,7 @@ def test_any_commands_can_be_read_and_more_of_them_never_undo_an_occasion(comman
 def test_any_lesson_can_be_read(summary: str, rule: str, signature: str, remedies: list[str]) -> None:
     odd = lesson(summary=summary or "x", rule=f"IF {rule} THEN `{rule}`", signature=signature,
                  remedies=tuple(remedies))  # fmt: skip
-    assert following(odd, _calls("pytest", summary, rule)) in Following
+    assert judge_following(odd, _calls("pytest", summary, rule)) in Following
 
 
 def _fields(each: Lesson) -> dict[str, Any]:
@@ -224,5 +224,5 @@ def test_thousands_of_calls_and_ten_lessons_are_read_at_once() -> None:
     ]
     calls = _calls(*commands)
     started = time.process_time()
-    heedings(told, calls)
+    advice_outcomes(told, calls)
     assert time.process_time() - started < 0.25

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.samples import WHEN, finding, lesson
 
-from archivist.audit.report import report
-from archivist.audit.verdicts import Evidence, judge
+from archivist.audit.report import build_report
+from archivist.audit.verdicts import RunEvidence, judge_lessons
 from archivist.recall.keywords import Overlap
 from archivist.records import Effect, Event, EventKind, Following, Lesson, Verdict
 
@@ -18,13 +18,15 @@ NULLS = lesson("n", summary="Missing null checks in API response handlers")
 
 
 def _judge(
-    told: list[Lesson], evidence: Evidence, *commands: str, withheld: tuple[Lesson, ...] = ()
+    told: list[Lesson], evidence: RunEvidence, *commands: str, withheld: tuple[Lesson, ...] = ()
 ) -> list[Verdict]:
     events = [
         Event(run="r", seq=seq, kind=EventKind.TOOL_CALL, tool="bash", text=each)
         for seq, each in enumerate(commands)
     ]
-    return judge(told, evidence, run="r", now=WHEN, overlap=Overlap(), withheld=withheld, events=events)
+    return judge_lessons(
+        told, evidence, run="r", now=WHEN, overlap=Overlap(), withheld=withheld, events=events
+    )
 
 
 @pytest.mark.req("F9", "N2")
@@ -43,7 +45,7 @@ def _judge(
 def test_a_lesson_with_a_signature_helped_when_it_was_followed_and_nothing_failed(
     commands: list[str], failures: set[str], effect: Effect, following: Following
 ) -> None:
-    (verdict,) = _judge([INSTALL], Evidence(None, failures), *commands)
+    (verdict,) = _judge([INSTALL], RunEvidence(None, failures), *commands)
     assert (verdict.effect, verdict.following) == (effect, following)
     assert verdict.failed is bool(failures)
     assert verdict.extra == {"method": "signature"}
@@ -51,22 +53,22 @@ def test_a_lesson_with_a_signature_helped_when_it_was_followed_and_nothing_faile
 
 @pytest.mark.req("F9")
 def test_the_documented_rule_judges_by_the_words_of_findings() -> None:
-    again = Evidence((finding("Null checks missing in response handlers"),), None)
+    again = RunEvidence((finding("Null checks missing in response handlers"),), None)
     (met,) = _judge([NULLS], again)
-    (gone,) = _judge([NULLS], Evidence((finding("Something else entirely"),), frozenset()), "ls")
+    (gone,) = _judge([NULLS], RunEvidence((finding("Something else entirely"),), frozenset()), "ls")
     assert (met.effect, met.failed, met.extra) == (Effect.INEFFECTIVE, True, {"method": "keywords"})
     assert (gone.effect, gone.failed, gone.extra) == (Effect.HELPFUL, False, {"method": "keywords"})
 
 
 def test_without_evidence_nothing_is_known() -> None:
-    (verdict,) = _judge([NULLS], Evidence(None, frozenset()), "ls")
+    (verdict,) = _judge([NULLS], RunEvidence(None, frozenset()), "ls")
     assert (verdict.effect, verdict.failed, verdict.extra) == (Effect.UNKNOWN, None, {"method": "none"})
 
 
 @pytest.mark.parametrize("signature", ["billing|wish:use-tabs", "billing|verification:make check"])
 def test_a_signature_that_names_no_failure_cannot_be_found_absent(signature: str) -> None:
     wish = lesson("w", summary="The user's wish: use tabs", signature=signature)
-    (verdict,) = _judge([wish], Evidence(None, frozenset()), "ls")
+    (verdict,) = _judge([wish], RunEvidence(None, frozenset()), "ls")
     assert (verdict.effect, verdict.extra) == (Effect.UNKNOWN, {"method": "none"})
 
 
@@ -105,13 +107,13 @@ def test_advice_for_when_it_fails_helped_unless_it_failed_again_afterwards(
         Event(**{"run": "r", "seq": at, "kind": EventKind.TOOL_CALL, "tool": "bash", **made[call]})
         for at, call in enumerate(calls.split())
     ]
-    (verdict,) = judge(
-        [START], Evidence(None, {START.signature}), run="r", now=WHEN, overlap=Overlap(), events=events
+    (verdict,) = judge_lessons(
+        [START], RunEvidence(None, {START.signature}), run="r", now=WHEN, overlap=Overlap(), events=events
     )
     assert (verdict.effect, verdict.following) == (effect, following)
     # Whether the failure came is what withheld runs are compared by, whatever was then done.
     assert verdict.failed is True
-    (line,) = report([verdict], {}).lessons
+    (line,) = build_report([verdict], {}).lessons
     assert line.failed_though == (effect is Effect.INEFFECTIVE)
 
 
@@ -122,20 +124,20 @@ def test_advice_that_nobody_can_read_in_calls_has_not_helped() -> None:
     followed = lesson(
         "c", summary="first `chmod +x seed.sh`", remedies=("chmod +x seed.sh",), signature=MISSING
     )
-    found = _judge([vague, followed], Evidence(None, set()), "./seed.sh", "pytest")
+    found = _judge([vague, followed], RunEvidence(None, set()), "./seed.sh", "pytest")
     assert [each.effect for each in found if each.effect is Effect.HELPFUL] == []
 
 
 @pytest.mark.parametrize("tag", ["flaky", "not-your-bug"])
 def test_what_says_only_how_to_take_a_failure_is_not_judged_by_its_coming(tag: str) -> None:
     told = lesson("f", summary="`pytest` fails: not your bug", signature=MISSING, tags=(tag,))
-    (verdict,) = _judge([told], Evidence(None, {MISSING}), "pytest")
+    (verdict,) = _judge([told], RunEvidence(None, {MISSING}), "pytest")
     assert (verdict.effect, verdict.failed) == (Effect.UNKNOWN, None)
 
 
 @pytest.mark.req("N2")
 def test_a_withheld_lesson_notes_whether_its_failure_came() -> None:
-    evidence = Evidence((finding("Null checks missing in response handlers"),), {MISSING})
+    evidence = RunEvidence((finding("Null checks missing in response handlers"),), {MISSING})
     found = _judge([], evidence, "pip install pytz", withheld=(INSTALL, NULLS))
     assert [(each.effect, each.following, each.failed) for each in found] == [
         (Effect.UNKNOWN, Following.WITHHELD, True),
@@ -144,5 +146,5 @@ def test_a_withheld_lesson_notes_whether_its_failure_came() -> None:
 
 
 def test_what_one_brief_told_and_another_withheld_was_told() -> None:
-    (verdict,) = _judge([INSTALL], Evidence(None, set()), "pip install pytz", withheld=(INSTALL,))
+    (verdict,) = _judge([INSTALL], RunEvidence(None, set()), "pip install pytz", withheld=(INSTALL,))
     assert verdict.following is Following.FOLLOWED

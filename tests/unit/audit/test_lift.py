@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from archivist.audit.beta import Beta, incomplete_beta, posterior
-from archivist.audit.lift import MOST_RUNS, Arms, Lift, Word, lift, newcombe, pooled, wilson
+from archivist.audit.lift import MOST_RUNS, Arms, Lift, LiftConclusion, lift, newcombe, pool_lift, wilson
 
 counts = st.integers(0, 300)
 parameters = st.floats(0.3, 400)
@@ -96,11 +96,11 @@ def test_newcombes_published_example() -> None:
 def test_a_difference_is_named_and_without_both_sides_there_is_none() -> None:
     assert lift([True], []) == Lift(Arms(1, 1, 0, 0))
     helps = lift([False] * 90 + [True] * 10, [True] * 8 + [False] * 2)
-    assert (helps.word, helps.runs_needed) == (Word.HELPS, 0)
+    assert (helps.conclusion, helps.runs_needed) == (LiftConclusion.HELPS, 0)
     assert helps.difference == pytest.approx(0.7)
-    assert lift([True] * 50, [False] * 20).word is Word.HARMS
+    assert lift([True] * 50, [False] * 20).conclusion is LiftConclusion.HARMS
     same = lift([True, False] * 20, [True, False] * 5)
-    assert (same.word, same.difference, same.runs_needed) == (Word.NOT_SHOWN, 0, None)
+    assert (same.conclusion, same.difference, same.runs_needed) == (LiftConclusion.NOT_SHOWN, 0, None)
 
 
 @given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 20), st.integers(0, 20), st.floats(0.05, 0.5))
@@ -115,7 +115,7 @@ def test_the_runs_needed_are_the_fewest_that_would_show_it(
     elif needed is None:
         assert not _excludes_zero(newcombe(found.arms.with_more(MOST_RUNS, share)))
     else:
-        assert found.word is not Word.NOT_SHOWN
+        assert found.conclusion is not LiftConclusion.NOT_SHOWN
 
 
 def _excludes_zero(interval: tuple[float, float]) -> bool:
@@ -127,7 +127,7 @@ def test_pooling_one_lesson_is_that_lesson(
     ok: int, failed: int, ok_without: int, failed_without: int
 ) -> None:
     arms = Arms(ok + failed, failed, ok_without + failed_without, failed_without)
-    found = pooled([arms, Arms(told=7, told_failed=3)], runs=50)
+    found = pool_lift([arms, Arms(told=7, told_failed=3)], runs=50)
     assert found.difference == pytest.approx((arms.rate_withheld or 0) - (arms.rate_told or 0))
     low, high = found.interval or (1, -1)
     assert low - 1e-9 <= (found.difference or 0) <= high + 1e-9
@@ -137,7 +137,7 @@ def test_pooling_one_lesson_is_that_lesson(
 def test_pooling_compares_each_lesson_with_itself() -> None:
     # Withheld mostly where failures are rare: the crude rates say that telling harms.
     easy, hard = Arms(20, 0, 180, 18), Arms(180, 90, 20, 12)
-    found = pooled([easy, hard], runs=200)
+    found = pool_lift([easy, hard], runs=200)
     assert (found.arms.rate_told or 0) > (found.arms.rate_withheld or 0)
     assert found.difference == pytest.approx(0.1)
 
@@ -179,7 +179,7 @@ def test_the_pooled_interval_holds_the_truth_as_often_as_it_says() -> None:
 
     def draw() -> tuple[float, float]:
         strata = [_arms(die, 27, 3, *each) for each in rates]
-        return pooled(strata, runs=30).interval or (1, -1)
+        return pool_lift(strata, runs=30).interval or (1, -1)
 
     assert 0.93 <= _coverage(0.15, draw) <= 0.97
 

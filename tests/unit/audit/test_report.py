@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import WHEN
 
-from archivist.audit.chart import HEIGHT, WIDTH, chart
-from archivist.audit.lift import Word
-from archivist.audit.report import Line, Report, Step, proposals, report
+from archivist.audit.chart import HEIGHT, WIDTH, draw_report_chart
+from archivist.audit.lift import LiftConclusion
+from archivist.audit.report import RecommendedStep, Report, ReportRow, build_report, recommend_steps
 from archivist.records import Effect, Following, Verdict
 
 NAMES = {"a": ("m-001", "Helps"), "b": ("m-002", "Does nothing"), "c": ("m-003", "Harms")}
@@ -49,23 +49,27 @@ def _simulated(runs: int, seed: int = 3) -> list[Verdict]:
 
 @pytest.mark.req("N2")
 def test_over_500_runs_the_report_finds_which_lesson_helps_and_which_harms() -> None:
-    found = report(_simulated(500), NAMES, 0.1)
+    found = build_report(_simulated(500), NAMES, 0.1)
     assert [line.lesson for line in found.lessons] == ["m-003", "m-002", "m-001"]
-    words = {line.lesson: line.lift.word for line in found.lessons}
-    assert words == {"m-001": Word.HELPS, "m-002": Word.NOT_SHOWN, "m-003": Word.HARMS}
+    words = {line.lesson: line.lift.conclusion for line in found.lessons}
+    assert words == {
+        "m-001": LiftConclusion.HELPS,
+        "m-002": LiftConclusion.NOT_SHOWN,
+        "m-003": LiftConclusion.HARMS,
+    }
     for line in found.lessons:
         without, with_ = TRUTH[{"m-001": "a", "m-002": "b", "m-003": "c"}[line.lesson]]
         low, high = line.lift.interval or (1, -1)
         assert low <= without - with_ <= high
         assert line.told + line.lift.arms.withheld == 500
         assert line.posterior.interval[0] < 1 - with_ < line.posterior.interval[1]
-    steps = {each.lesson: each.step for each in proposals(found)}
-    assert (steps["m-003"], steps["m-001"]) == (Step.RETIRE, Step.KEEP)
+    steps = {each.lesson: each.step for each in recommend_steps(found)}
+    assert (steps["m-003"], steps["m-001"]) == (RecommendedStep.RETIRE, RecommendedStep.KEEP)
 
 
 @pytest.mark.req("N2")
 def test_the_runs_needed_shrink_as_runs_come_in() -> None:
-    few, more = (report(_simulated(runs), NAMES, 0.1).lessons[-1].lift for runs in (8, 500))
+    few, more = (build_report(_simulated(runs), NAMES, 0.1).lessons[-1].lift for runs in (8, 500))
     assert few.runs_needed is None or few.runs_needed > 0
     assert more.runs_needed == 0
 
@@ -80,7 +84,7 @@ def test_the_report_counts_per_lesson_per_month_and_in_all() -> None:
         _verdict("b", 91, failed=True, following=Following.WITHHELD),
         _verdict("z", 91, failed=True, following=Following.IGNORED),
     ]
-    found = report(given_, NAMES, 0.1)
+    found = build_report(given_, NAMES, 0.1)
     assert [line.lesson for line in found.lessons] == ["z", "m-001", "m-002"]
     last, first, unjudged = found.lessons
     assert (first.helpful, first.ineffective, first.told, first.followed, first.share) == (2, 1, 3, 2, 2 / 3)
@@ -103,42 +107,42 @@ def test_the_order_of_verdicts_does_not_matter(die: random.Random) -> None:
     verdicts = _simulated(30)
     shuffled = list(verdicts)
     die.shuffle(shuffled)
-    assert report(shuffled, NAMES, 0.1) == report(verdicts, NAMES, 0.1)
+    assert build_report(shuffled, NAMES, 0.1) == build_report(verdicts, NAMES, 0.1)
 
 
 def test_few_months_are_shown_by_runs() -> None:
-    names = [line.lesson for line in report(_simulated(50), NAMES).total.periods]
+    names = [line.lesson for line in build_report(_simulated(50), NAMES).total.periods]
     assert names == ["1-20", "21-40", "41-50"]
-    assert [line.lesson for line in report(_simulated(300), NAMES).total.periods][:2] == [
+    assert [line.lesson for line in build_report(_simulated(300), NAMES).total.periods][:2] == [
         "2026-04",
         "2026-05",
     ]
 
 
-def _step(line: Line) -> Step:
-    (found,) = proposals(Report((line,), (), line))
+def _step(line: ReportRow) -> RecommendedStep:
+    (found,) = recommend_steps(Report((line,), (), line))
     assert found.reason
     return found.step
 
 
 @pytest.mark.req("N2")
 def test_lessons_that_do_not_help_are_to_be_retired_or_reworded() -> None:
-    def line(helpful: int, ineffective: int, **counts: Any) -> Line:
-        return Line("m-001", "", helpful, ineffective, told=helpful + ineffective, **counts)
+    def line(helpful: int, ineffective: int, **counts: Any) -> ReportRow:
+        return ReportRow("m-001", "", helpful, ineffective, told=helpful + ineffective, **counts)
 
-    assert _step(line(0, 8)) is Step.RETIRE
-    assert _step(line(0, 7)) is Step.KEEP
-    assert _step(line(4, 5, followed=6, failed_though=4)) is Step.REWORD
-    assert _step(line(4, 5, ignored=6, followed=2, failed_heedless=4)) is Step.REWORD
-    assert _step(line(9, 1, followed=9)) is Step.KEEP
+    assert _step(line(0, 8)) is RecommendedStep.RETIRE
+    assert _step(line(0, 7)) is RecommendedStep.KEEP
+    assert _step(line(4, 5, followed=6, failed_though=4)) is RecommendedStep.REWORD
+    assert _step(line(4, 5, ignored=6, followed=2, failed_heedless=4)) is RecommendedStep.REWORD
+    assert _step(line(9, 1, followed=9)) is RecommendedStep.KEEP
 
 
 def test_a_lesson_that_prevents_some_failures_is_not_retired_for_the_rest() -> None:
     told = [_verdict("a", run, failed=run % 10 < 7) for run in range(200)]
     withheld = [_verdict("a", run, failed=True, following=Following.WITHHELD) for run in range(200, 260)]
-    found = report([*told, *withheld], NAMES)
+    found = build_report([*told, *withheld], NAMES)
     assert found.lessons[0].posterior.interval[1] < 0.5
-    assert [each.step for each in proposals(found)] == [Step.REWORD]
+    assert [each.step for each in recommend_steps(found)] == [RecommendedStep.REWORD]
 
 
 # Chart
@@ -149,7 +153,9 @@ _SVG = "{http://www.w3.org/2000/svg}"
 @pytest.mark.req("N2")
 @pytest.mark.parametrize("runs", [0, 1, 50, 500])
 def test_the_chart_is_an_accessible_image_within_its_frame(runs: int) -> None:
-    root = ElementTree.fromstring(chart(report(_simulated(runs), NAMES).total, "Did <it> & help?"))  # noqa: S314 -- our own
+    root = ElementTree.fromstring(
+        draw_report_chart(build_report(_simulated(runs), NAMES).total, "Did <it> & help?")
+    )
     assert (root.get("width"), root.get("height"), root.get("role")) == (str(WIDTH), str(HEIGHT), "img")
     assert root.findtext(f"{_SVG}title") == "Did <it> & help?"
     described = root.findtext(f"{_SVG}desc") or ""
@@ -165,5 +171,5 @@ def test_the_chart_is_an_accessible_image_within_its_frame(runs: int) -> None:
 def test_where_nothing_is_known_no_line_is_drawn() -> None:
     verdicts = [_verdict("a", run, failed=False) for run in (*range(20), *range(40, 60))]
     gap = [_verdict("a", run, failed=None, following=Following.UNKNOWN) for run in range(20, 40)]
-    image = chart(report([*verdicts, *gap], NAMES).total)
+    image = draw_report_chart(build_report([*verdicts, *gap], NAMES).total)
     assert image.count("<polyline") == 4

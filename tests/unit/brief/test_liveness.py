@@ -7,13 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import lesson
 
-from archivist.brief.liveness import Answer, Name, NameKind, State, names_in, staleness
+from archivist.brief.liveness import (
+    CodeReference,
+    PresenceState,
+    ReferenceCheck,
+    ReferenceKind,
+    references_in,
+    staleness_reason,
+)
 
-GONE, THERE, UNKNOWN = Answer(State.GONE), Answer(State.THERE), Answer(State.UNKNOWN)
+GONE, THERE, UNKNOWN = (
+    ReferenceCheck(PresenceState.GONE),
+    ReferenceCheck(PresenceState.THERE),
+    ReferenceCheck(PresenceState.UNKNOWN),
+)
 
 
 def _named(summary: str, rule: str = "", remedies: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    found = names_in(lesson(summary=summary, rule=rule, remedies=remedies))
+    found = references_in(lesson(summary=summary, rule=rule, remedies=remedies))
     return [(name.kind.value, f"{name.program} {name.text}".strip()) for name in found]
 
 
@@ -102,29 +113,35 @@ def test_a_choice_whose_other_side_cannot_be_checked_names_nothing() -> None:
 
 @pytest.mark.req("N4")
 def test_a_lesson_is_stale_only_when_something_is_gone() -> None:
-    old, new = Name(NameKind.FILE, "scripts/old.sh"), Name(NameKind.FILE, "scripts/new.sh")
-    assert staleness([old, new], {old: GONE, new: THERE}) == "`scripts/old.sh` is gone"
-    assert staleness([old, new], {old: UNKNOWN, new: THERE}) == ""
-    assert staleness([old], {}) == ""
-    assert staleness([], {}) == ""
+    old, new = (
+        CodeReference(ReferenceKind.FILE, "scripts/old.sh"),
+        CodeReference(ReferenceKind.FILE, "scripts/new.sh"),
+    )
+    assert staleness_reason([old, new], {old: GONE, new: THERE}) == "`scripts/old.sh` is gone"
+    assert staleness_reason([old, new], {old: UNKNOWN, new: THERE}) == ""
+    assert staleness_reason([old], {}) == ""
+    assert staleness_reason([], {}) == ""
 
 
 @pytest.mark.req("N4")
 def test_the_reason_says_what_is_gone_and_where_it_went() -> None:
-    moved = Name(NameKind.FILE, "a/x.py")
-    assert staleness([moved], {moved: Answer(State.GONE, "b/x.py")}) == "`a/x.py` is gone; there is `b/x.py`"
-    target = Name(NameKind.COMMAND, "lint", program="make")
-    assert staleness([target], {target: GONE}) == "`make lint` is gone"
-    flag = Name(NameKind.FLAG, "--fast", program="tools/x.py")
-    assert staleness([flag], {flag: GONE}) == "`tools/x.py` no longer knows `--fast`"
-    symbol = Name(NameKind.SYMBOL, "np.Inf", places=("a.py", "b.py"))
-    assert staleness([symbol], {symbol: GONE}) == "`np.Inf` is no longer in `a.py` or `b.py`"
+    moved = CodeReference(ReferenceKind.FILE, "a/x.py")
+    assert (
+        staleness_reason([moved], {moved: ReferenceCheck(PresenceState.GONE, "b/x.py")})
+        == "`a/x.py` is gone; there is `b/x.py`"
+    )
+    target = CodeReference(ReferenceKind.COMMAND, "lint", program="make")
+    assert staleness_reason([target], {target: GONE}) == "`make lint` is gone"
+    flag = CodeReference(ReferenceKind.FLAG, "--fast", program="tools/x.py")
+    assert staleness_reason([flag], {flag: GONE}) == "`tools/x.py` no longer knows `--fast`"
+    symbol = CodeReference(ReferenceKind.SYMBOL, "np.Inf", places=("a.py", "b.py"))
+    assert staleness_reason([symbol], {symbol: GONE}) == "`np.Inf` is no longer in `a.py` or `b.py`"
 
 
 def test_of_things_listed_together_one_that_is_left_is_enough() -> None:
-    first, second = names_in(lesson(summary="edit `a/x.py` and `a/y.py`"))
-    assert staleness([first, second], {first: GONE, second: THERE}) == ""
-    assert staleness([first, second], {first: GONE, second: GONE}) == "`a/x.py` is gone"
+    first, second = references_in(lesson(summary="edit `a/x.py` and `a/y.py`"))
+    assert staleness_reason([first, second], {first: GONE, second: THERE}) == ""
+    assert staleness_reason([first, second], {first: GONE, second: GONE}) == "`a/x.py` is gone"
 
 
 _pieces = st.sampled_from(
@@ -138,11 +155,11 @@ _texts = st.lists(_pieces | st.text(max_size=5), max_size=30).map("".join)
 @given(summary=_texts, rule=_texts, remedies=st.lists(_texts, max_size=3))
 def test_no_text_is_too_odd_and_every_name_stands_in_it(summary: str, rule: str, remedies: list[str]) -> None:
     text = "\n".join((summary, rule, *remedies))
-    for name in names_in(lesson(summary=summary, rule=rule, remedies=tuple(remedies))):
+    for name in references_in(lesson(summary=summary, rule=rule, remedies=tuple(remedies))):
         assert name.text
         assert all(part in text for part in (name.text, *name.program.split(), *name.places, *name.beside))
 
 
 @given(st.text("`ab/.'\"“”-", min_size=2000, max_size=2000))
 def test_long_texts_take_no_time(summary: str) -> None:
-    names_in(lesson(summary=summary))
+    references_in(lesson(summary=summary))

@@ -6,9 +6,9 @@ import pytest
 from tests.samples import lesson
 
 from archivist.brief.forms import BriefFormat
-from archivist.brief.rank import cost_in_tokens, merit, rank
-from archivist.brief.render import render
-from archivist.brief.select import Chosen
+from archivist.brief.rank import cost_in_tokens, rank_lessons, score_lesson
+from archivist.brief.render import render_brief
+from archivist.brief.select import BriefedLesson
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status, Tally
 
@@ -21,15 +21,15 @@ def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Less
 
 
 def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
-    chosen = [Chosen(each) for each in lessons]
-    found = rank(chosen, runs_since=since or {}, likeness={}, rules=BriefRules(**rules))  # type: ignore[arg-type]
+    chosen = [BriefedLesson(each) for each in lessons]
+    found = rank_lessons(chosen, runs_since=since or {}, similarity={}, rules=BriefRules(**rules))  # type: ignore[arg-type]
     return [each.lesson.id for each in found]
 
 
 def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
     assert _rank(_known("a", 2), _known("b", 5)) == ["b", "a"]
     assert _rank(_known("a", 3), _known("b", 3), since={"a": 40}) == ["b", "a"]
-    chances = [merit(_known("a", 4), since).total for since in (0, 10, 100)]
+    chances = [score_lesson(_known("a", 4), since).total for since in (0, 10, 100)]
     assert chances == sorted(chances, reverse=True)
     assert len(set(chances)) == 3
 
@@ -56,16 +56,18 @@ def test_the_budget_and_the_number_are_kept() -> None:
 
 
 def test_a_tokenizer_of_the_user_counts() -> None:
-    many = [Chosen(_known(str(place), 3, number=place)) for place in range(1, 9)]
+    many = [BriefedLesson(_known(str(place), 3, number=place)) for place in range(1, 9)]
     rules = BriefRules(budget_tokens=40)
-    told = rank(many, runs_since={}, likeness={}, rules=rules, tokens=lambda text: 2 * len(text.split()))
+    told = rank_lessons(
+        many, runs_since={}, similarity={}, rules=rules, tokens=lambda text: 2 * len(text.split())
+    )
     assert len(told) == 3
 
 
 def test_what_proved_helpful_comes_first_and_what_did_not_help_last() -> None:
-    lessons = [Chosen(_known(name, 3, number=place)) for place, name in enumerate(("a", "b", "c"), 1)]
+    lessons = [BriefedLesson(_known(name, 3, number=place)) for place, name in enumerate(("a", "b", "c"), 1)]
     tallies = {"a": Tally(helpful=0, ineffective=6), "c": Tally(helpful=6, ineffective=0)}
-    told = rank(lessons, runs_since={}, likeness={}, rules=BriefRules(), tallies=tallies)
+    told = rank_lessons(lessons, runs_since={}, similarity={}, rules=BriefRules(), tallies=tallies)
     assert [each.lesson.id for each in told] == ["c", "b", "a"]
 
 
@@ -95,10 +97,10 @@ def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
     ],
 )
 def test_a_rule_is_told_unless_the_summary_says_it(fields: dict[str, object], line: str) -> None:
-    text = render([Chosen(_known("a", 2, **fields))], BriefFormat.MARKDOWN)  # type: ignore[arg-type]
+    text = render_brief([BriefedLesson(_known("a", 2, **fields))], BriefFormat.MARKDOWN)  # type: ignore[arg-type]
     assert text.splitlines() == ["### Project Lessons", "", line]
 
 
 def test_seen_once_is_said() -> None:
-    text = render([Chosen(_known("a", 1))], BriefFormat.KNOWN_ISSUES)
+    text = render_brief([BriefedLesson(_known("a", 1))], BriefFormat.KNOWN_ISSUES)
     assert "[seen once, archivist]" in text

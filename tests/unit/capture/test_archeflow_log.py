@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from archivist.capture.formats.archeflow_log import ArcheFlow
-from archivist.capture.formats.registry import Skipped, read_log
+from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 
-Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]
+Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from archivist.capture.formats.atif import Atif
-from archivist.capture.formats.registry import Origin, Skipped, read_log
+from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.exchange.atif import to_atif
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
-Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]
+Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
 CALLS = (EventKind.TOOL_CALL, EventKind.EDIT)
 STEP_KEYS = {"step_id", "timestamp", "source", "message", "tool_calls", "observation", "extra"}
@@ -156,7 +156,7 @@ def test_what_goes_out_comes_back_with_the_same_calls(log: str) -> None:
     events, episodes = from_file(log)
     for episode in episodes:
         written = json.dumps(to_atif(episode, events)).encode()
-        found = list(Atif().read(io.BytesIO(written), Origin()))
+        found = list(Atif().read(io.BytesIO(written), LogOrigin()))
         back = [each for each in found if isinstance(each, Event)]
         assert [_call(event) for event in back if event.kind in CALLS] == [
             _call(event) for event in events if event.run == episode.id and event.kind in CALLS

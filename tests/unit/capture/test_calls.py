@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.calls import Call, arguments_from, calls_in_message, describe, target_of
-from archivist.capture.clipping import clip, left_out
+from archivist.capture.calls import LoggedCall, arguments_from, calls_in_message, describe, target_of
+from archivist.capture.clipping import clip, omission_mark
 from archivist.capture.outcomes import from_structured, is_timeout, read_outcome
 from archivist.capture.provenance import (
     instance_in,
@@ -17,7 +17,7 @@ from archivist.capture.provenance import (
     provider_and_model,
     task_of,
 )
-from archivist.capture.values import content_text, count, moment, real, whole
+from archivist.capture.values import as_float, as_integer, as_time, content_text, count
 from archivist.records import EventKind
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+more\n*** End Patch"
@@ -45,7 +45,7 @@ PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b
 def test_a_call_comes_down_to_its_command_or_file(
     tool: str, arguments: dict[str, Any], text: str, target: str
 ) -> None:
-    described = describe(Call(tool, arguments))
+    described = describe(LoggedCall(tool, arguments))
     assert (described.kind, described.text, described.target) == (EventKind.TOOL_CALL, text, target)
 
 
@@ -77,17 +77,19 @@ def test_a_call_comes_down_to_its_command_or_file(
 def test_an_edit_names_its_file_and_what_changed(
     tool: str, arguments: dict[str, Any], target: str, old: str, new: str
 ) -> None:
-    described = describe(Call(tool, arguments))
+    described = describe(LoggedCall(tool, arguments))
     assert (described.kind, described.target) == (EventKind.EDIT, target)
     assert (described.extra["old"], described.extra["new"]) == (old, new)
 
 
 def test_reading_a_patch_with_cat_is_no_edit() -> None:
-    assert describe(Call("Bash", {"command": f"grep -n '{PATCH}' notes.md"})).kind is EventKind.TOOL_CALL
+    assert (
+        describe(LoggedCall("Bash", {"command": f"grep -n '{PATCH}' notes.md"})).kind is EventKind.TOOL_CALL
+    )
 
 
 def test_long_arguments_stay_json() -> None:
-    text = describe(Call("Write", {"file_path": "a", "content": "x" * 50_000})).text
+    text = describe(LoggedCall("Write", {"file_path": "a", "content": "x" * 50_000})).text
     assert arguments_from(text)["file_path"] == "a"
     assert len(text) < 10_000
 
@@ -108,7 +110,7 @@ def test_the_way_to_the_folder_is_no_part_of_the_target(command: str, target: st
 
 def test_calls_written_into_a_message_are_found() -> None:
     (call,) = calls_in_message("<function=execute_bash>\n<parameter=command>ls -l</parameter>\n</function>")
-    assert call == Call("execute_bash", {"command": "ls -l"})
+    assert call == LoggedCall("execute_bash", {"command": "ls -l"})
     found = calls_in_message('{"plan": "x", "commands": [{"keystrokes": "ls\\n"}], "task_complete": true}')
     assert [call.tool for call in found] == ["bash_command", "mark_task_complete"]
     assert calls_in_message('the key "commands" {is not json}') == []
@@ -182,9 +184,12 @@ def test_an_output_given_as_an_object_is_read() -> None:
 
 def test_a_clipped_text_keeps_both_ends_and_counts_the_rest() -> None:
     text = "a" * 100 + "b" * 1000 + "c" * 100
-    assert clip(text, 100) == "a" * 100 + left_out(1000) + "c" * 100
+    assert clip(text, 100) == "a" * 100 + omission_mark(1000) + "c" * 100
     assert clip("short", 100) == "short"
-    assert clip(text[:600] + left_out(50_000) + text[600:], 100) == "a" * 100 + left_out(51_002) + "c" * 100
+    assert (
+        clip(text[:600] + omission_mark(50_000) + text[600:], 100)
+        == "a" * 100 + omission_mark(51_002) + "c" * 100
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,10 +237,16 @@ def test_the_provider_is_told_by_prefix_or_family() -> None:
 
 
 def test_loose_values_never_raise() -> None:
-    assert (whole(True), whole(3.0), whole(3.5), whole("3"), whole(1 << 70)) == (None, 3, None, None, None)
-    assert (real(float("nan")), real(10**400), real(2)) == (None, None, 2.0)
+    assert (as_integer(True), as_integer(3.0), as_integer(3.5), as_integer("3"), as_integer(1 << 70)) == (
+        None,
+        3,
+        None,
+        None,
+        None,
+    )
+    assert (as_float(float("nan")), as_float(10**400), as_float(2)) == (None, None, 2.0)
     assert (count(-4), count(None), count(7)) == (0, 0, 7)
-    assert moment("2025-12-22T21:02:14.296195661+00:00") is not None
-    assert moment(1770000000.5) == moment(1770000000500)
-    assert (moment("yesterday"), moment(-1), moment(1e300), moment([])) == (None, None, None, None)
+    assert as_time("2025-12-22T21:02:14.296195661+00:00") is not None
+    assert as_time(1770000000.5) == as_time(1770000000500)
+    assert (as_time("yesterday"), as_time(-1), as_time(1e300), as_time([])) == (None, None, None, None)
     assert content_text([{"type": "text", "text": "a"}, "b", 3, {"type": "image"}]) == "a\nb\n[image]"

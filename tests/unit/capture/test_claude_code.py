@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from archivist.capture.formats.claude_code import ClaudeCode
-from archivist.capture.formats.registry import Skipped, read_log
+from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
-Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]
+Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
 
 

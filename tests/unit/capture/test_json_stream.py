@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.capture import json_stream
-from archivist.capture.json_stream import Line, Part, Skipped, decode, document, glimpse, lines
+from archivist.capture.json_stream import (
+    LogLine,
+    Part,
+    SkippedRecord,
+    decode,
+    preview_log,
+    read_document,
+    read_lines,
+)
 
 
 class Endless:
@@ -44,8 +52,8 @@ def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(json_stream, "SMALL_DOCUMENT_BYTES", 0)
 
 
-def parts(data: bytes, *arrays: str) -> list[Part | Skipped]:
-    return list(document(io.BytesIO(data), arrays))
+def parts(data: bytes, *arrays: str) -> list[Part | SkippedRecord]:
+    return list(read_document(io.BytesIO(data), arrays))
 
 
 def test_named_arrays_come_by_element_and_other_members_whole() -> None:
@@ -68,14 +76,14 @@ def test_a_list_has_the_empty_key() -> None:
 def test_a_document_cut_short_gives_what_was_whole() -> None:
     found = parts(b'{"a": [1, {"b": 2}, {"c": ', "a")
     assert found[:2] == [Part("a", 0, 1), Part("a", 1, {"b": 2})]
-    assert isinstance(found[2], Skipped)
+    assert isinstance(found[2], SkippedRecord)
     assert "cut short" in found[2].reason
 
 
 def test_a_broken_element_costs_only_itself() -> None:
     found = parts(b'{"a": [{"x": tru}, {"y": 1}]}', "a")
     assert found == [
-        Skipped("a[0]", found[0].reason if isinstance(found[0], Skipped) else ""),
+        SkippedRecord("a[0]", found[0].reason if isinstance(found[0], SkippedRecord) else ""),
         Part("a", 1, {"y": 1}),
     ]
 
@@ -84,7 +92,7 @@ def test_a_broken_element_costs_only_itself() -> None:
     "data", [b"", b"   ", b"nonsense", b"\x00\x01", b'"text"', b"{", b"[", b"{]", b"[}", b'{"a" 1}']
 )
 def test_what_is_no_document_is_skipped(data: bytes) -> None:
-    assert [each for each in parts(data, "a") if isinstance(each, Skipped)]
+    assert [each for each in parts(data, "a") if isinstance(each, SkippedRecord)]
 
 
 nested = st.recursive(
@@ -100,7 +108,7 @@ def test_any_document_is_read_as_a_whole_reader_reads_it(value: dict[str, object
         patch.setattr(json_stream, "CHUNK_BYTES", chunk)
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         expected = json.loads(data)
-        found = list(document(io.BytesIO(data), ()))
+        found = list(read_document(io.BytesIO(data), ()))
     assert {part.key: part.value for part in found if isinstance(part, Part)} == expected
 
 
@@ -125,32 +133,32 @@ def test_memory_does_not_grow_with_a_string_of_many_megabytes() -> None:
     before = b'{"type": "x"}\n{"out": "'
     source = Endless(before, b"word and \\u00e9 and \\n" * 3_000, 500, b'end", "after": 1}\n{"last": 1}\n')
     tracemalloc.start()
-    found = list(lines(cast("BinaryIO", source)))
+    found = list(read_lines(cast("BinaryIO", source)))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 16_000_000
-    assert [each.number for each in found if isinstance(each, Line)] == [1, 2, 3]
-    assert isinstance(found[1], Line)
+    assert [each.number for each in found if isinstance(each, LogLine)] == [1, 2, 3]
+    assert isinstance(found[1], LogLine)
     assert found[1].value["out"].endswith("end")
     assert found[1].value["after"] == 1
 
 
 def test_an_element_of_too_many_small_parts_is_skipped_and_the_next_is_read() -> None:
     source = Endless(b'{"a": [[', b"[1],[2]," * 1000, 1200, b'[3]], "next"]}')
-    found = list(document(cast("BinaryIO", source), ("a",)))
-    assert isinstance(found[0], Skipped)
+    found = list(read_document(cast("BinaryIO", source), ("a",)))
+    assert isinstance(found[0], SkippedRecord)
     assert "longer than" in found[0].reason
     assert found[1:] == [Part("a", 1, "next")]
 
 
 def test_lines_are_numbered_and_bad_ones_reported() -> None:
     data = b'\xef\xbb\xbf{"a": 1}\r\n\r\n{"b": \n[1]\n{"c": 2}'
-    found = list(lines(io.BytesIO(data)))
-    assert found[0] == Line(1, {"a": 1})
-    assert isinstance(found[1], Skipped)
+    found = list(read_lines(io.BytesIO(data)))
+    assert found[0] == LogLine(1, {"a": 1})
+    assert isinstance(found[1], SkippedRecord)
     assert found[1].where == "line 3"
-    assert found[2] == Skipped("line 4", "not a JSON object")
-    assert found[3] == Line(5, {"c": 2})
+    assert found[2] == SkippedRecord("line 4", "not a JSON object")
+    assert found[3] == LogLine(5, {"c": 2})
 
 
 @pytest.mark.parametrize(
@@ -175,11 +183,11 @@ def test_decoding_raises_value_error_for_what_is_no_json(raw: bytes) -> None:
 
 
 def test_a_glimpse_sees_a_document_whose_beginning_is_cut() -> None:
-    found = glimpse(b'{\n "version": 1,\n "steps": [\n  {"id": 1},\n  {"id": 2}, {"i')
+    found = preview_log(b'{\n "version": 1,\n "steps": [\n  {"id": 1},\n  {"id": 2}, {"i')
     assert found.objects == ({"version": 1, "steps": [{"id": 1}, {"id": 2}]},)
 
 
 def test_a_glimpse_sees_the_first_lines() -> None:
-    found = glimpse(b'{"a": 1}\n{"b": 2}\n{"c')
+    found = preview_log(b'{"a": 1}\n{"b": 2}\n{"c')
     assert found.objects == ({"a": 1}, {"b": 2})
     assert not found.is_list

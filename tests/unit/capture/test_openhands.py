@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from archivist.capture.formats.openhands import OpenHands
-from archivist.capture.formats.registry import Skipped, read_log
+from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
-Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]
+Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
 
 

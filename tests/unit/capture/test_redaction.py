@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archivist.capture.redaction import Redacted, Secret, redact
+from archivist.capture.redaction import RedactedText, Secret, redact
 from archivist.capture.secret_rules import VENDOR_RULES
 
 pytestmark = pytest.mark.req("N7")
@@ -617,7 +617,7 @@ def test_text_without_secrets_is_the_same_object() -> None:
     text = "def tokenize(text):\n    return text.split()\n" * 50
     result = redact(text)
     assert result.text is text
-    assert result == Redacted(text, ())
+    assert result == RedactedText(text, ())
 
 
 def test_the_same_secret_gets_the_same_placeholder_wherever_it_stands() -> None:

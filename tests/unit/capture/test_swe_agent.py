@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archivist.capture.formats.registry import Origin, Skipped, read_log
+from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.capture.formats.swe_agent import SweAgent
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
-Read = Callable[..., tuple[list[Event], list[Episode], list[Skipped]]]
+Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
 
 
@@ -99,5 +99,5 @@ def test_a_log_without_steps_gives_no_run_unless_it_is_named(capture: Read) -> N
     document = {"trajectory": [], "history": [{"role": "user", "content": "Go"}], "info": {}}
     _, episodes, skipped = capture(SweAgent(), document=document)
     assert (episodes, len(skipped)) == ([], 1)
-    _, episodes, _ = capture(SweAgent(), document=document, origin=Origin("x", run="mine"))
+    _, episodes, _ = capture(SweAgent(), document=document, origin=LogOrigin("x", run="mine"))
     assert episodes[0].task == "Go"

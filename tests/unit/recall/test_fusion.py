@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.fusion import Ordinary, Relevance, fuse, is_match, ordinary
+from archivist.recall.fusion import CosineBaseline, Relevance, estimate_baseline, fuse, is_match
 
 PLACES = st.integers(1, 30)
 SCORES = st.dictionaries(PLACES, st.floats(0.01, 40), max_size=12)
 COSINES = st.dictionaries(PLACES, st.floats(-1, 1), max_size=12)
-USUAL = st.builds(Ordinary, st.floats(-0.2, 0.5), st.floats(0.01, 0.4))
+USUAL = st.builds(CosineBaseline, st.floats(-0.2, 0.5), st.floats(0.01, 0.4))
 
 
 @given(SCORES, st.floats(0, 60), COSINES, USUAL)
 def test_whatever_either_list_names_is_there_with_parts_that_add_up(
-    words: dict[int, float], ideal: float, cosines: dict[int, float], usual: Ordinary
+    words: dict[int, float], ideal: float, cosines: dict[int, float], usual: CosineBaseline
 ) -> None:
     found = fuse(words, ideal, cosines, usual)
     assert set(found) == set(words) | set(cosines)
@@ -35,7 +35,7 @@ def test_whatever_either_list_names_is_there_with_parts_that_add_up(
 
 @given(SCORES, st.floats(0, 60), COSINES, USUAL)
 def test_what_holds_more_and_is_nearer_never_stands_below(
-    words: dict[int, float], ideal: float, cosines: dict[int, float], usual: Ordinary
+    words: dict[int, float], ideal: float, cosines: dict[int, float], usual: CosineBaseline
 ) -> None:
     found = fuse(words, ideal, cosines, usual)
     for one in found:
@@ -49,7 +49,7 @@ def test_more_words_held_never_lowers_a_document_among_the_others(
     words: dict[int, float],
     ideal: float,
     cosines: dict[int, float],
-    usual: Ordinary,
+    usual: CosineBaseline,
     place: int,
     more: float,
 ) -> None:
@@ -74,7 +74,7 @@ def test_without_vectors_the_words_decide_alone(words: dict[int, float], ideal: 
 
 
 @given(COSINES, USUAL)
-def test_without_words_the_vectors_decide_alone(cosines: dict[int, float], usual: Ordinary) -> None:
+def test_without_words_the_vectors_decide_alone(cosines: dict[int, float], usual: CosineBaseline) -> None:
     found = fuse({}, 5.0, cosines, usual)
     totals = [found[place].total for place in sorted(cosines, key=lambda place: -cosines[place])]
     assert totals == sorted(totals, reverse=True)
@@ -82,11 +82,11 @@ def test_without_words_the_vectors_decide_alone(cosines: dict[int, float], usual
 
 def test_nothing_gives_nothing() -> None:
     assert fuse({}, 0.0, {}, None) == {}
-    assert fuse({}, 0.0, {}, Ordinary(0.1, 0.1)) == {}
+    assert fuse({}, 0.0, {}, CosineBaseline(0.1, 0.1)) == {}
 
 
 def test_a_question_of_which_the_best_holds_little_leaves_room_for_meaning() -> None:
-    usual = Ordinary(0.1, 0.1)
+    usual = CosineBaseline(0.1, 0.1)
     cosines = {1: 0.1, 2: 0.6}
     weak = fuse({1: 1.0}, 20.0, cosines, usual)
     strong = fuse({1: 20.0}, 20.0, cosines, usual)
@@ -95,7 +95,7 @@ def test_a_question_of_which_the_best_holds_little_leaves_room_for_meaning() -> 
 
 
 def test_words_that_the_vectors_agree_with_weigh_more() -> None:
-    usual = Ordinary(0.1, 0.1)
+    usual = CosineBaseline(0.1, 0.1)
     agreeing = fuse({1: 10.0}, 10.0, {1: 0.6, 2: 0.6}, usual)
     disagreeing = fuse({1: 10.0}, 10.0, {1: 0.1, 2: 0.6}, usual)
     assert agreeing[1].words_weight > disagreeing[1].words_weight
@@ -103,16 +103,16 @@ def test_words_that_the_vectors_agree_with_weigh_more() -> None:
 
 @given(st.lists(st.floats(-1, 1), max_size=200))
 def test_a_sample_is_believed_the_more_the_larger_it_is(sample: list[float]) -> None:
-    usual = ordinary(sample)
+    usual = estimate_baseline(sample)
     assert usual.spread > 0
     assert -1 <= usual.mean <= 1
     if sample:
-        many = ordinary(sample * 50)
+        many = estimate_baseline(sample * 50)
         assert abs(many.mean - fmean(sample)) <= abs(usual.mean - fmean(sample)) + 1e-9
 
 
 @given(USUAL, st.floats(-1, 1), st.floats(-1, 1))
-def test_deviations_rise_with_the_cosine(usual: Ordinary, one: float, other: float) -> None:
+def test_deviations_rise_with_the_cosine(usual: CosineBaseline, one: float, other: float) -> None:
     assert usual.deviations(usual.mean) == 0
     assert (usual.deviations(one) <= usual.deviations(other)) or one > other
 

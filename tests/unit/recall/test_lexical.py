@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import Config, RecallRules
-from archivist.recall.lexical import SILENT, Terms, chosen, coverage, possible_names, terms, without
+from archivist.recall.lexical import (
+    SILENT,
+    Terms,
+    coverage,
+    extract_terms,
+    possible_names,
+    remove_names,
+    select_words,
+)
 from archivist.recall.query import Query
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[])) | st.text(
@@ -31,7 +39,7 @@ def words_only(tmp_path: Path) -> Iterator[Bank]:
 
 @given(ANY_TEXT)
 def test_any_string_is_a_question(text: str) -> None:
-    asked = terms(text)
+    asked = extract_terms(text)
     assert len(set(asked.words)) == len(asked.words)
     assert all(word and word == word.lower() and not word.isspace() for word in asked.words)
     assert all(len(phrase) > 1 and all(phrase) for phrase in asked.phrases)
@@ -49,19 +57,19 @@ def test_no_question_breaks_the_index(words_only: Bank, text: str) -> None:
 def test_a_pasted_blob_costs_no_more_than_its_length(unit: str) -> None:
     blob = unit * (30_000 // len(unit))
     before = process_time()
-    terms(blob)
+    extract_terms(blob)
     possible_names(blob)
     assert process_time() - before < 1
 
 
 def test_words_that_say_nothing_are_left_out() -> None:
-    assert terms("What did the tests do when it wasn't there?").words == ("tests",)
-    assert not SILENT.intersection(terms("Where's the server that you've been using?").words)
+    assert extract_terms("What did the tests do when it wasn't there?").words == ("tests",)
+    assert not SILENT.intersection(extract_terms("Where's the server that you've been using?").words)
 
 
 @pytest.mark.parametrize("question", ["who are you", "to be or not to be", "a", "it's"])
 def test_a_question_of_nothing_but_such_words_keeps_them(question: str) -> None:
-    assert terms(question).words
+    assert extract_terms(question).words
 
 
 def test_a_question_of_stop_words_finds_the_text_that_holds_them(words_only: Bank) -> None:
@@ -72,7 +80,7 @@ def test_a_question_of_stop_words_finds_the_text_that_holds_them(words_only: Ban
 
 @pytest.mark.parametrize("question", ["", " \n\t", "?!…", "'\"*()^:", "\x00", "\ud800", "💥"])
 def test_a_question_without_a_word_asks_for_nothing(question: str) -> None:
-    assert terms(question) == Terms((), ())
+    assert extract_terms(question) == Terms((), ())
 
 
 # Names, each with the other ways to write it and the parts by which somebody remembers it.
@@ -128,7 +136,7 @@ def test_the_beginning_of_a_word_finds_it_when_nothing_holds_it_whole(words_only
 
 def test_only_words_of_letters_that_nothing_holds_are_tried_as_beginnings() -> None:
     held = {"cache": 3, "serv": 0, "e03": 0, "ab": 0}
-    found = chosen(Terms(tuple(held), ()), lambda word, _most: held[word], 100)
+    found = select_words(Terms(tuple(held), ()), lambda word, _most: held[word], 100)
     assert (found.words, found.prefixes) == (("cache",), ("serv",))
 
 
@@ -136,7 +144,7 @@ def test_only_words_of_letters_that_nothing_holds_are_tried_as_beginnings() -> N
 def test_a_budget_keeps_the_rarest_words(words: tuple[str, ...], data: st.DataObject, budget: int) -> None:
     # What is counted no further than the budget is all equally common.
     held = {word: data.draw(st.integers(0, budget + 1)) for word in words}
-    kept = chosen(Terms(words, ()), lambda word, _most: held[word], budget)
+    kept = select_words(Terms(words, ()), lambda word, _most: held[word], budget)
     left_out = [held[word] for word in words if held[word] and word not in kept.words]
     assert all(held[word] > 0 for word in kept.words)
     assert len(kept.words) <= 1 or sum(held[word] for word in kept.words) <= budget
@@ -151,13 +159,13 @@ def test_counting_goes_no_further_than_the_budget() -> None:
         asked.append(most)
         return most
 
-    assert chosen(Terms(("common", "words"), ()), holding, 10).words == ("common",)
+    assert select_words(Terms(("common", "words"), ()), holding, 10).words == ("common",)
     assert set(asked) == {11}
 
 
 def test_a_pasted_log_asks_for_no_more_than_an_index_can_bear() -> None:
     log = " ".join(f"part{number}.name{number}" for number in range(5000))
-    found = chosen(terms(log), lambda _word, _most: 1, 10_000)
+    found = select_words(extract_terms(log), lambda _word, _most: 1, 10_000)
     assert len(found.words) + len(found.phrases) + len(found.prefixes) < 100
 
 
@@ -176,11 +184,11 @@ def test_possible_names_of_any_text_are_in_it(text: str) -> None:
 
 
 def test_a_name_goes_whole_and_nothing_else_goes() -> None:
-    assert without("When did Anna's dog see Annabel?", ["anna"]) == "When did dog see Annabel?"
-    assert without("ask dev-bot, not dev-bots", ["dev-bot"]) == "ask , not dev-bots"
-    assert without("a.c is not abc", ["a.c"]) == "is not abc"
-    assert without("Anna", ["anna"]) == ""
-    assert without("as it was", []) == "as it was"
+    assert remove_names("When did Anna's dog see Annabel?", ["anna"]) == "When did dog see Annabel?"
+    assert remove_names("ask dev-bot, not dev-bots", ["dev-bot"]) == "ask , not dev-bots"
+    assert remove_names("a.c is not abc", ["a.c"]) == "is not abc"
+    assert remove_names("Anna", ["anna"]) == ""
+    assert remove_names("as it was", []) == "as it was"
 
 
 @given(st.dictionaries(st.text("ab", min_size=1), st.integers(0, 50), max_size=5), st.integers(50, 1000))

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.fusion import Relevance
-from archivist.recall.scoring import Decay, Moment, Weights, recency, weigh
-from archivist.store.results import Placed
+from archivist.recall.scoring import RecencyDecay, ScoringTime, Weights, score_documents, score_recency
+from archivist.store.results import IndexedDocument
 
 DAY_S = 86_400
 NOW = 2_000_000_000
-DECAY = Decay(30.0, 20.0)
+DECAY = RecencyDecay(30.0, 20.0)
 ARCHIVIST = Weights(0.4, 0.3, 0.3)
 ALONE = Weights(0.0, 0.0, 1.0)
 
 
 def _placed(
     place: int = 1, *, time: int | None = NOW, cycle: int | None = None, importance: float = 0.5
-) -> Placed:
-    return Placed(place, "lesson", f"id-{place}", time, cycle, importance, "", "", 0, "", 0)
+) -> IndexedDocument:
+    return IndexedDocument(place, "lesson", f"id-{place}", time, cycle, importance, "", "", 0, "", 0)
 
 
 documents = st.dictionaries(
@@ -31,7 +31,9 @@ documents = st.dictionaries(
 )
 
 
-def _read(drawn: dict[int, tuple[float, float, int]]) -> tuple[dict[int, Relevance], dict[int, Placed]]:
+def _read(
+    drawn: dict[int, tuple[float, float, int]],
+) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
     found = {place: Relevance(total) for place, (total, _, _) in drawn.items()}
     placed = {
         place: _placed(place, time=NOW - days * DAY_S, importance=importance)
@@ -43,43 +45,43 @@ def _read(drawn: dict[int, tuple[float, float, int]]) -> tuple[dict[int, Relevan
 @pytest.mark.req("C3")
 @given(st.floats(0, 1000), st.floats(0.5, 365))
 def test_recency_halves_with_every_half_life_in_days(age: float, half_life: float) -> None:
-    decay = Decay(half_life, 1.0)
+    decay = RecencyDecay(half_life, 1.0)
     age_s, life_s = int(age * DAY_S), half_life * DAY_S
-    older = recency(_placed(time=NOW - age_s), Moment(NOW), decay)
-    younger = recency(_placed(time=NOW - age_s), Moment(NOW - life_s), decay)
+    older = score_recency(_placed(time=NOW - age_s), ScoringTime(NOW), decay)
+    younger = score_recency(_placed(time=NOW - age_s), ScoringTime(NOW - life_s), decay)
     if age_s >= life_s:
         assert older == pytest.approx(younger / 2)
-    assert recency(_placed(time=NOW), Moment(NOW + life_s), decay) == pytest.approx(0.5)
+    assert score_recency(_placed(time=NOW), ScoringTime(NOW + life_s), decay) == pytest.approx(0.5)
 
 
 @pytest.mark.req("C3")
 @given(st.integers(0, 500), st.integers(1, 100))
 def test_recency_halves_with_every_half_life_in_cycles(cycle: int, half_life: int) -> None:
-    decay = Decay(1.0, float(half_life))
+    decay = RecencyDecay(1.0, float(half_life))
     placed = _placed(cycle=cycle, time=0)
-    now = recency(placed, Moment(NOW, cycle + 7), decay)
-    later = recency(placed, Moment(NOW, cycle + 7 + half_life), decay)
+    now = score_recency(placed, ScoringTime(NOW, cycle + 7), decay)
+    later = score_recency(placed, ScoringTime(NOW, cycle + 7 + half_life), decay)
     assert later == pytest.approx(now / 2)
-    assert recency(placed, Moment(NOW, cycle), decay) == 1
+    assert score_recency(placed, ScoringTime(NOW, cycle), decay) == 1
 
 
 def test_days_count_where_either_side_knows_no_cycle() -> None:
-    month = Moment(NOW + 30 * DAY_S)
-    assert recency(_placed(cycle=3), month, DECAY) == pytest.approx(0.5)
-    assert recency(_placed(), Moment(month.now, 9), DECAY) == pytest.approx(0.5)
+    month = ScoringTime(NOW + 30 * DAY_S)
+    assert score_recency(_placed(cycle=3), month, DECAY) == pytest.approx(0.5)
+    assert score_recency(_placed(), ScoringTime(month.now, 9), DECAY) == pytest.approx(0.5)
 
 
 def test_what_has_no_time_is_not_recent_and_the_future_is_no_newer_than_now() -> None:
-    assert recency(_placed(time=None), Moment(NOW), DECAY) == 0
-    assert recency(_placed(time=NOW + 999), Moment(NOW), DECAY) == 1
-    assert recency(_placed(cycle=9), Moment(NOW, 3), DECAY) == 1
-    assert recency(_placed(), Moment(NOW), Decay(0.0, 0.0)) == 0
+    assert score_recency(_placed(time=None), ScoringTime(NOW), DECAY) == 0
+    assert score_recency(_placed(time=NOW + 999), ScoringTime(NOW), DECAY) == 1
+    assert score_recency(_placed(cycle=9), ScoringTime(NOW, 3), DECAY) == 1
+    assert score_recency(_placed(), ScoringTime(NOW), RecencyDecay(0.0, 0.0)) == 0
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_the_newer_is_never_less_recent(one: int, other: int) -> None:
-    moment = Moment(NOW)
-    newer, older = (recency(_placed(time=NOW - age), moment, DECAY) for age in sorted((one, other)))
+    moment = ScoringTime(NOW)
+    newer, older = (score_recency(_placed(time=NOW - age), moment, DECAY) for age in sorted((one, other)))
     assert newer >= older
 
 
@@ -89,7 +91,9 @@ def test_a_score_is_the_sum_of_weights_times_parts(
     drawn: dict[int, tuple[float, float, int]], weights: Weights
 ) -> None:
     found, placed = _read(drawn)
-    for place, score in weigh(found, placed, weights=weights, decay=DECAY, moment=Moment(NOW)).items():
+    for place, score in score_documents(
+        found, placed, weights=weights, decay=DECAY, scoring_time=ScoringTime(NOW)
+    ).items():
         total = (
             weights.importance * score.importance
             + weights.recency * score.recency
@@ -107,7 +111,8 @@ def test_beside_other_merits_only_the_order_and_the_gaps_of_relevance_count(
     found, placed = _read(drawn)
     moved = {place: Relevance(factor * why.total + constant) for place, why in found.items()}
     one, other = (
-        weigh(each, placed, weights=ARCHIVIST, decay=DECAY, moment=Moment(NOW)) for each in (found, moved)
+        score_documents(each, placed, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW))
+        for each in (found, moved)
     )
     # Where all are the same to within the last digits, adding makes them the same.
     if max(why.total for why in found.values()) - min(why.total for why in found.values()) > 1e-3:
@@ -118,7 +123,7 @@ def test_beside_other_merits_only_the_order_and_the_gaps_of_relevance_count(
 @given(documents)
 def test_alone_relevance_stays_as_it_is(drawn: dict[int, tuple[float, float, int]]) -> None:
     found, placed = _read(drawn)
-    scored = weigh(found, placed, weights=ALONE, decay=DECAY, moment=Moment(NOW))
+    scored = score_documents(found, placed, weights=ALONE, decay=DECAY, scoring_time=ScoringTime(NOW))
     assert {place: score.total for place, score in scored.items()} == {
         place: why.total for place, why in found.items()
     }
@@ -133,13 +138,17 @@ def test_a_greater_merit_never_lowers(
         return
     raised = {**placed, place: placed[place]._replace(importance=max(placed[place].importance, importance))}
     before, after = (
-        weigh(found, each, weights=ARCHIVIST, decay=DECAY, moment=Moment(NOW))[place].total
+        score_documents(found, each, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW))[
+            place
+        ].total
         for each in (placed, raised)
     )
     assert after >= before
 
 
 def test_a_single_answer_is_wholly_relevant_and_nothing_is_nothing() -> None:
-    found = weigh({1: Relevance(0.01)}, {1: _placed()}, weights=ARCHIVIST, decay=DECAY, moment=Moment(NOW))
+    found = score_documents(
+        {1: Relevance(0.01)}, {1: _placed()}, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW)
+    )
     assert found[1].total == pytest.approx(0.4 * 0.5 + 0.3 + 0.3)
-    assert weigh({}, {}, weights=ARCHIVIST, decay=DECAY, moment=Moment(NOW)) == {}
+    assert score_documents({}, {}, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW)) == {}

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.fusion import Relevance
-from archivist.recall.neighbours import LENT, favour, lend
-from archivist.store.results import Placed
+from archivist.recall.neighbours import LENT, add_neighbour_scores, boost_scores
+from archivist.store.results import IndexedDocument
 
 
 def _placed(
     place: int, thread: str = "r", position: int = 0, kind: str = "event", speaker: str = ""
-) -> Placed:
-    return Placed(place, kind, f"id-{place}", 0, None, 0.5, speaker, thread, position, "", 0)
+) -> IndexedDocument:
+    return IndexedDocument(place, kind, f"id-{place}", 0, None, 0.5, speaker, thread, position, "", 0)
 
 
 streams = st.dictionaries(
@@ -26,7 +26,7 @@ streams = st.dictionaries(
 
 def _read(
     drawn: dict[int, tuple[str, int, float]],
-) -> tuple[dict[int, Relevance], dict[int, Placed]]:
+) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
     seen: set[tuple[str, int]] = set()
     found, placed = {}, {}
     for place, (thread, position, total) in drawn.items():
@@ -39,7 +39,7 @@ def _read(
 @given(streams)
 def test_lending_takes_nothing_away_and_says_what_it_gave(drawn: dict[int, tuple[str, int, float]]) -> None:
     found, placed = _read(drawn)
-    lent = lend(found, placed)
+    lent = add_neighbour_scores(found, placed)
     assert set(lent) == set(found)
     for place, why in lent.items():
         assert why.total == pytest.approx(found[place].total + why.neighbours)
@@ -57,7 +57,7 @@ def test_lending_takes_nothing_away_and_says_what_it_gave(drawn: dict[int, tuple
 
 def test_the_nearer_neighbour_lends_more() -> None:
     placed = {1: _placed(1, position=5), 2: _placed(2, position=6), 3: _placed(3, position=7)}
-    lent = lend({1: Relevance(1.0), 2: Relevance(0.0), 3: Relevance(0.0)}, placed)
+    lent = add_neighbour_scores({1: Relevance(1.0), 2: Relevance(0.0), 3: Relevance(0.0)}, placed)
     assert 1 > lent[2].total > lent[3].total > 0
     assert lent[1].total == 1
 
@@ -65,29 +65,29 @@ def test_the_nearer_neighbour_lends_more() -> None:
 def test_nothing_is_lent_across_streams_or_outside_of_any() -> None:
     placed = {1: _placed(1, "r", 1), 2: _placed(2, "s", 2), 3: _placed(3, "", 1), 4: _placed(4, "", 2)}
     found = {place: Relevance(1.0) for place in placed}
-    assert lend(found, placed) == found
+    assert add_neighbour_scores(found, placed) == found
 
 
 def test_a_lone_word_among_answers_gains_on_a_better_one_that_stands_alone() -> None:
     placed = {place: _placed(place, "r", place) for place in (1, 2, 3)} | {9: _placed(9, "s", 9)}
     found = {1: Relevance(0.8), 2: Relevance(0.7), 3: Relevance(0.8), 9: Relevance(0.9)}
-    lent = lend(found, placed)
+    lent = add_neighbour_scores(found, placed)
     assert lent[2].total > lent[9].total
 
 
 def test_who_is_named_is_raised_and_who_said_nothing_of_it_is_not() -> None:
     placed = {1: _placed(1, speaker="anna"), 2: _placed(2, speaker="ben"), 3: _placed(3, speaker="anna")}
     found = {1: Relevance(0.5), 2: Relevance(0.5), 3: Relevance(0.0)}
-    raised = favour(found, placed, frozenset({"anna"}))
+    raised = boost_scores(found, placed, frozenset({"anna"}))
     assert raised[1].total > raised[2].total == 0.5
     assert (raised[3].total, raised[1].speaker > 0) == (0, True)
-    assert favour(found, placed, frozenset()) == found
+    assert boost_scores(found, placed, frozenset()) == found
 
 
 @given(st.floats(0, 2))
 def test_of_equal_fit_a_lesson_stands_above_a_run_and_a_run_above_an_event(total: float) -> None:
     placed = {place: _placed(place, kind=kind) for place, kind in enumerate(("lesson", "episode", "event"))}
-    raised = favour({place: Relevance(total) for place in placed}, placed, frozenset())
+    raised = boost_scores({place: Relevance(total) for place in placed}, placed, frozenset())
     assert raised[0].total >= raised[1].total >= raised[2].total == total
     for why in raised.values():
         assert why.total == pytest.approx((total + why.speaker) * why.standing)

@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.amendments import COMPARED, Said, amended, pairs_to_compare, ranked, superseded
+from archivist.recall.amendments import (
+    COMPARED,
+    RecordText,
+    apply_amendments,
+    demote_superseded,
+    pairs_to_compare,
+    rank_by_score,
+)
 from archivist.recall.fusion import Relevance
 from archivist.recall.scoring import Score
-from archivist.store.results import Placed
+from archivist.store.results import IndexedDocument
 
 
 def _placed(
@@ -24,9 +31,9 @@ def _placed(
     kind: str = "lesson",
     thread: str = "",
     position: int = 0,
-) -> Placed:
+) -> IndexedDocument:
     replaced_by = "" if by is None else f"id-{by}"
-    return Placed(place, kind, f"id-{place}", time, None, 0.5, "", thread, position, replaced_by, 0)
+    return IndexedDocument(place, kind, f"id-{place}", time, None, 0.5, "", thread, position, replaced_by, 0)
 
 
 def _score(total: float) -> Score:
@@ -34,29 +41,31 @@ def _score(total: float) -> Score:
 
 
 def _asked(
-    question: str, *texts: str | Said, scores: Sequence[float] = ()
+    question: str, *texts: str | RecordText, scores: Sequence[float] = ()
 ) -> tuple[list[int], dict[int, int]]:
     """Return the order of texts that were said one after the other, the first with the best score."""
-    said = {place: each if isinstance(each, Said) else Said(each) for place, each in enumerate(texts)}
+    said = {
+        place: each if isinstance(each, RecordText) else RecordText(each) for place, each in enumerate(texts)
+    }
     scored = {place: _score(scores[place] if scores else 1.0 - place / 10) for place in said}
     placed = {place: _placed(place, time=place) for place in said}
-    order = ranked(scored)
-    return amended(order, scored, said, pairs_to_compare(order, placed), question)
+    order = rank_by_score(scored)
+    return apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
 
 
 @given(st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=20))
 def test_the_better_score_comes_first_and_ties_are_stable(totals: dict[int, float]) -> None:
-    order = ranked({place: _score(total) for place, total in totals.items()})
+    order = rank_by_score({place: _score(total) for place, total in totals.items()})
     assert sorted(order) == sorted(totals)
     for one, other in pairwise(order):
         assert totals[one] >= totals[other] - 1e-8
         assert totals[one] != totals[other] or one < other
-    turned = ranked({place: _score(totals[place]) for place in reversed(totals)})
+    turned = rank_by_score({place: _score(totals[place]) for place in reversed(totals)})
     assert turned == order
 
 
 def test_dust_in_the_last_digits_does_not_decide() -> None:
-    assert ranked({2: _score(0.1 + 0.2), 1: _score(0.3)}) == [1, 2]
+    assert rank_by_score({2: _score(0.1 + 0.2), 1: _score(0.3)}) == [1, 2]
 
 
 @st.composite
@@ -76,7 +85,7 @@ def test_what_was_superseded_stands_below_its_replacement_in_any_order(
     drawn: tuple[list[int], dict[int, int | None]],
 ) -> None:
     order, by = drawn
-    result = superseded(order, {place: _placed(place, by=by[place]) for place in order})
+    result = demote_superseded(order, {place: _placed(place, by=by[place]) for place in order})
     assert sorted(result) == sorted(order)
     for older, newer in by.items():
         assert newer is None or result.index(newer) < result.index(older), (order, by, result)
@@ -85,22 +94,22 @@ def test_what_was_superseded_stands_below_its_replacement_in_any_order(
 def test_a_chain_of_replacements_ends_with_the_last_on_top() -> None:
     by = {1: 2, 2: 3, 3: 4}
     placed = {place: _placed(place, by=by.get(place)) for place in (1, 2, 3, 4)}
-    assert superseded([1, 3, 2, 4], placed) == [4, 3, 2, 1]
+    assert demote_superseded([1, 3, 2, 4], placed) == [4, 3, 2, 1]
 
 
 def test_an_order_without_replacements_stays() -> None:
-    assert superseded([3, 1, 2], {place: _placed(place) for place in (1, 2, 3)}) == [3, 1, 2]
+    assert demote_superseded([3, 1, 2], {place: _placed(place) for place in (1, 2, 3)}) == [3, 1, 2]
 
 
 @given(st.permutations(range(1, 7)), st.lists(st.integers(1, 6), min_size=6, max_size=6))
 def test_replacements_in_a_circle_neither_hang_nor_lose_anything(order: list[int], by: list[int]) -> None:
     placed = {place: _placed(place, by=by[place - 1]) for place in order}
-    assert sorted(superseded(order, placed)) == sorted(order)
+    assert sorted(demote_superseded(order, placed)) == sorted(order)
 
 
 def test_a_replacement_of_another_kind_or_one_that_was_not_found_changes_nothing() -> None:
     placed = {1: _placed(1, by=2, kind="event"), 2: _placed(2), 3: _placed(3, by=99)}
-    assert superseded([1, 3, 2], placed) == [1, 3, 2]
+    assert demote_superseded([1, 3, 2], placed) == [1, 3, 2]
 
 
 def test_pairs_are_of_one_kind_and_of_known_times_the_newer_first() -> None:
@@ -172,7 +181,10 @@ def test_who_asks_for_the_past_is_told_the_past() -> None:
 
 
 def test_lessons_of_different_places_never_amend_each_other() -> None:
-    words = [Said("The deploy target is Heroku", "shop"), Said("The deploy target is Fly instead", "blog")]
+    words = [
+        RecordText("The deploy target is Heroku", "shop"),
+        RecordText("The deploy target is Fly instead", "blog"),
+    ]
     assert _asked("deploy target", *words) == ([0, 1], {})
 
 
@@ -184,11 +196,11 @@ def test_a_later_word_that_hardly_answers_stays_below() -> None:
 @given(st.permutations(range(6)))
 def test_of_many_words_on_one_subject_the_newest_stands_first(times: list[int]) -> None:
     texts = [f"The deploy target is now number {time}" for time in times]
-    said = {place: Said(text) for place, text in enumerate(texts)}
+    said = {place: RecordText(text) for place, text in enumerate(texts)}
     scored = {place: _score(1 - place / 20) for place in said}
     placed = {place: _placed(place, time=times[place]) for place in said}
-    order = ranked(scored)
-    result, replaced = amended(order, scored, said, pairs_to_compare(order, placed), "deploy target")
+    order = rank_by_score(scored)
+    result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), "deploy target")
     assert [times[place] for place in result] == [5, 4, 3, 2, 1, 0]
     assert all(times[newer] > times[older] for older, newer in replaced.items())
 
@@ -201,11 +213,11 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 def test_nothing_is_lost_and_what_amends_stands_above_what_it_amends(
     drawn: list[tuple[str, int, float]], question: str
 ) -> None:
-    said = {place: Said(text) for place, (text, _, _) in enumerate(drawn)}
+    said = {place: RecordText(text) for place, (text, _, _) in enumerate(drawn)}
     scored = {place: _score(score) for place, (_, _, score) in enumerate(drawn)}
     placed = {place: _placed(place, time=time) for place, (_, time, _) in enumerate(drawn)}
-    order = ranked(scored)
-    result, replaced = amended(order, scored, said, pairs_to_compare(order, placed), question)
+    order = rank_by_score(scored)
+    result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
     assert sorted(result) == sorted(order)
     for older, newer in replaced.items():
         assert drawn[newer][1] > drawn[older][1]

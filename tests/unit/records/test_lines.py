@@ -26,7 +26,7 @@ from archivist.records import (
     Folder,
     Proposal,
 )
-from archivist.records.lines import Kept, from_line, latest, shape_of, to_line
+from archivist.records.lines import Kept, from_line, later_record, shape_of, to_line
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(str.strip)
 FACT = Fact(id="f", category="convention", key="imports", value="absolute", created=WHEN, updated=WHEN)
@@ -88,8 +88,8 @@ def test_a_line_of_the_document_itself_is_read_and_keeps_what_we_do_not_know() -
 
 def test_of_two_versions_the_later_one_stays() -> None:
     newer = replace(FACT, value="relative", updated=WHEN + timedelta(days=1))
-    assert latest(FACT, newer) is newer
-    assert latest(newer, FACT) is newer
+    assert later_record(FACT, newer) is newer
+    assert later_record(newer, FACT) is newer
 
 
 @pytest.mark.req("M2")

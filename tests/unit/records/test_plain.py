@@ -12,12 +12,12 @@ from tests.samples import WHEN, json_values, lesson, lessons
 
 from archivist.errors import RecordError
 from archivist.records import Actor, ActorKind, Episode, Event, EventKind, Finding, Lesson, Usage
-from archivist.records.plain import canonical, from_plain, to_plain
+from archivist.records.plain import canonical_json, from_plain, to_plain
 
 
 @given(lessons())
 def test_a_record_survives_json(made: Lesson) -> None:
-    assert from_plain(Lesson, json.loads(canonical(to_plain(made)))) == made
+    assert from_plain(Lesson, json.loads(canonical_json(to_plain(made)))) == made
 
 
 def test_nested_records_survive() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.samples import WHEN
 
 from archivist.records import Entry, EntryType
-from archivist.stream.entries import references
+from archivist.stream.entries import find_references
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _entry(number: int, line: str) -> Entry:
         content=content,
         importance=6,
         type=EntryType.DECISION if is_decision else EntryType.ACTION,
-        issues=references(action, content).issues,
+        issues=find_references(action, content).issues,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from archivist.reading.commands import (
     generalise,
     is_help,
-    is_look,
+    is_read_only,
     own_scripts,
     parse,
     purpose,
@@ -179,7 +179,7 @@ def test_generalise_stays_short() -> None:
 )
 def test_help_is_known(command: str) -> None:
     assert is_help(command)
-    assert is_look(command)
+    assert is_read_only(command)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_what_is_no_help(command: str) -> None:
     ],
 )
 def test_looking_is_known(command: str) -> None:
-    assert is_look(command)
+    assert is_read_only(command)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_looking_is_known(command: str) -> None:
     ],
 )
 def test_what_is_no_look(command: str) -> None:
-    assert not is_look(command)
+    assert not is_read_only(command)
 
 
 @given(st.text(alphabet=st.sampled_from("ab '\"\\$()`|&;<>\n\t#-={}EOF1[]*~/"), max_size=80))
@@ -229,7 +229,7 @@ def test_no_command_line_raises(command: str) -> None:
     purpose(command)
     generalise(command)
     is_help(command)
-    is_look(command)
+    is_read_only(command)
 
 
 @given(st.text())

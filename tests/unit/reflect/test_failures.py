@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reading.failures import Failure, FailureKind, detect, family
+from archivist.reading.failures import Failure, FailureKind, detect_failure, failure_key
 
 K = FailureKind
 
@@ -23,7 +23,7 @@ def trace(error: str, *files: str, function: str = "<module>") -> str:
 
 def shell(command: str, code: int | None, output: str) -> Failure | None:
     """Judge a shell command."""
-    return detect("bash", command, code, False, output)
+    return detect_failure("bash", command, code, False, output)
 
 
 def failed(command: str, code: int | None, output: str) -> Failure:
@@ -245,25 +245,25 @@ def test_what_is_no_failure(command: str, code: int | None, output: str) -> None
 def test_tools_that_are_no_shell_fail_by_their_error_bit(
     tool: str, target: str, output: str, kind: FailureKind
 ) -> None:
-    found = detect(tool, target, None, True, output)
+    found = detect_failure(tool, target, None, True, output)
     assert found is not None
     assert found.kind is kind
 
 
 def test_an_editor_without_an_error_bit_is_read() -> None:
     output = "ERROR:\nNo replacement was performed, old_str `x` did not appear verbatim in /a/b.py."
-    found = detect("str_replace_editor", "/a/b.py", None, False, output)
+    found = detect_failure("str_replace_editor", "/a/b.py", None, False, output)
     assert found is not None
     assert found.kind is K.EDIT_NOT_APPLIED
 
 
 def test_a_file_that_speaks_of_errors_was_read_well() -> None:
     text = "1\timport os\n2\traise ValueError('File does not exist')\n" * 20
-    assert detect("Read", "/a/b.py", None, False, text) is None
+    assert detect_failure("Read", "/a/b.py", None, False, text) is None
 
 
 def test_a_missing_file_is_named_by_the_target_when_the_tool_does_not() -> None:
-    found = detect("Read", "/a/src/b.py", None, True, "File does not exist.")
+    found = detect_failure("Read", "/a/src/b.py", None, True, "File does not exist.")
     assert found is not None
     assert found.subject == "/a/src/b.py"
     assert found.signature.key == "read:no such file:b.py"
@@ -271,12 +271,14 @@ def test_a_missing_file_is_named_by_the_target_when_the_tool_does_not() -> None:
 
 def test_a_refusal_by_the_user_is_no_failure() -> None:
     output = "The user doesn't want to proceed with this tool use. The tool use was rejected"
-    assert detect("Bash", "rm -rf x", None, True, output) is None
+    assert detect_failure("Bash", "rm -rf x", None, True, output) is None
 
 
 def test_the_exit_code_is_read_from_the_harness_own_line() -> None:
-    assert detect("Bash", "grep x y", None, True, "Exit code 1") is None
-    found = detect("Bash", "make", None, True, "Exit code 2\nmake: *** No rule to make target 'x'.  Stop.")
+    assert detect_failure("Bash", "grep x y", None, True, "Exit code 1") is None
+    found = detect_failure(
+        "Bash", "make", None, True, "Exit code 2\nmake: *** No rule to make target 'x'.  Stop."
+    )
     assert found is not None
     assert found.subject == "x"
 
@@ -345,28 +347,28 @@ def test_files_tell_the_way_of_the_error() -> None:
 
 def test_siblings_are_one_family() -> None:
     modules = [failed("python a.py", 1, NO_YAML.replace("yaml", name)) for name in ("numpy", "scipy", "h5py")]
-    assert len({family(each) for each in modules}) == 1
+    assert len({failure_key(each) for each in modules}) == 1
     assert len({each.signature.key for each in modules}) == 3
     missing = [failed("x", 127, f"bash: line 1: {name}: command not found") for name in ("jq", "yq")]
-    assert len({family(each) for each in missing}) == 2
+    assert len({failure_key(each) for each in missing}) == 2
 
 
 def test_families_of_different_kinds_differ() -> None:
     module = failed("python a.py", 1, NO_YAML)
     command = failed("x", 127, "bash: line 1: yaml: command not found")
-    assert family(module) != family(command)
+    assert failure_key(module) != failure_key(command)
 
 
 @given(st.text(), st.text(), st.none() | st.integers(-2, 300), st.booleans(), st.text())
 def test_nothing_raises(tool: str, command: str, code: int | None, is_error: bool, output: str) -> None:
-    detect(tool, command, code, is_error, output)
+    detect_failure(tool, command, code, is_error, output)
 
 
 def test_ten_kilobytes_are_read_in_well_under_a_millisecond() -> None:
     output = "\n".join(f"tests/test_x.py::test_case_{n} PASSED some words" for n in range(220))[:10_000]
-    detect("bash", "pytest | tail -300", 0, False, output)
+    detect_failure("bash", "pytest | tail -300", 0, False, output)
     start = time.process_time()
     for _ in range(50):
-        detect("bash", "pytest | tail -300", 0, False, output)
+        detect_failure("bash", "pytest | tail -300", 0, False, output)
     # Measured at a quarter of a millisecond; the bound leaves room for slow machines.
     assert (time.process_time() - start) / 50 < 0.003

@@ -22,7 +22,7 @@ CANDIDATE = Candidate(
     events=("r1#3",),
     remedies=("pip install wrapt",),
 )
-SIGHTING = gate.Sighting(
+SIGHTING = gate.SightingContext(
     run="r1",
     counted="r1",
     session="s",
@@ -37,7 +37,7 @@ CONFIG = Config()
 
 
 def _admit(*candidates: Candidate) -> list[Candidate]:
-    return gate.admitted(candidates, EVENTS, least_importance=0.3)
+    return gate.admit_candidates(candidates, EVENTS, least_importance=0.3)
 
 
 @pytest.mark.req("A10")
@@ -64,55 +64,62 @@ def test_a_secret_in_a_lesson_is_taken_out() -> None:
 
 
 def test_a_new_lesson_is_a_candidate_unless_earlier_runs_met_it_too() -> None:
-    fresh = gate.created(CANDIDATE, SIGHTING, lesson_id="x", past=(), config=CONFIG)
+    fresh = gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG)
     assert (fresh.status, fresh.frequency, fresh.signature) == (Status.CANDIDATE, 1, CANDIDATE.key)
     assert (fresh.evidence.events, fresh.evidence.episodes, fresh.last_seen) == (("r1#3",), ("r1",), WHEN)
-    again = gate.created(CANDIDATE, SIGHTING, lesson_id="x", past=("r0",), config=CONFIG)
+    again = gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=("r0",), config=CONFIG)
     assert (again.status, again.runs) == (Status.ACTIVE, ("r0", "r1"))
     wish = replace(CANDIDATE, type=LessonType.PREFERENCE)
-    assert gate.created(wish, SIGHTING, lesson_id="x", past=(), config=CONFIG).status is Status.ACTIVE
+    assert (
+        gate.create_lesson(wish, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG).status
+        is Status.ACTIVE
+    )
 
 
 def test_meeting_a_lesson_again_counts_once_and_takes_the_newer_words() -> None:
-    known = gate.created(
-        replace(CANDIDATE, summary="Old words about `wrapt`"), SIGHTING, lesson_id="x", past=(), config=CONFIG
+    known = gate.create_lesson(
+        replace(CANDIDATE, summary="Old words about `wrapt`"),
+        SIGHTING,
+        lesson_id="x",
+        earlier_runs=(),
+        config=CONFIG,
     )
     second = replace(SIGHTING, run="r2", counted="r2")
-    after = gate.met(known, replace(CANDIDATE, events=("r2#7",)), second, CONFIG)
+    after = gate.update_lesson(known, replace(CANDIDATE, events=("r2#7",)), second, CONFIG)
     assert (after.frequency, after.status, after.summary) == (2, Status.ACTIVE, CANDIDATE.summary)
     assert after.evidence.events == ("r1#3", "r2#7")
-    assert gate.met(after, replace(CANDIDATE, events=("r2#7",)), second, CONFIG) == after
+    assert gate.update_lesson(after, replace(CANDIDATE, events=("r2#7",)), second, CONFIG) == after
 
 
 def test_what_a_person_worded_is_counted_but_not_worded_anew() -> None:
     known = replace(
-        gate.created(CANDIDATE, SIGHTING, lesson_id="x", past=(), config=CONFIG),
+        gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG),
         summary="My words",
         confirmed=True,
     )
-    after = gate.met(known, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), CONFIG)
+    after = gate.update_lesson(known, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), CONFIG)
     assert (after.summary, after.frequency) == ("My words", 2)
 
 
 @pytest.mark.req("A10")
 def test_a_remedy_makes_a_lesson_that_supersedes_the_bare_one() -> None:
-    bare = gate.created(
-        replace(CANDIDATE, rule="", remedies=()), SIGHTING, lesson_id="old", past=(), config=CONFIG
+    bare = gate.create_lesson(
+        replace(CANDIDATE, rule="", remedies=()), SIGHTING, lesson_id="old", earlier_runs=(), config=CONFIG
     )
-    better = gate.refined(
+    better = gate.refine_lesson(
         bare, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), lesson_id="new", config=CONFIG
     )
     assert better is not None
     assert (better.id, better.runs, better.status) == ("new", ("r1", "r2"), Status.ACTIVE)
-    old = gate.superseded(bare, better.id, WHEN)
+    old = gate.mark_superseded(bare, better.id, WHEN)
     assert (old.status, old.superseded_by) == (Status.SUPERSEDED, "new")
-    assert gate.refined(better, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
+    assert gate.refine_lesson(better, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
 
 
 def test_a_forgotten_lesson_stays_forgotten() -> None:
     gone = lesson("x", signature=CANDIDATE.key, status=Status.ARCHIVED, runs=("r0",), confirmed=True)
-    assert gate.met(gone, CANDIDATE, SIGHTING, CONFIG) == gone
-    assert gate.refined(gone, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
+    assert gate.update_lesson(gone, CANDIDATE, SIGHTING, CONFIG) == gone
+    assert gate.refine_lesson(gone, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
 
 
 @pytest.mark.req("N7")
@@ -124,5 +131,5 @@ def test_what_must_wait_comes_last_and_only_meets_its_like() -> None:
     approved = lesson("c", summary=evil.summary, status=Status.ACTIVE, confirmed=True)
     forgotten = lesson("d", summary=evil.summary, status=Status.ARCHIVED)
     known = [believed, waiting, approved, forgotten]
-    assert gate.comparable(CANDIDATE, known) == [believed, approved]
-    assert gate.comparable(evil, known) == [waiting, approved, forgotten]
+    assert gate.comparable_lessons(CANDIDATE, known) == [believed, approved]
+    assert gate.comparable_lessons(evil, known) == [waiting, approved, forgotten]

@@ -11,14 +11,14 @@ from tests.samples import WHEN
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.blockers import Sign, told_by, waits_of
+from archivist.stream.blockers import ObstacleSign, read_reports, read_waits
 from archivist.stream.insights import (
     Marker,
-    Related,
-    Unreflected,
-    gathered,
+    ReflectionBacklog,
+    RelatedItem,
     insights,
     reason_to_reflect,
+    select_entries,
 )
 
 
@@ -27,31 +27,33 @@ def _entry(seq: int, action: str, **fields: Any) -> Entry:
 
 
 def _is_blocked(entry: Entry) -> bool:
-    return any(each.sign is Sign.BLOCKED for each in told_by(entry, ())) or bool(waits_of(entry, ()))
+    return any(each.sign is ObstacleSign.BLOCKED for each in read_reports(entry, ())) or bool(
+        read_waits(entry, ())
+    )
 
 
 @pytest.mark.req("C7")
 @pytest.mark.parametrize(
     ("since", "sprint", "reason"),
     [
-        (Unreflected(0, 500, 50), "", ""),
-        (Unreflected(20, 100, 1), "", ""),
-        (Unreflected(20, 101, 1), "", "importance of unreflected entries is 101, over 100"),
-        (Unreflected(1, 5, 9), "", ""),
-        (Unreflected(1, 5, 10), "", "10 cycles since the last reflection"),
-        (Unreflected(1, 5, 1, "Sprint 2"), "Sprint 1", "sprint boundary: Sprint 1 → Sprint 2"),
-        (Unreflected(1, 5, 1, ""), "Sprint 1", "sprint boundary: Sprint 1 → none"),
-        (Unreflected(1, 5, 1, "Sprint 1"), "Sprint 1", ""),
+        (ReflectionBacklog(0, 500, 50), "", ""),
+        (ReflectionBacklog(20, 100, 1), "", ""),
+        (ReflectionBacklog(20, 101, 1), "", "importance of unreflected entries is 101, over 100"),
+        (ReflectionBacklog(1, 5, 9), "", ""),
+        (ReflectionBacklog(1, 5, 10), "", "10 cycles since the last reflection"),
+        (ReflectionBacklog(1, 5, 1, "Sprint 2"), "Sprint 1", "sprint boundary: Sprint 1 → Sprint 2"),
+        (ReflectionBacklog(1, 5, 1, ""), "Sprint 1", "sprint boundary: Sprint 1 → none"),
+        (ReflectionBacklog(1, 5, 1, "Sprint 1"), "Sprint 1", ""),
     ],
 )
-def test_reflection_is_due_for_three_reasons(since: Unreflected, sprint: str, reason: str) -> None:
+def test_reflection_is_due_for_three_reasons(since: ReflectionBacklog, sprint: str, reason: str) -> None:
     assert reason_to_reflect(since, Marker(0, 0, sprint), StreamRules()) == reason
 
 
 def test_only_what_matters_is_gathered() -> None:
     low, high = _entry(1, "a", importance=4), _entry(2, "b", importance=5)
     own = _entry(3, "c", importance=9, type=EntryType.REFLECTION)
-    assert gathered([own, high, low], 5) == [high]
+    assert select_entries([own, high, low], 5) == [high]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_decisions_themes_and_known_lessons_are_told() -> None:
         _entry(n, f"Chose {n}", type=EntryType.DECISION, tags=("storage", "issue-4"), issues=(4,))
         for n in range(1, 4)
     ]
-    lessons = [Related("m-001", "Vacuum after #4", (4,)), Related("m-002", "Other", (99,))]
+    lessons = [RelatedItem("m-001", "Vacuum after #4", (4,)), RelatedItem("m-002", "Other", (99,))]
     found = {each.tags[2]: each for each in insights(entries, lessons=lessons)}
     assert set(found) == {"decisions", "lessons", "theme"}
     assert "“Chose 3” (cycle 3)" in found["decisions"].content
@@ -132,7 +134,7 @@ def test_decisions_themes_and_known_lessons_are_told() -> None:
 
 def test_what_the_archive_knows_of_the_issue_is_named() -> None:
     entries = [_entry(n, "Blocked", issues=(84,)) for n in (1, 2)]
-    related = [Related("docs/a.md#1", "…", (84,)), Related("docs/b.md#0", "…", (1,))]
+    related = [RelatedItem("docs/a.md#1", "…", (84,)), RelatedItem("docs/b.md#0", "…", (1,))]
     assert "In the archive: docs/a.md#1." in insights(entries, related=related)[0].content
 
 
@@ -160,7 +162,7 @@ def test_insights_are_few_weighty_and_evident(drawn: list[tuple[str, int, str, i
         _entry(seq, action, cycle=cycle, role=role, issues=(issue,), type=kind, tags=tags)
         for seq, (action, cycle, role, issue, kind, tags) in enumerate(drawn)
     ]
-    chosen = gathered(entries, 5)
+    chosen = select_entries(entries, 5)
     found = insights(chosen)
     assert len(found) <= 5
     assert found == insights(chosen)

@@ -6,7 +6,14 @@ import pytest
 from tests.samples import lesson
 
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.duplicates import DUPLICATE_AT, Words, deduplicated, is_refined, likeness, twin
+from archivist.lessons.duplicates import (
+    DUPLICATE_AT,
+    ComparableText,
+    drop_duplicates,
+    find_duplicate,
+    is_refined,
+    text_similarity,
+)
 from archivist.records import Category, Status
 
 SAME = [
@@ -112,20 +119,20 @@ DIFFERENT = [
 ]
 
 
-def _words(text: str) -> Words:
-    return Words(text, "", frozenset())
+def _words(text: str) -> ComparableText:
+    return ComparableText(text, "", frozenset())
 
 
 @pytest.mark.req("A10")
 @pytest.mark.parametrize(("first", "second"), SAME)
 def test_the_same_in_other_words_is_a_duplicate(first: str, second: str) -> None:
-    assert likeness(_words(first), _words(second)) >= DUPLICATE_AT
+    assert text_similarity(_words(first), _words(second)) >= DUPLICATE_AT
 
 
 @pytest.mark.req("A10")
 @pytest.mark.parametrize(("first", "second"), DIFFERENT)
 def test_another_tool_or_module_is_another_lesson(first: str, second: str) -> None:
-    assert likeness(_words(first), _words(second)) < DUPLICATE_AT
+    assert text_similarity(_words(first), _words(second)) < DUPLICATE_AT
 
 
 def _candidate(key: str = "k", summary: str = SAME[0][0], **fields: object) -> Candidate:
@@ -134,12 +141,12 @@ def _candidate(key: str = "k", summary: str = SAME[0][0], **fields: object) -> C
 
 def test_the_key_decides_before_the_words() -> None:
     known = lesson("a", signature="k", summary="Quite other words")
-    assert twin(_candidate(), [lesson("b", summary=SAME[0][1]), known]) is known
+    assert find_duplicate(_candidate(), [lesson("b", summary=SAME[0][1]), known]) is known
 
 
 def test_a_lesson_of_another_repository_is_no_twin() -> None:
     other = lesson("a", summary=SAME[0][0], repo="there", status=Status.ACTIVE)
-    assert twin(_candidate(repo="here"), [other]) is None
+    assert find_duplicate(_candidate(repo="here"), [other]) is None
 
 
 def test_a_remedy_where_there_was_none_refines() -> None:
@@ -155,4 +162,4 @@ def test_candidates_of_one_run_do_not_repeat_each_other() -> None:
         _candidate("b", SAME[0][1]),
         _candidate("c", DIFFERENT[0][0], category=Category.INFRA),
     ]
-    assert [each.key for each in deduplicated(twins)] == ["a", "c"]
+    assert [each.key for each in drop_duplicates(twins)] == ["a", "c"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reading.phrases import open_command, without_paths
+from archivist.reading.phrases import mask_command, without_paths
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_what_lies_in_no_project_keeps_its_place(text: str) -> None:
 
 
 def test_a_command_is_left_open_around_its_address() -> None:
-    assert open_command("curl https://x.example/a/b -d 12345") == "curl https://x.example/a/b -d <id>"
+    assert mask_command("curl https://x.example/a/b -d 12345") == "curl https://x.example/a/b -d <id>"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import lesson
 
-from archivist.config import Reflect
+from archivist.config import ReflectRules
 from archivist.records import Episode, EpisodeKind, EpisodeStatus
 from archivist.reflect.progress import HEADING, with_lessons
-from archivist.reflect.trigger import Scenario, is_wanted, scenario_of
+from archivist.reflect.trigger import Scenario, is_reflection_enabled, scenario_of
 
 
 @pytest.mark.req("A11")
@@ -49,8 +49,8 @@ def test_a_run_makes_its_own_scenario(episode: Episode, scenario: Scenario) -> N
 
 @pytest.mark.req("A6")
 def test_the_configuration_can_turn_each_trigger_off() -> None:
-    assert all(is_wanted(each, Reflect()) for each in Scenario)
-    assert not any(is_wanted(each, Reflect(enabled=False)) for each in Scenario)
-    assert not is_wanted(Scenario.SESSION_FAILED, Reflect(on_session_failure=False))
-    assert not is_wanted(Scenario.HEALER_INVOCATION, Reflect(on_healer_invocation=False))
-    assert is_wanted(Scenario.MANUAL, Reflect(on_session_success=False))
+    assert all(is_reflection_enabled(each, ReflectRules()) for each in Scenario)
+    assert not any(is_reflection_enabled(each, ReflectRules(enabled=False)) for each in Scenario)
+    assert not is_reflection_enabled(Scenario.SESSION_FAILED, ReflectRules(on_session_failure=False))
+    assert not is_reflection_enabled(Scenario.HEALER_INVOCATION, ReflectRules(on_healer_invocation=False))
+    assert is_reflection_enabled(Scenario.MANUAL, ReflectRules(on_session_success=False))

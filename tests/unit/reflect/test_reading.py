@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from archivist.reading.history import Attempts, Past, PastRun
-from archivist.reading.remedies import Way, from_digest, to_digest
-from archivist.reading.run import Reading, read
+from archivist.reading.history import AttemptCounts, PastRun, RunHistory
+from archivist.reading.remedies import RemedyKind, from_digest, to_digest
+from archivist.reading.run import RunReading, read_run
 from archivist.records import Episode, Event, EventKind, Usage
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -17,7 +17,7 @@ MISSING = "ModuleNotFoundError: No module named 'numpy'"
 NO_NUMPY = f'Traceback (most recent call last):\n  File "/srv/use.py", line 1, in <module>\n{MISSING}\n'
 
 
-def reading(*calls: tuple[Any, ...], project: str = "acme/widget") -> Reading:
+def reading(*calls: tuple[Any, ...], project: str = "acme/widget") -> RunReading:
     """Read a run of shell calls: command, output, exit code."""
     events = [
         Event(
@@ -40,7 +40,7 @@ def reading(*calls: tuple[Any, ...], project: str = "acme/widget") -> Reading:
         finished=START + timedelta(seconds=90),
         usage=Usage(cost_usd=0.5, input_tokens=10, output_tokens=5),
     )
-    return read(episode, events)
+    return read_run(episode, events)
 
 
 def test_an_install_is_the_remedy_and_looks_in_between_are_not() -> None:
@@ -53,7 +53,7 @@ def test_an_install_is_the_remedy_and_looks_in_between_are_not() -> None:
     (met,) = run.met
     assert met.key == "acme/widget|missing_module:python"
     assert met.cure is not None
-    assert (met.cure.remedy.way, met.cure.remedy.text) == (Way.INSTALL, "pip install numpy")
+    assert (met.cure.remedy.way, met.cure.remedy.text) == (RemedyKind.INSTALL, "pip install numpy")
     assert met.cost == 3
     assert met.is_untouched
 
@@ -130,34 +130,34 @@ def test_the_past_counts_runs_remedies_and_providers() -> None:
         )
         for name in ("a", "b")
     ]
-    past = Past(runs)
-    seen = past.sightings("acme/widget", "acme/widget|missing_module:python")
+    past = RunHistory(runs)
+    seen = past.failure_history("acme/widget", "acme/widget|missing_module:python")
     assert (seen.runs, seen.failures, seen.subjects["numpy"]) == (2, 2, 2)
     assert [(remedy.text, count) for remedy, count in seen.remedies.items()] == [("pip install numpy", 2)]
     assert past.attempts("acme/widget", "pip install") == {
-        "a": Attempts(ok=1, seconds=2.0),
-        "b": Attempts(ok=1, seconds=2.0),
+        "a": AttemptCounts(ok=1, seconds=2.0),
+        "b": AttemptCounts(ok=1, seconds=2.0),
     }
     assert past.projects_with("missing_module:python") == {"acme/widget"}
-    assert past.sightings("acme/other", "acme/widget|missing_module:python").runs == 0
-    typical = past.typical("acme/widget")
+    assert past.failure_history("acme/other", "acme/widget|missing_module:python").runs == 0
+    typical = past.typical_run("acme/widget")
     assert typical is not None
     assert (typical.runs, typical.cost_usd) == (2, 0.5)
 
 
 def test_a_past_without_digests_is_empty() -> None:
-    past = Past(
+    past = RunHistory(
         [PastRun(run="a", project="p", provider="", model="", status="failed", finished=None, digest={})]
     )
-    assert past.typical("p") is None
-    assert past.sightings("p", "p|x").runs == 0
+    assert past.typical_run("p") is None
+    assert past.failure_history("p", "p|x").runs == 0
 
 
 @pytest.mark.parametrize("files", [(), ("a.py",), ("a.py", "b.py")])
 def test_remedies_survive_the_digest(files: tuple[str, ...]) -> None:
     from archivist.reading.remedies import Remedy
 
-    remedy = Remedy(Way.EDIT, "change `a` to `b`", "", files)
+    remedy = Remedy(RemedyKind.EDIT, "change `a` to `b`", "", files)
     assert from_digest(to_digest(remedy)) == remedy
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.reading.rules import RULES
-from archivist.reading.signatures import HEAD, TAIL, clean, signature, words
+from archivist.reading.signatures import HEAD, TAIL, clean_output, message_words, signature
 
 TABLE = Path(__file__).with_name("signatures.txt")
 
@@ -88,11 +88,11 @@ def test_a_missing_module_is_the_same_however_python_was_started() -> None:
 
 def test_words_leave_out_paths_numbers_times_and_addresses() -> None:
     text = "cannot open /srv/x/a.db at 0x7ffe12 after 12.5s on 2024-05-06T07:08:09Z (commit 1a2b3c4d5e)"
-    assert words(text) == ("cannot", "open", "after", "commit")
+    assert message_words(text) == ("cannot", "open", "after", "commit")
 
 
 def test_only_head_and_tail_of_a_long_output_are_kept() -> None:
-    text = clean("a" * (HEAD * 2) + "b" * (TAIL * 2))
+    text = clean_output("a" * (HEAD * 2) + "b" * (TAIL * 2))
     assert len(text) == HEAD + TAIL + 1
     assert text[0] == "a"
     assert text[-1] == "b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archivist import Bank
-from archivist.store.results import Within, Words
+from archivist.store.results import SearchFilter, TextQuery
 from archivist.store.scope_tokens import scope_token
 
 
@@ -15,7 +15,7 @@ def _count(bank: Bank, made: list[int]) -> int:
         return bank.status()["active_lessons"]
 
     with bank.reading() as reader:
-        return reader.remembered("lessons", make, of=frozenset(("lesson",)))
+        return reader.get_cached("lessons", make, kinds=frozenset(("lesson",)))
 
 
 def test_it_is_made_again_when_anybody_changed_the_bank(bank: Bank) -> None:
@@ -70,13 +70,13 @@ def test_a_common_kind_is_found_in_the_same_order_as_by_its_scope(bank: Bank) ->
         bank.add(f"the cache of job {number} {'fails ' * (number % 7)}".strip())
     for number in range(20):
         bank.stream.log(f"the cache fails {number}", content="cache " * (number % 5))
-    within = Within(groups=((scope_token("kind", "lesson"),),))
+    within = SearchFilter(groups=((scope_token("kind", "lesson"),),))
     with bank.reading() as reader:
         for limit in (1, 5, 30, 200):
-            found = reader.search(Words(("cache", "fails")), within=within, limit=limit)
-            kinds = {each.kind for each in reader.placed([hit.place for hit in found]).values()}
-            everything = reader.search(Words(("cache", "fails")), within=Within(), limit=500)
-            known = reader.placed([hit.place for hit in everything])
+            found = reader.search(TextQuery(("cache", "fails")), search_filter=within, limit=limit)
+            kinds = {each.kind for each in reader.indexed_documents([hit.place for hit in found]).values()}
+            everything = reader.search(TextQuery(("cache", "fails")), search_filter=SearchFilter(), limit=500)
+            known = reader.indexed_documents([hit.place for hit in everything])
             lessons = [hit for hit in everything if known[hit.place].kind == "lesson"]
             assert kinds == {"lesson"}
             assert [hit.place for hit in found] == [hit.place for hit in lessons[:limit]]

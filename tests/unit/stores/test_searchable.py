@@ -12,13 +12,13 @@ from tests.samples import WHEN, finding, lesson, lessons
 
 from archivist.records import Brief, Episode, EpisodeStatus, Event, EventKind, Lesson, Status
 from archivist.store.scope_tokens import scope_token, split_name
-from archivist.store.searchable import Document, document
+from archivist.store.searchable import SearchDocument, build_search_document
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=20)
 
 
-def _document(record: object) -> Document:
-    made = document(record)
+def _document(record: object) -> SearchDocument:
+    made = build_search_document(record)
     assert made is not None
     return made
 
@@ -106,9 +106,9 @@ def test_what_is_said_is_embedded_and_who_says_it_is_a_field() -> None:
 
 
 def test_an_event_that_says_nothing_and_a_brief_have_no_document() -> None:
-    assert document(Event(run="r", seq=1, text=" \n")) is None
-    assert document(Brief(id="b", time=WHEN)) is None
-    assert document("a text") is None
+    assert build_search_document(Event(run="r", seq=1, text=" \n")) is None
+    assert build_search_document(Brief(id="b", time=WHEN)) is None
+    assert build_search_document("a text") is None
 
 
 def test_both_spellings_of_a_camel_case_name_are_there() -> None:
@@ -120,5 +120,5 @@ def test_both_spellings_of_a_camel_case_name_are_there() -> None:
 def test_a_blob_in_a_lesson_costs_no_more_than_its_length(unit: str) -> None:
     made = lesson(detail=unit * (20_000 // len(unit)))
     before = process_time()
-    document(made)
+    build_search_document(made)
     assert process_time() - before < 1

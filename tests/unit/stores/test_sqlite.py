@@ -24,8 +24,8 @@ from archivist.errors import (
     NotABankError,
 )
 from archivist.records import Actor, ActorKind, Event, EventKind, Lesson
-from archivist.store.results import Found, Within, Words
-from archivist.store.rows import mapping
+from archivist.store.results import IndexHit, SearchFilter, TextQuery
+from archivist.store.rows import mapping_for
 from archivist.store.scope_tokens import scope_token
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.store.sqlite.store import SqliteStore
@@ -66,7 +66,7 @@ def test_an_older_bank_is_upgraded_in_place_and_keeps_its_records(tmp_path: Path
     for place, migration in enumerate(MIGRATIONS[:2]):
         migration.apply(db)
         db.execute("INSERT INTO migrations VALUES (?, ?)", (migration.name, place))
-    how = mapping(Lesson)
+    how = mapping_for(Lesson)
     there = {row[1] for row in db.execute("PRAGMA table_info(lessons)")}
     row = dict(
         zip(how.columns, how.to_row(lesson("old", summary="Kept since the first version")), strict=True)
@@ -82,8 +82,10 @@ def test_an_older_bank_is_upgraded_in_place_and_keeps_its_records(tmp_path: Path
     store = SqliteStore.open(path)
     with store.reading() as reader:
         assert reader.get(Lesson, "old") == lesson("old", summary="Kept since the first version")
-        hits = reader.search(Words(("version",)), within=Within(), limit=5)
-        assert [each.record for each in reader.placed([hit.place for hit in hits]).values()] == ["old"]
+        hits = reader.search(TextQuery(("version",)), search_filter=SearchFilter(), limit=5)
+        assert [each.record for each in reader.indexed_documents([hit.place for hit in hits]).values()] == [
+            "old"
+        ]
     store.close()
 
 
@@ -366,12 +368,16 @@ def test_a_small_scope_is_scored_as_fts5_would(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "memory.db", create=True)
     _events(store, "few", 30, tool="rare")
     _events(store, "many", 2000, tool="common")
-    rare = Within(((scope_token("tool", "rare"),),))
-    words = Words(("cold", "cache"), (("cold", "cache"),), ("cach",))
+    rare = SearchFilter(((scope_token("tool", "rare"),),))
+    words = TextQuery(("cold", "cache"), (("cold", "cache"),), ("cach",))
     with store.reading() as reader:
-        all_of_them = {hit.place: hit.score for hit in reader.search(words, within=Within(), limit=9999)}
-        scoped = reader.search(words, within=rare, limit=9999)
-        common = reader.search(words, within=Within(((scope_token("tool", "common"),),)), limit=9999)
+        all_of_them = {
+            hit.place: hit.score for hit in reader.search(words, search_filter=SearchFilter(), limit=9999)
+        }
+        scoped = reader.search(words, search_filter=rare, limit=9999)
+        common = reader.search(
+            words, search_filter=SearchFilter(((scope_token("tool", "common"),),)), limit=9999
+        )
     assert len(scoped) == 30
     assert len(common) == 2000
     assert {hit.place for hit in scoped}.isdisjoint(hit.place for hit in common)
@@ -385,8 +391,13 @@ def test_of_what_very_many_in_a_scope_say_the_latest_are_looked_at(tmp_path: Pat
     _events(store, "few", 300, tool="rare")
     _events(store, "many", 6500, tool="common")
     with store.reading() as reader:
-        hits = reader.search(Words(("cache",)), within=Within(((scope_token("tool", "rare"),),)), limit=10)
-        places = sorted(hit.place for hit in reader.search(Words(("cache",)), within=Within(), limit=9999))
+        hits = reader.search(
+            TextQuery(("cache",)), search_filter=SearchFilter(((scope_token("tool", "rare"),),)), limit=10
+        )
+        places = sorted(
+            hit.place
+            for hit in reader.search(TextQuery(("cache",)), search_filter=SearchFilter(), limit=9999)
+        )
     assert len(hits) == 10
     assert {hit.place for hit in hits} <= set(places[200:300])
     store.close()
@@ -400,14 +411,14 @@ def test_the_pieces_of_the_text_index_are_gathered_and_nothing_is_lost(tmp_path:
     def pieces() -> int:
         return len(_execute(tmp_path / "memory.db", "SELECT DISTINCT segid FROM search_idx"))
 
-    def found() -> list[Found]:
+    def found() -> list[IndexHit]:
         with store.reading() as reader:
-            return reader.search(Words(("cold",)), within=Within(), limit=9999)
+            return reader.search(TextQuery(("cold",)), search_filter=SearchFilter(), limit=9999)
 
     before, scattered = found(), pieces()
     while True:
         with store.writing(ACTOR, WHEN) as writer:
-            if not writer.gather_index():
+            if not writer.merge_index():
                 break
     assert scattered > 4 >= pieces()
     assert found() == before

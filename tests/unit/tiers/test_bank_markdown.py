@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.exchange.bank_markdown import CycleLine, RoleLine, kept_sections, parsed, rest, role_name
+from archivist.exchange.bank_markdown import (
+    CycleLine,
+    RoleLine,
+    list_sections,
+    parse_bank,
+    role_name,
+    text_without_parts,
+)
 
 BANK = """# 🧠 Memory Bank
 
@@ -86,7 +93,7 @@ BANK = """# 🧠 Memory Bank
 
 @pytest.mark.req("C9")
 def test_state_is_read_from_its_sections() -> None:
-    page = parsed(BANK)
+    page = parse_bank(BANK)
     assert (page.cycle, page.version, f"{page.updated:%Y-%m-%d %H:%M}") == (199, 8, "2026-02-09 11:27")
     assert page.sprint.startswith("Sprint 1: 2026-02-14")
     assert page.in_progress[1] == "Issue #84: Headless mode - with a nested line"
@@ -106,7 +113,7 @@ def test_state_is_read_from_its_sections() -> None:
 
 @pytest.mark.req("C9")
 def test_lines_of_cycles_are_read_with_their_roles() -> None:
-    assert [(line.cycle, line.role, line.action) for line in parsed(BANK).cycles] == [
+    assert [(line.cycle, line.role, line.action) for line in parse_bank(BANK).cycles] == [
         (188, "research", "Literature review"),
         (193, "engineering", "PR #103: Flaky latency test"),
         (194, "ops", "PR #100: `--export` flag — merged"),
@@ -115,7 +122,7 @@ def test_lines_of_cycles_are_read_with_their_roles() -> None:
         (198, "research", "Looked into #91"),
         (199, "ops", "Merged PR #103"),
     ]
-    assert parsed(BANK).cycles[0] == CycleLine(
+    assert parse_bank(BANK).cycles[0] == CycleLine(
         188,
         "research",
         "Literature review",
@@ -125,8 +132,8 @@ def test_lines_of_cycles_are_read_with_their_roles() -> None:
 
 @pytest.mark.req("C9")
 def test_what_was_taken_is_gone_from_the_rest_and_nothing_else() -> None:
-    page = parsed(BANK)
-    left = rest(page, {part for parts in page.parts for part in parts})
+    page = parse_bank(BANK)
+    left = text_without_parts(page, {part for parts in page.parts for part in parts})
     for gone in (
         "Sprint 1",
         "Headless",
@@ -141,12 +148,12 @@ def test_what_was_taken_is_gone_from_the_rest_and_nothing_else() -> None:
                  "**Cycles:** 199", "Every role reads this", "(none yet)"):  # fmt: skip
         assert kept in left
     assert left.count("\n") == BANK.count("\n")
-    assert rest(page, set()) == BANK
+    assert text_without_parts(page, set()) == BANK
 
 
 def test_a_part_that_was_refused_stays() -> None:
-    page = parsed(BANK)
-    left = rest(page, {"sprint", "role:research", "cycles"})
+    page = parse_bank(BANK)
+    left = text_without_parts(page, {"sprint", "role:research", "cycles"})
     assert "The launch" in left
     assert "**#155**" in left
     assert "Literature" not in left
@@ -167,9 +174,9 @@ _lines = st.sampled_from([*BANK.split("\n"), "- ", "###", "## Role State", "- **
 @pytest.mark.req("C9")
 @given(st.one_of(st.text(max_size=300), st.lists(_lines, max_size=60).map("\n".join)))
 def test_every_line_is_in_a_part_or_in_the_rest(text: str) -> None:
-    page = parsed(text)
+    page = parse_bank(text)
     parts = {part for each in page.parts for part in each}
-    left = rest(page, parts).split("\n")
+    left = text_without_parts(page, parts).split("\n")
     for line, taken, now in zip(page.lines, page.parts, left, strict=True):
         assert taken or now == line or line.startswith("#")
 
@@ -184,15 +191,15 @@ def test_every_line_is_in_a_part_or_in_the_rest(text: str) -> None:
     ],
 )
 def test_a_status_is_read_from_labels_as_from_headings(status: str) -> None:
-    page = parsed(f"## Current Status\n\n{status}\n\n## Notes\n\nLeft.\n\n### Deeper\n\nToo.\n")
+    page = parse_bank(f"## Current Status\n\n{status}\n\n## Notes\n\nLeft.\n\n### Deeper\n\nToo.\n")
     assert (page.sprint, page.in_progress, page.blockers) == ("Sprint 4", ("a", "b"), ("c",))
-    left = rest(page, {part for parts in page.parts for part in parts})
-    assert kept_sections(left) == ("Notes",)
+    left = text_without_parts(page, {part for parts in page.parts for part in parts})
+    assert list_sections(left) == ("Notes",)
     assert "Sprint 4" not in left
-    assert kept_sections("# Title\n\n```\n## No heading\n```\n") == ()
+    assert list_sections("# Title\n\n```\n## No heading\n```\n") == ()
 
 
 def test_a_label_that_says_there_is_nothing_empties_its_list() -> None:
-    page = parsed("## Current Status\n**Blockers:** None\n**Sprint:**\n")
+    page = parse_bank("## Current Status\n**Blockers:** None\n**Sprint:**\n")
     assert (page.blockers, page.sprint) == ((), "")
     assert "blockers" in page.parts[1]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archivist.archive.chunking import pieces
+from archivist.archive.chunking import chunk_text
 
 GUIDE = """# Guide
 
@@ -37,7 +37,7 @@ Again.
 
 @pytest.mark.req("C4")
 def test_headings_begin_pieces_and_their_path_is_kept() -> None:
-    made = pieces(GUIDE)
+    made = chunk_text(GUIDE)
     assert [(each.heading, each.line) for each in made] == [
         ("Guide", 1),
         ("Guide > Install", 5),
@@ -49,7 +49,7 @@ def test_headings_begin_pieces_and_their_path_is_kept() -> None:
 
 @pytest.mark.req("C4")
 def test_code_and_tables_stay_whole_however_small_the_limit() -> None:
-    made = pieces(GUIDE, limit_tokens=8, target_tokens=4)
+    made = chunk_text(GUIDE, limit_tokens=8, target_tokens=4)
     fence = "```sh\n# not a heading\npip install it\n\nmake\n```"
     assert any(fence in each.text for each in made)
     assert any("| a | b |\n|---|---|\n| 1 | 2 |" in each.text for each in made)
@@ -58,13 +58,13 @@ def test_code_and_tables_stay_whole_however_small_the_limit() -> None:
 
 def test_code_in_a_long_list_stays_whole_too() -> None:
     code = "  ```\n  one\n\n  two\n  ```"
-    made = pieces(f"- {'word ' * 30}\n\n{code}\n- more {'word ' * 30}\n", limit_tokens=20)
+    made = chunk_text(f"- {'word ' * 30}\n\n{code}\n- more {'word ' * 30}\n", limit_tokens=20)
     assert any("one\n\n  two" in each.text for each in made)
 
 
 def test_a_long_section_is_cut_at_paragraphs() -> None:
     paragraphs = [f"Paragraph {number} " + "word " * 40 for number in range(12)]
-    made = pieces("# Long\n\n" + "\n\n".join(paragraphs), limit_tokens=120, target_tokens=100)
+    made = chunk_text("# Long\n\n" + "\n\n".join(paragraphs), limit_tokens=120, target_tokens=100)
     assert len(made) > 3
     assert {each.heading for each in made} == {"Long"}
     for paragraph in paragraphs:
@@ -72,22 +72,22 @@ def test_a_long_section_is_cut_at_paragraphs() -> None:
 
 
 def test_a_line_without_end_is_cut_after_sentences() -> None:
-    made = pieces("A sentence of words. " * 200, limit_tokens=50)
+    made = chunk_text("A sentence of words. " * 200, limit_tokens=50)
     assert all(len(each.text) <= 200 for each in made)
     assert all(each.text.rstrip().endswith(".") for each in made)
 
 
 def test_code_beyond_all_bounds_is_cut_at_lines() -> None:
     code = "\n".join(f"line {number}" for number in range(5_000))
-    made = pieces(f"```\n{code}\n```\n", limit_tokens=100)
+    made = chunk_text(f"```\n{code}\n```\n", limit_tokens=100)
     assert len(made) > 10
     assert all(len(each.text) <= 400 for each in made)
 
 
 def test_lines_are_counted_from_where_the_text_begins() -> None:
-    assert pieces("\n\nText", first_line=5)[0].line == 7
-    assert pieces("", first_line=5) == []
-    assert pieces(" \n\t\n") == []
+    assert chunk_text("\n\nText", first_line=5)[0].line == 7
+    assert chunk_text("", first_line=5) == []
+    assert chunk_text(" \n\t\n") == []
 
 
 _marks = st.sampled_from(
@@ -102,7 +102,7 @@ _texts = st.one_of(st.text(max_size=200), st.lists(_marks, max_size=100).map("".
 @settings(max_examples=400)
 @given(_texts, st.integers(1, 40))
 def test_nothing_is_lost_and_nothing_is_too_long(text: str, limit: int) -> None:
-    made = pieces(text, limit_tokens=limit, target_tokens=limit)
+    made = chunk_text(text, limit_tokens=limit, target_tokens=limit)
     assert "".join("".join(each.text for each in made).split()) == "".join(text.split())
     whole = "\n".join(each.text for each in made)
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -119,7 +119,7 @@ def test_nothing_is_lost_and_nothing_is_too_long(text: str, limit: int) -> None:
 def test_code_too_long_to_stay_whole_keeps_a_fence_around_each_piece(opening: str, closing: str) -> None:
     lines = [f"value_{number} = {number}" for number in range(2_000)]
     text = "\n".join(["# Code", "", opening, *lines, closing, "", "After."])
-    found = pieces(text)
+    found = chunk_text(text)
     code = [each for each in found if "value_" in each.text]
     assert len(code) > 2
     for each in code:

@@ -15,13 +15,13 @@ from archivist.core.blocks import (
     Given,
     ListName,
     Thread,
-    appended,
-    checked_role,
+    append_item,
     list_of,
+    remove_item,
     section_of,
-    taken_out,
     threads_of,
-    updated,
+    update_section,
+    validate_role,
 )
 from archivist.core.view import check_budget, render_block, view_of
 from archivist.errors import InputError, NotFoundError
@@ -32,11 +32,11 @@ WHEN = datetime(2026, 2, 8, 15, tzinfo=UTC)
 
 
 def _updated(section: CoreSection, content: Given, before: Content | None = None) -> Content:
-    return updated(section, before or {}, content, now=NOW, keep=5)
+    return update_section(section, before or {}, content, now=NOW, keep=5)
 
 
 def _appended(place: ListName, item: Given, before: Content | None = None, keep: int = 5) -> Content:
-    return appended(place, before or {}, item, now=NOW, keep=keep, new_thread="t-1")
+    return append_item(place, before or {}, item, now=NOW, keep=keep, new_thread="t-1")
 
 
 def _block(section: CoreSection, content: Content, role: str = "") -> Block:
@@ -156,14 +156,14 @@ def test_what_is_appended_can_be_taken_out_again(items: list[str]) -> None:
     for item in items:
         content = _appended(ListName.BLOCKERS, item, content)
     for item in dict.fromkeys(" ".join(item.split()) for item in items):
-        content = taken_out(ListName.BLOCKERS, content, item)
+        content = remove_item(ListName.BLOCKERS, content, item)
     assert content.get("blockers", []) == []
 
 
 @pytest.mark.parametrize("place", list(ListName))
 def test_what_is_not_there_cannot_be_taken_out(place: ListName) -> None:
     with pytest.raises(NotFoundError):
-        taken_out(place, {}, "x")
+        remove_item(place, {}, "x")
 
 
 @pytest.mark.parametrize("item", ["", "  \n", {"a": 1}, ["x"], {"a": "x", "b": "y"}])
@@ -179,14 +179,14 @@ def test_an_item_may_come_wrapped_in_an_object() -> None:
 def test_lessons_are_appended_as_lines_once() -> None:
     first = _appended(ListName.LESSONS, "Ask early")
     assert _appended(ListName.LESSONS, "Ask early", first) == first == {"text": "- Ask early"}
-    assert taken_out(ListName.LESSONS, first, "Ask early") == {"text": ""}
+    assert remove_item(ListName.LESSONS, first, "Ask early") == {"text": ""}
 
 
 @pytest.mark.parametrize("role", ["a:b", "x" * 81, "a\nb"])
 def test_a_role_is_a_short_name(role: str) -> None:
-    assert checked_role(" maker ") == "maker"
+    assert validate_role(" maker ") == "maker"
     with pytest.raises(InputError):
-        checked_role(role)
+        validate_role(role)
 
 
 # Showing

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.samples import WHEN
 
 from archivist.archive.folders import (
-    checked_pattern,
-    decoded,
-    described,
-    front_matter,
-    guessed_date,
-    guessed_type,
+    decode_text,
+    describe_file,
+    find_owner,
+    guess_date,
+    guess_type,
     is_wanted,
-    owner,
+    split_front_matter,
+    validate_pattern,
 )
 from archivist.errors import InputError, RecordError
 from archivist.records import DocumentType, Folder
@@ -40,7 +40,7 @@ from archivist.records import DocumentType, Folder
     ],
 )
 def test_the_sort_of_a_text_is_guessed_from_its_path(source: str, expected: DocumentType) -> None:
-    assert guessed_type(source) is expected
+    assert guess_type(source) is expected
 
 
 @pytest.mark.parametrize(
@@ -57,23 +57,23 @@ def test_the_sort_of_a_text_is_guessed_from_its_path(source: str, expected: Docu
     ],
 )
 def test_the_day_of_a_text_is_read_from_its_name(source: str, expected: str) -> None:
-    found = guessed_date(source)
+    found = guess_date(source)
     assert (f"{found:%Y-%m-%d}" if found else "") == expected
 
 
 def test_front_matter_says_more_than_the_path() -> None:
     fields = ("type: spec", "date: 2026-02-03", "roles: [ops, qa]", "issues: [84, '#85']", "tags: a, b")
     text = "\n".join(("---", *fields, "importance: 8", "---", "Body"))
-    told = described("docs/research/2020-01-01.md", text, file_time=WHEN)
+    told = describe_file("docs/research/2020-01-01.md", text, file_time=WHEN)
     assert (told.type, told.date) == (DocumentType.SPEC, datetime(2026, 2, 3, tzinfo=UTC))
     assert (told.roles, told.issues, told.tags, told.importance) == (("ops", "qa"), (84, 85), ("a", "b"), 8)
     assert (told.front.body, told.front.first_line) == ("Body", 9)
 
 
 def test_without_front_matter_path_and_file_time_count() -> None:
-    told = described("docs/decisions/x.md", "Text", file_time=WHEN)
+    told = describe_file("docs/decisions/x.md", "Text", file_time=WHEN)
     assert (told.type, told.date, told.importance) == (DocumentType.DECISION, WHEN, 5)
-    assert described("docs/x.md", "Text", type=DocumentType.LESSON).type is DocumentType.LESSON
+    assert describe_file("docs/x.md", "Text", type=DocumentType.LESSON).type is DocumentType.LESSON
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,19 @@ def test_without_front_matter_path_and_file_time_count() -> None:
     ],
 )
 def test_front_matter_that_is_none_stays_in_the_text_and_is_named(text: str) -> None:
-    front = front_matter(text)
+    front = split_front_matter(text)
     assert (front.body, front.fields, front.first_line) == (text, {}, 1)
     assert front.problem
 
 
 @pytest.mark.parametrize("text", ["---\nno end", "--- a rule\n\ntext", "text\n---\n", ""])
 def test_a_rule_is_no_front_matter(text: str) -> None:
-    assert front_matter(text) == ({}, "", text, 1, "")
+    assert split_front_matter(text) == ({}, "", text, 1, "")
 
 
 def test_odd_values_of_front_matter_are_passed_over() -> None:
     text = "---\ntype: mood\ndate: soon\nroles: 7\nissues: {a: b}\nimportance: 99\n---\nBody"
-    told = described("docs/x.md", text)
+    told = describe_file("docs/x.md", text)
     assert (told.type, told.date, told.roles, told.issues) == (DocumentType.RESEARCH, None, (), ())
     assert told.importance == 5
 
@@ -108,7 +108,7 @@ def test_odd_values_of_front_matter_are_passed_over() -> None:
 @given(st.text(max_size=200))
 def test_any_text_has_a_body(text: str) -> None:
     for each in (text, f"---\n{text}\n---\nBody"):
-        front = front_matter(each)
+        front = split_front_matter(each)
         assert front.raw or front.body == each.replace("\r\n", "\n").replace("\r", "\n") or not front.problem
 
 
@@ -133,25 +133,25 @@ def test_patterns_choose_files(path: str, pattern: str, expected: bool) -> None:
 @pytest.mark.parametrize("pattern", ["", "/etc/*", "../*.md", "a/../../b"])
 def test_a_pattern_stays_below_its_folder(pattern: str) -> None:
     with pytest.raises(InputError, match="no path below"):
-        checked_pattern(pattern)
+        validate_pattern(pattern)
 
 
 def test_a_file_belongs_to_the_deepest_folder_that_wants_it() -> None:
     docs = Folder(id="docs", added=WHEN)
     inner = Folder(id="docs/decisions", pattern="*.md", added=WHEN)
     every = Folder(id=".", added=WHEN)
-    assert owner("docs/decisions/a.md", [docs, inner, every]) == inner
-    assert owner("docs/decisions/old/a.md", [docs, inner, every]) == docs
-    assert owner("README.md", [docs, inner, every]) == every
-    assert owner("docsy/a.md", [docs, inner]) is None
+    assert find_owner("docs/decisions/a.md", [docs, inner, every]) == inner
+    assert find_owner("docs/decisions/old/a.md", [docs, inner, every]) == docs
+    assert find_owner("README.md", [docs, inner, every]) == every
+    assert find_owner("docsy/a.md", [docs, inner]) is None
 
 
 def test_only_text_is_read() -> None:
-    assert decoded(b"\xef\xbb\xbfcaf\xc3\xa9") == "caf\u00e9"
+    assert decode_text(b"\xef\xbb\xbfcaf\xc3\xa9") == "caf\u00e9"
     with pytest.raises(RecordError, match="not UTF-8 text \\(byte 3\\)"):
-        decoded(b"caf\xe9")
+        decode_text(b"caf\xe9")
     with pytest.raises(RecordError, match="binary"):
-        decoded(b"a\x00b")
+        decode_text(b"a\x00b")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_only_text_is_read() -> None:
     ],
 )
 def test_what_front_matter_says_in_vain_is_told(line: str, problem: str) -> None:
-    about = described("docs/a.md", f"---\n{line}\n---\nText.\n")
+    about = describe_file("docs/a.md", f"---\n{line}\n---\nText.\n")
     (told,) = about.problems
     assert told.startswith(problem)
     assert told.endswith("; left out")
@@ -175,4 +175,4 @@ def test_what_front_matter_says_in_vain_is_told(line: str, problem: str) -> None
 
 def test_good_front_matter_is_no_problem() -> None:
     told = "---\ntype: spec\nimportance: 10\ndate: 2026-02-08\ncreated:\nother: 1\n---\nText.\n"
-    assert described("docs/a.md", told).problems == ()
+    assert describe_file("docs/a.md", told).problems == ()

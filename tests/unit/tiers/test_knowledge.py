@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from archivist.errors import InputError
 from archivist.layers.knowledge.claims import (
     fact_id,
-    followed,
-    reversed_,
-    settle,
+    resolve_claim,
+    reverse_conflict,
     source_of,
-    upheld,
-    withdrawn,
+    update_conflicts,
+    uphold_conflict,
+    withdraw_conflicts,
 )
 from archivist.records import Actor, ActorKind, Conflict, ConflictStatus, Fact
 
@@ -50,12 +50,12 @@ FACTS = st.builds(
 @pytest.mark.req("M3")
 def test_higher_confidence_wins_whoever_comes_first() -> None:
     strong, weak = _fact("x", "a", 0.9), _fact("y", "b", 0.4, at=1)
-    kept = settle(strong, weak, is_bound=True)
+    kept = resolve_claim(strong, weak, respects_rulings=True)
     assert (kept.fact, kept.is_changed) == (strong, False)
     assert kept.conflict is not None
     assert (kept.conflict.kept, kept.conflict.lost) == ("x", "y")
     assert kept.conflict.reason == "a is surer (0.9) than b (0.4)"
-    other = settle(weak, replace(strong, updated=START + timedelta(seconds=2)), is_bound=True)
+    other = resolve_claim(weak, replace(strong, updated=START + timedelta(seconds=2)), respects_rulings=True)
     assert other.fact.value == "x"
     assert other.fact.created == weak.created
     assert other.conflict is not None
@@ -64,25 +64,27 @@ def test_higher_confidence_wins_whoever_comes_first() -> None:
 
 @pytest.mark.req("M3")
 def test_of_equally_sure_words_the_newer_wins() -> None:
-    kept = settle(_fact("x", "a", 0.5), _fact("y", "b", 0.5, at=1), is_bound=True)
+    kept = resolve_claim(_fact("x", "a", 0.5), _fact("y", "b", 0.5, at=1), respects_rulings=True)
     assert (kept.fact.value, kept.is_changed) == ("y", True)
     assert kept.conflict is not None
     assert kept.conflict.reason == "b and a are equally sure (0.5): newer wins"
 
 
 def test_a_source_changes_its_own_word_without_a_conflict() -> None:
-    kept = settle(_fact("x", "a", 0.9), _fact("y", "a", 0.1, at=1), is_bound=True)
+    kept = resolve_claim(_fact("x", "a", 0.9), _fact("y", "a", 0.1, at=1), respects_rulings=True)
     assert (kept.fact.value, kept.fact.confidence, kept.conflict) == ("y", 0.1, None)
 
 
 def test_the_same_source_from_another_file_is_another_voice() -> None:
-    kept = settle(_fact("x", "a", origin="one.md"), _fact("y", "a", origin="two.md"), is_bound=True)
+    kept = resolve_claim(
+        _fact("x", "a", origin="one.md"), _fact("y", "a", origin="two.md"), respects_rulings=True
+    )
     assert kept.conflict is not None
 
 
 @given(FACTS, FACTS)
 def test_one_of_the_two_stands_and_the_other_is_never_lost(first: Fact, second: Fact) -> None:
-    kept = settle(first, second, is_bound=True)
+    kept = resolve_claim(first, second, respects_rulings=True)
     assert kept.fact.value in (first.value, second.value)
     if first.value == second.value:
         assert kept.conflict is None
@@ -98,11 +100,11 @@ def test_one_of_the_two_stands_and_the_other_is_never_lost(first: Fact, second: 
 
 @given(FACTS, FACTS)
 def test_saying_a_losing_claim_again_finds_the_same_conflict(first: Fact, second: Fact) -> None:
-    once = settle(first, second, is_bound=True)
+    once = resolve_claim(first, second, respects_rulings=True)
     if once.conflict is None or once.is_changed:
         return
-    again = settle(
-        once.fact, replace(second, updated=START + timedelta(days=1)), [once.conflict], is_bound=True
+    again = resolve_claim(
+        once.fact, replace(second, updated=START + timedelta(days=1)), [once.conflict], respects_rulings=True
     )
     assert again.conflict == once.conflict
 
@@ -114,9 +116,9 @@ def test_open_conflicts_always_say_what_stands(said: list[Fact]) -> None:
     for at, each in enumerate(said):
         now = START + timedelta(seconds=at)
         claim = replace(each, created=now, updated=now)
-        kept = settle(standing, claim, list(disputes.values()), is_bound=True)
+        kept = resolve_claim(standing, claim, list(disputes.values()), respects_rulings=True)
         if standing is not None and kept.fact.value != standing.value:
-            disputes |= {each.id: each for each in followed(list(disputes.values()), kept.fact, now)}
+            disputes |= {each.id: each for each in update_conflicts(list(disputes.values()), kept.fact, now)}
         if kept.conflict is not None:
             disputes[kept.conflict.id] = kept.conflict
         standing = kept.fact
@@ -128,33 +130,33 @@ def test_open_conflicts_always_say_what_stands(said: list[Fact]) -> None:
 
 def test_what_was_decided_against_does_not_come_back_by_being_said_again() -> None:
     first, second = _fact("x", "a", 0.5), _fact("y", "b", 0.5, at=1)
-    won = settle(first, second, is_bound=True)
+    won = resolve_claim(first, second, respects_rulings=True)
     assert won.conflict is not None
-    done, fact = reversed_(won.conflict, won.fact, by="orchestrator", now=START)
+    done, fact = reverse_conflict(won.conflict, won.fact, by="orchestrator", now=START)
     assert (fact.value, fact.source, done.status) == ("x", "a", ConflictStatus.REVERSED)
-    bound = settle(fact, replace(second, confidence=0.9), [done], is_bound=True)
+    bound = resolve_claim(fact, replace(second, confidence=0.9), [done], respects_rulings=True)
     assert bound == (fact, False, done)
-    free = settle(fact, replace(second, confidence=0.9), [done], is_bound=False)
+    free = resolve_claim(fact, replace(second, confidence=0.9), [done], respects_rulings=False)
     assert free.fact.value == "y"
 
 
 def test_a_decision_that_came_late_says_what_stood() -> None:
-    conflict = settle(_fact("x", "a", 0.9), _fact("y", "b", 0.4), is_bound=True).conflict
+    conflict = resolve_claim(_fact("x", "a", 0.9), _fact("y", "b", 0.4), respects_rulings=True).conflict
     assert conflict is not None
-    late = upheld(conflict, _fact("z"), by="human", now=START)
+    late = uphold_conflict(conflict, _fact("z"), by="human", now=START)
     assert late.reason.endswith("upheld when 'z' stood")
-    assert upheld(conflict, None, by="human", now=START).reason.endswith("nothing stands since")
+    assert uphold_conflict(conflict, None, by="human", now=START).reason.endswith("nothing stands since")
     with pytest.raises(InputError, match="stands by now"):
-        upheld(conflict, _fact("y"), by="human", now=START)
-    assert reversed_(conflict, _fact("z"), by="human", now=START)[0].reason.endswith("when 'z' stood")
-    assert reversed_(conflict, None, by="human", now=START)[1].value == "y"
+        uphold_conflict(conflict, _fact("y"), by="human", now=START)
+    assert reverse_conflict(conflict, _fact("z"), by="human", now=START)[0].reason.endswith("when 'z' stood")
+    assert reverse_conflict(conflict, None, by="human", now=START)[1].value == "y"
 
 
 def test_deciding_twice_is_refused() -> None:
-    conflict = settle(_fact("x", "a", 0.9), _fact("y", "b", 0.4), is_bound=True).conflict
+    conflict = resolve_claim(_fact("x", "a", 0.9), _fact("y", "b", 0.4), respects_rulings=True).conflict
     assert conflict is not None
-    done = upheld(conflict, _fact("x"), by="human:ada", now=START)
-    for decide in (upheld, reversed_):
+    done = uphold_conflict(conflict, _fact("x"), by="human:ada", now=START)
+    for decide in (uphold_conflict, reverse_conflict):
         with pytest.raises(InputError, match="is upheld already, by human:ada on 2026-04-03"):
             decide(done, _fact("x"), by="human", now=START)
 
@@ -181,10 +183,10 @@ def test_a_source_has_one_open_conflict_at_most_and_none_about_its_standing_word
     for at, each in enumerate(said):
         now = START + timedelta(seconds=at)
         claim = replace(each, created=now, updated=now)
-        kept = settle(standing, claim, list(disputes.values()), is_bound=True)
+        kept = resolve_claim(standing, claim, list(disputes.values()), respects_rulings=True)
         if standing is not None and kept.fact.value != standing.value:
-            disputes |= {each.id: each for each in followed(list(disputes.values()), kept.fact, now)}
-        disputes |= {each.id: each for each in withdrawn(list(disputes.values()), claim, kept, now)}
+            disputes |= {each.id: each for each in update_conflicts(list(disputes.values()), kept.fact, now)}
+        disputes |= {each.id: each for each in withdraw_conflicts(list(disputes.values()), claim, kept, now)}
         if kept.conflict is not None:
             disputes[kept.conflict.id] = kept.conflict
         standing = kept.fact
@@ -195,12 +197,12 @@ def test_a_source_has_one_open_conflict_at_most_and_none_about_its_standing_word
 
 def test_a_conflict_that_was_decided_stays_as_it_was_when_its_claim_was_another() -> None:
     first, second = _fact("x", "a", 0.9), _fact("y", "b", 0.4, at=1)
-    once = settle(first, second, is_bound=True).conflict
+    once = resolve_claim(first, second, respects_rulings=True).conflict
     assert once is not None
-    later = settle(first, _fact("z", "b", 0.4, at=2), [once], is_bound=True).conflict
+    later = resolve_claim(first, _fact("z", "b", 0.4, at=2), [once], respects_rulings=True).conflict
     assert later is not None
     assert (later.id, later.lost) == (once.id, "z")
-    done = upheld(later, first, by="human", now=START)
-    again = settle(first, second, [done], is_bound=True).conflict
+    done = uphold_conflict(later, first, by="human", now=START)
+    again = resolve_claim(first, second, [done], respects_rulings=True).conflict
     assert again is not None
     assert (again.id != done.id, again.lost, again.status) == (True, "y", ConflictStatus.OPEN)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from archivist.core.proposals import (
     RULE,
-    approvers,
-    as_of,
     diff,
-    fits,
-    makes_rule,
+    expire_if_due,
+    is_rule_candidate,
+    matches_actor,
     may_decide,
-    rebased,
+    parse_approvers,
+    rebase_proposal,
     rule_line,
     to_issue,
     with_line,
@@ -77,24 +77,24 @@ actors = st.builds(
     ],
 )
 def test_an_approver_fits_a_pattern_whose_parts_it_has(pattern: str, actor: str, does_fit: bool) -> None:
-    assert fits(Actor.parse(pattern), Actor.parse(actor)) is does_fit
+    assert matches_actor(Actor.parse(pattern), Actor.parse(actor)) is does_fit
 
 
 @given(actors)
 def test_everybody_fits_their_own_name_and_their_kind(actor: Actor) -> None:
-    assert fits(actor, actor)
-    assert fits(Actor(actor.kind), actor)
+    assert matches_actor(actor, actor)
+    assert matches_actor(Actor(actor.kind), actor)
 
 
 def test_approvers_are_read_from_a_list() -> None:
-    assert approvers("human, agent:ceo,,orchestrator::lead ") == (
+    assert parse_approvers("human, agent:ceo,,orchestrator::lead ") == (
         Actor(ActorKind.HUMAN),
         Actor(ActorKind.AGENT, "ceo"),
         Actor(ActorKind.ORCHESTRATOR, "", "lead"),
     )
-    assert approvers("") == ()
+    assert parse_approvers("") == ()
     with pytest.raises(ConfigError, match=r"proposals\.approvers: unknown actor kind 'boss'"):
-        approvers("human, boss")
+        parse_approvers("human, boss")
 
 
 @pytest.mark.req("C10")
@@ -104,16 +104,16 @@ def test_only_people_decide_on_their_own_proposals(
 ) -> None:
     is_own = (actor.kind, actor.name) == (proposer.kind, proposer.name)
     if may_decide(actor, proposer, patterns):
-        assert any(fits(pattern, actor) for pattern in patterns)
+        assert any(matches_actor(pattern, actor) for pattern in patterns)
         assert actor.kind is ActorKind.HUMAN or not is_own
 
 
 def test_an_open_proposal_past_its_time_has_expired() -> None:
-    assert as_of(PROPOSAL, NOW) is PROPOSAL
-    expired = as_of(PROPOSAL, PROPOSAL.expires)
+    assert expire_if_due(PROPOSAL, NOW) is PROPOSAL
+    expired = expire_if_due(PROPOSAL, PROPOSAL.expires)
     assert (expired.status, expired.decided) == (ProposalStatus.EXPIRED, PROPOSAL.expires)
     accepted = replace(PROPOSAL, status=ProposalStatus.ACCEPTED)
-    assert as_of(accepted, PROPOSAL.expires + timedelta(days=1)) is accepted
+    assert expire_if_due(accepted, PROPOSAL.expires + timedelta(days=1)) is accepted
 
 
 def test_the_diff_says_what_changes() -> None:
@@ -159,14 +159,14 @@ def test_an_issue_says_what_became_of_the_proposal(status: ProposalStatus, endin
 
 @pytest.mark.req("C10")
 def test_a_failure_met_often_enough_makes_a_rule() -> None:
-    assert makes_rule(LESSON, at_runs=5)
-    assert not makes_rule(LESSON, at_runs=6)
+    assert is_rule_candidate(LESSON, at_runs=5)
+    assert not is_rule_candidate(LESSON, at_runs=6)
     for other in (
         replace(LESSON, type=LessonType.PREFERENCE),
         replace(LESSON, status=Status.ARCHIVED),
         replace(LESSON, rule=" "),
     ):
-        assert not makes_rule(other, at_runs=5)
+        assert not is_rule_candidate(other, at_runs=5)
     assert rule_line(LESSON) == "- IF the checks are to be run THEN give --seed (m-003)"
     assert rule_line(replace(LESSON, rule="", remedies=("give --seed",))) == (
         "- The checks fail without a seed: give --seed (m-003)"
@@ -184,5 +184,5 @@ def test_a_line_is_added_once(text: str, line: str) -> None:
 
 def test_a_rule_that_waits_is_an_addition_to_the_text_that_stands() -> None:
     waiting = replace(PROPOSAL, extra={RULE: "- one more"})
-    again = rebased(waiting, "- other")
+    again = rebase_proposal(waiting, "- other")
     assert (again.before, again.after) == ("- other", "- other\n- one more")

@@ -15,12 +15,12 @@ from archivist.records import Entry, EntryType
 from archivist.records.stream_lines import from_stream_line, to_stream_line
 from archivist.stream.entries import (
     References,
-    checked_cycles,
-    checked_importance,
-    named_in,
-    references,
-    to_the_point,
-    tokens_of,
+    estimate_entry_tokens,
+    find_references,
+    parse_question,
+    select_relevant,
+    validate_cycle_range,
+    validate_importance,
 )
 
 # The two example lines of the document, and one of its reflections.
@@ -57,13 +57,13 @@ REFLECTION = (
     ],
 )
 def test_references_are_read_from_the_text(text: str, expected: References) -> None:
-    assert references(text) == expected
+    assert find_references(text) == expected
 
 
 def test_references_that_are_given_and_tagged_count_too() -> None:
-    assert references("see #1", issues=(5,), prs=(6,), tags=("issue-84", "pr-7", "memory")) == References(
-        (5, 1, 84), (6, 7)
-    )
+    assert find_references(
+        "see #1", issues=(5,), prs=(6,), tags=("issue-84", "pr-7", "memory")
+    ) == References((5, 1, 84), (6, 7))
 
 
 @pytest.mark.parametrize(
@@ -82,23 +82,23 @@ def test_references_that_are_given_and_tagged_count_too() -> None:
     ],
 )
 def test_a_question_can_name_its_cycles_and_its_issue(question: str, cycles: Any, issue: int | None) -> None:
-    assert named_in(question)[:2] == (cycles, issue)
+    assert parse_question(question)[:2] == (cycles, issue)
 
 
 def test_ranges_and_weights_are_checked() -> None:
-    assert checked_cycles(3, None) == (3, None)
+    assert validate_cycle_range(3, None) == (3, None)
     with pytest.raises(InputError, match="cycles 9 to 3"):
-        checked_cycles(9, 3)
+        validate_cycle_range(9, 3)
     with pytest.raises(InputError, match="not a whole number"):
-        checked_cycles(1.5, 3)  # type: ignore[arg-type]
+        validate_cycle_range(1.5, 3)  # type: ignore[arg-type]
     for wrong in (0, 11, True):
         with pytest.raises(InputError, match="importance"):
-            checked_importance(wrong)
+            validate_importance(wrong)
 
 
 def test_tokens_are_estimated_as_briefs_do() -> None:
-    assert tokens_of("", "") == 0
-    assert tokens_of("a" * 40) == 10
+    assert estimate_entry_tokens("", "") == 0
+    assert estimate_entry_tokens("a" * 40) == 10
 
 
 # Lines
@@ -174,12 +174,12 @@ def test_an_entry_and_its_line_say_the_same(entry: Entry) -> None:
 
 
 def test_what_fits_alike_keeps_its_order_and_what_hardly_fits_is_left_out() -> None:
-    assert to_the_point([0.5, 1.0, 0.85, 0.3]) == [1, 2, 0]
-    assert to_the_point([1.0, 1.0]) == [0, 1]
-    assert to_the_point([]) == []
+    assert select_relevant([0.5, 1.0, 0.85, 0.3]) == [1, 2, 0]
+    assert select_relevant([1.0, 1.0]) == [0, 1]
+    assert select_relevant([]) == []
 
 
 def test_a_question_can_ask_for_decisions() -> None:
-    assert named_in("what did we decide about the cache?").type == "decision"
-    assert named_in("which database was chosen?").type == "decision"
-    assert named_in("what broke the cache?").type == ""
+    assert parse_question("what did we decide about the cache?").type == "decision"
+    assert parse_question("which database was chosen?").type == "decision"
+    assert parse_question("what broke the cache?").type == ""

@@ -15,25 +15,25 @@ from archivist.layers.working.memory import (
     MOST_BYTES,
     MOST_CHARACTERS,
     MOST_NOTES,
-    Mind,
     Scratch,
-    checked_mind,
-    merged_context,
-    mind_of,
+    WorkingState,
+    merge_context,
+    state_from_snapshot,
+    validate_state,
 )
 from archivist.records import Working
 
 NOW = datetime(2026, 2, 8, tzinfo=UTC)
 
 
-def _scratch() -> tuple[Scratch, list[Mind]]:
-    kept: list[Mind] = []
+def _scratch() -> tuple[Scratch, list[WorkingState]]:
+    kept: list[WorkingState] = []
 
-    def keep(mind: Mind) -> Working:
+    def keep(mind: WorkingState) -> Working:
         kept.append(mind)
         return Working(id="coder", plan=mind.plan, updated=NOW, expires=NOW)
 
-    return Scratch("coder", Mind(), keep), kept
+    return Scratch("coder", WorkingState(), keep), kept
 
 
 @pytest.mark.req("M1")
@@ -45,15 +45,15 @@ def test_a_scratch_holds_plan_constraints_context_and_notes_and_is_kept_when_lef
         scratch.lift("stay offline")
         scratch.know(branch="main", pr=12, gone=None)
         scratch.note("tests live in t/")
-    expected = Mind(
+    expected = WorkingState(
         "port the parser", ("no new dependencies",), {"branch": "main", "pr": 12}, ("tests live in t/",)
     )
     assert kept == [expected]
-    assert scratch.mind == expected
+    assert scratch.state == expected
     assert (scratch.plan, scratch.constraints) == ("port the parser", ("no new dependencies",))
     assert (scratch.context, scratch.scratchpad) == ({"branch": "main", "pr": 12}, ("tests live in t/",))
     scratch.clear()
-    assert scratch.mind == Mind()
+    assert scratch.state == WorkingState()
 
 
 @pytest.mark.req("M1")
@@ -100,23 +100,23 @@ def _circle() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("mind", "reason"),
     [
-        (Mind(scratchpad=("x",) * 10_000), "10,000 notes, at most 1,000"),
-        (Mind(constraints=tuple(map(str, range(101)))), "101 constraints, at most 100"),
-        (Mind(plan="x" * (MOST_CHARACTERS + 1)), "plan: 8,001 characters"),
-        (Mind(scratchpad=("x" * MOST_CHARACTERS,) * 40), "bytes, at most 262,144"),
-        (Mind(context={"x": "y" * MOST_BYTES}), "too many"),
-        (Mind(context={"when": NOW}), "context: not JSON"),
-        (Mind(context={"nan": float("nan")}), "context: not JSON"),
-        (Mind(context={"it": {"self": {1, 2}}}), "context: not JSON"),
-        (Mind(context=_circle()), "context: not JSON"),
-        (Mind(context={1: "x"}), "the key 1 is not a text"),  # type: ignore[dict-item]
-        (Mind(plan=7), "plan: expected a text"),  # type: ignore[arg-type]
-        (Mind(scratchpad=(None,)), "note: expected a text"),  # type: ignore[arg-type]
+        (WorkingState(scratchpad=("x",) * 10_000), "10,000 notes, at most 1,000"),
+        (WorkingState(constraints=tuple(map(str, range(101)))), "101 constraints, at most 100"),
+        (WorkingState(plan="x" * (MOST_CHARACTERS + 1)), "plan: 8,001 characters"),
+        (WorkingState(scratchpad=("x" * MOST_CHARACTERS,) * 40), "bytes, at most 262,144"),
+        (WorkingState(context={"x": "y" * MOST_BYTES}), "too many"),
+        (WorkingState(context={"when": NOW}), "context: not JSON"),
+        (WorkingState(context={"nan": float("nan")}), "context: not JSON"),
+        (WorkingState(context={"it": {"self": {1, 2}}}), "context: not JSON"),
+        (WorkingState(context=_circle()), "context: not JSON"),
+        (WorkingState(context={1: "x"}), "the key 1 is not a text"),  # type: ignore[dict-item]
+        (WorkingState(plan=7), "plan: expected a text"),  # type: ignore[arg-type]
+        (WorkingState(scratchpad=(None,)), "note: expected a text"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_too_large_or_no_json_is_refused(mind: Mind, reason: str) -> None:
+def test_what_is_too_large_or_no_json_is_refused(mind: WorkingState, reason: str) -> None:
     with pytest.raises(InputError) as refused:
-        checked_mind(mind)
+        validate_state(mind)
     assert reason in refused.value.message
 
 
@@ -142,19 +142,19 @@ values: Any = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=5), values, max_size=5))
 def test_any_json_is_kept_as_it_is(context: dict[str, object]) -> None:
-    kept = checked_mind(Mind(context=context))
+    kept = validate_state(WorkingState(context=context))
     assert kept.context == context
-    assert checked_mind(kept) == kept
+    assert validate_state(kept) == kept
 
 
 @given(st.dictionaries(st.sampled_from("abc"), values), st.dictionaries(st.sampled_from("abc"), values))
 def test_merging_a_context_twice_is_merging_it_once(
     before: dict[str, object], given_: dict[str, object]
 ) -> None:
-    once = merged_context(before, given_)
-    assert merged_context(once, given_) == once
+    once = merge_context(before, given_)
+    assert merge_context(once, given_) == once
     assert None not in once.values()
 
 
 def test_nothing_kept_is_an_empty_mind() -> None:
-    assert mind_of(None) == Mind()
+    assert state_from_snapshot(None) == WorkingState()

@@ -8,10 +8,10 @@ from archivist.workspace.classify import (
     MemoryKind,
     category_of,
     kind_of,
+    split_title,
     status_of,
     tags_of,
     title_of,
-    titled,
 )
 
 
@@ -72,11 +72,11 @@ def test_the_category_is_one_of_the_documented(text: str, kind: MemoryKind, cate
 
 
 def test_the_title_is_the_first_sentence_and_is_not_said_twice() -> None:
-    assert titled("Use UTC everywhere. Local time broke the report.") == (
+    assert split_title("Use UTC everywhere. Local time broke the report.") == (
         "Use UTC everywhere",
         "Local time broke the report.",
     )
-    assert titled("Use UTC everywhere") == ("Use UTC everywhere", "Use UTC everywhere")
+    assert split_title("Use UTC everywhere") == ("Use UTC everywhere", "Use UTC everywhere")
     assert len(title_of("word " * 200)) <= 102
 
 

@@ -51,8 +51,8 @@ def desk(bank: Bank, folder: Path) -> Transcripts:
 
 @pytest.mark.req("W9")
 def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Bank, folder: Path) -> None:
-    shelf = desk.shelf()
-    assert {each.name: cold.abstract(each).outcome for each in shelf.transcripts} == {
+    shelf = desk.scan_folder()
+    assert {each.name: cold.summarize_transcript(each).outcome for each in shelf.transcripts} == {
         "one.jsonl": "not captured"
     }
     assert shelf.others == (
@@ -64,7 +64,7 @@ def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Ba
     assert [each.name for each in taken.captured] == ["one.jsonl"]
     assert taken.problems == ("broken.jsonl: no log of a known format", "empty.jsonl: it is empty")
     assert taken.others == ("notes.txt",)
-    told = cold.abstract(desk.find("one"))
+    told = cold.summarize_transcript(desk.find("one"))
     assert (told.outcome, told.task, told.run) == ("success", "Fix the engine", "s-one")
     assert told.first == WHEN + timedelta(seconds=10)
     assert told.size_bytes == (folder / "one.jsonl").stat().st_size
@@ -83,7 +83,7 @@ def test_a_transcript_that_grew_is_captured_again(desk: Transcripts, folder: Pat
     with (folder / "one.jsonl").open("a") as stream:
         line = {"role": "user", "content": "one more thing"}
         stream.write(json.dumps({"type": "user", "session_id": "s-one", "message": line}) + "\n")
-    assert cold.abstract(desk.find("one.jsonl")).outcome == "not captured"
+    assert cold.summarize_transcript(desk.find("one.jsonl")).outcome == "not captured"
     assert desk.capture(["one"]).events > 0
     assert desk.find("one").runs
 
@@ -95,7 +95,7 @@ def test_folders_below_and_compressed_logs_count(desk: Transcripts, folder: Path
     (folder / "loop").symlink_to(folder, target_is_directory=True)
     desk.capture(["two"])
     assert desk.find("s-two").name == "deep/two.jsonl.gz"
-    assert desk.lines("two", "1").lines[0][1].startswith('{"type": "system"')
+    assert desk.read_range("two", "1").lines[0][1].startswith('{"type": "system"')
 
 
 @pytest.mark.req("W9")
@@ -117,13 +117,13 @@ def test_every_format_that_capture_reads_is_a_transcript(
         "trajectory_format": "mini-swe-agent-1",
     }
     (folder / f"x-1.traj.json{ending}").write_bytes(pack(json.dumps(document, indent=1).encode()))
-    assert f"x-1.traj.json{ending}" in [each.name for each in desk.listed()]
+    assert f"x-1.traj.json{ending}" in [each.name for each in desk.list_all()]
     assert desk.capture(["x-1"]).events > 0
     found = desk.find("x-1")
-    assert "Mend the parser" in cold.abstract(found).task
+    assert "Mend the parser" in cold.summarize_transcript(found).task
     with bank.reading() as reader:
         event = next(each for each in reader.select(Event) if each.text.strip() == "ls -la src")
-    marked = desk.at_event(event.id)
+    marked = desk.lines_at_event(event.id)
     assert dict(marked.lines)[marked.marked or 0].count("ls -la src") == 1
 
 
@@ -138,11 +138,11 @@ def test_the_latest_is_told_by_the_times_inside_then_by_the_name_then_by_the_fil
         os.utime(path, (2_000_000_000, 2_000_000_000))
     os.utime(folder / "one.jsonl", (1_900_000_000, 1_900_000_000))
     names = ["one.jsonl", "2027-01-05-b.jsonl", "20251222__150214-a.jsonl"]
-    assert [each.name for each in desk.listed()] == names
+    assert [each.name for each in desk.list_all()] == names
     desk.capture(["one"])
-    assert [each.name for each in desk.listed()] == [names[1], names[0], names[2]]
+    assert [each.name for each in desk.list_all()] == [names[1], names[0], names[2]]
     timeless = Transcript("x.traj", 1, 2_000_000_000 * 10**9, (Episode(id="x"),))
-    assert cold.latest_first([timeless, *desk.listed()])[-1] is timeless
+    assert cold.latest_first([timeless, *desk.list_all()])[-1] is timeless
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ def test_a_name_tells_its_date(name: str, moment: datetime | None) -> None:
 @given(st.text(max_size=40))
 def test_any_name_has_a_stem_and_a_date_or_none(name: str) -> None:
     found = Transcript(name or "x", 1, 1)
-    assert found.moment is not None
+    assert found.timestamp is not None
     assert len(found.stem) <= len(found.name)
 
 
 @pytest.mark.req("W9")
 def test_raw_lines_come_back_without_secrets(desk: Transcripts) -> None:
-    shown = desk.lines("one.jsonl", "2-3")
+    shown = desk.read_range("one.jsonl", "2-3")
     assert [number for number, _ in shown.lines] == [2, 3]
     assert json.loads(shown.lines[0][1])["message"]["content"] == "Fix the engine"
-    (found,) = desk.matching("one", "THE KEY IS").lines
+    (found,) = desk.search_lines("one", "THE KEY IS").lines
     assert "[redacted:" in found[1]
     assert "ghp_" not in found[1]
-    assert desk.lines("one", "900-").lines == ()
+    assert desk.read_range("one", "900-").lines == ()
     with pytest.raises(InputError, match=r"'broken\.jsonl' is no transcript: no log of a known format"):
-        desk.lines("broken.jsonl", "1-9")
+        desk.read_range("broken.jsonl", "1-9")
 
 
 @pytest.mark.req("W9")
@@ -187,16 +187,16 @@ def test_an_event_leads_to_its_line(desk: Transcripts, bank: Bank) -> None:
     with bank.reading() as reader:
         events = reader.select(Event, order=("seq",))
     calls = [event for event in events if event.tool == "Bash"]
-    first, second = (desk.at_event(event.id).marked for event in calls)
+    first, second = (desk.lines_at_event(event.id).marked for event in calls)
     # The same command twice: the moment tells which line is whose.
     assert (first, second) == (3, 6)
     with pytest.raises(NotFoundError):
-        desk.at_event("s-one#99")
+        desk.lines_at_event("s-one#99")
 
 
 def test_a_folder_that_is_not_there_has_no_transcripts(bank: Bank, tmp_path: Path) -> None:
     desk = Transcripts(bank, Topology(tmp_path))
-    assert desk.listed() == []
+    assert desk.list_all() == []
     assert desk.capture().captured == ()
     with pytest.raises(NotFoundError, match="no transcript 'one'"):
         desk.find("one")
@@ -205,7 +205,7 @@ def test_a_folder_that_is_not_there_has_no_transcripts(bank: Bank, tmp_path: Pat
 def test_a_run_that_was_erased_is_no_longer_told_of(desk: Transcripts, bank: Bank) -> None:
     desk.capture(["one"])
     bank.erase(["s-one"])
-    assert cold.abstract(desk.find("one.jsonl")).outcome == "not captured"
+    assert cold.summarize_transcript(desk.find("one.jsonl")).outcome == "not captured"
 
 
 # The policies
@@ -224,7 +224,7 @@ def test_another_range_is_refused(text: str) -> None:
 
 @given(st.lists(st.text(max_size=5)), st.integers(1, 30), st.integers(0, 30))
 def test_between_is_a_slice_with_numbers(lines: list[str], first: int, more: int) -> None:
-    found = list(cold.between(iter(lines), first, first + more))
+    found = list(cold.lines_between(iter(lines), first, first + more))
     assert [line for _, line in found] == lines[first - 1 : first + more]
     assert [number for number, _ in found] == list(range(first, first + len(found)))
 
@@ -232,14 +232,14 @@ def test_between_is_a_slice_with_numbers(lines: list[str], first: int, more: int
 def test_a_name_that_fits_several_transcripts_is_refused() -> None:
     found = [Transcript("a/x.jsonl", 1, 1), Transcript("b/x.jsonl", 1, 1)]
     with pytest.raises(InputError, match="2 transcripts are called 'x'"):
-        cold.find(found, "x")
-    assert cold.find(found, "b/x.jsonl") is found[1]
+        cold.find_transcript(found, "x")
+    assert cold.find_transcript(found, "b/x.jsonl") is found[1]
 
 
 def test_a_transcript_of_several_runs_is_told_by_its_main_one() -> None:
     child = Episode(id="c", parent="r", task="part", started=WHEN - timedelta(hours=1))
     main = Episode(id="r", task="whole", started=WHEN, finished=WHEN + timedelta(hours=1))
-    told = cold.abstract(Transcript("x.jsonl", 5, 1, (child, main)))
+    told = cold.summarize_transcript(Transcript("x.jsonl", 5, 1, (child, main)))
     assert (told.run, told.task, told.children) == ("r", "whole", 1)
     assert (told.first, told.last) == (WHEN - timedelta(hours=1), WHEN + timedelta(hours=1))
 
@@ -248,5 +248,5 @@ def test_a_transcript_of_several_runs_is_told_by_its_main_one() -> None:
 def test_a_line_that_is_no_record_does_not_stop_the_search(line: str) -> None:
     event = Event(run="r", seq=1, text="needle here", time=WHEN)
     good = json.dumps({"timestamp": WHEN.isoformat(), "text": "a needle here"})
-    assert cold.line_of(event, [line, good]) == 2
-    assert cold.line_of(Event(run="r", seq=1), [line, good]) is None
+    assert cold.find_event_line(event, [line, good]) == 2
+    assert cold.find_event_line(Event(run="r", seq=1), [line, good]) is None

@@ -37,7 +37,7 @@ One lock file.
 
 @pytest.mark.req("W5")
 def test_entries_are_read_with_their_lines() -> None:
-    first, second = entries.parse(DECISIONS, "decisions.md")
+    first, second = entries.parse_entries(DECISIONS, "decisions.md")
     assert first == entries.LearningEntry(
         "Chose xstate v5",
         date(2026, 2, 8),
@@ -53,7 +53,7 @@ def test_entries_are_read_with_their_lines() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# Decisions\n", "Just words.\n", "---\n---\n"])
 def test_a_file_without_entries_has_none(text: str) -> None:
-    assert entries.parse(text, "lessons.md") == []
+    assert entries.parse_entries(text, "lessons.md") == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_file_without_entries_has_none(text: str) -> None:
 def test_what_an_entry_lacks_is_named_and_the_entry_served(
     text: str, rules: list[str], title: str | None
 ) -> None:
-    (entry,) = entries.parse(text, "lessons.md")
+    (entry,) = entries.parse_entries(text, "lessons.md")
     assert [(each.rule, each.line) for each in entry.problems] == [(rule, 1) for rule in rules]
     assert title is None or entry.title == title
     assert entry.category in ("a", "")
@@ -84,7 +84,7 @@ def test_a_heading_in_a_code_block_or_a_quote_is_none() -> None:
         "### [2026-02-08] One\n\n**Category:** a\n\n"
         "```md\n### [2026-01-01] Not one\n---\n```\n\n> ### Nor this\n"
     )
-    (entry,) = entries.parse(text, "lessons.md")
+    (entry,) = entries.parse_entries(text, "lessons.md")
     assert entry.text.endswith("> ### Nor this")
     assert "### [2026-01-01] Not one" in entry.text
 
@@ -95,14 +95,14 @@ def test_a_rule_right_below_a_text_ends_the_entry_all_the_same() -> None:
             f"### [2026-02-08] One\n**Category:** a\n\n{quirk}Text.\n---\n"
             "### [2026-02-09] Two\n**Category:** b\nMore."
         )
-        first, second = entries.parse(text, "lessons.md")
+        first, second = entries.parse_entries(text, "lessons.md")
         assert first.text == f"{quirk}Text.".strip()
         assert (second.title, second.text) == ("Two", "More.")
 
 
 def test_a_superseded_entry_says_by_what() -> None:
     text = "### [2026-02-08] Old\n\n**Category:** a\n**Superseded by:** [2026-03-01] New\n\nText.\n"
-    (entry,) = entries.parse(text, "decisions.md")
+    (entry,) = entries.parse_entries(text, "decisions.md")
     assert (entry.superseded_by, entry.text) == ("[2026-03-01] New", "Text.")
 
 
@@ -128,12 +128,12 @@ _ODD = st.sampled_from(
 def test_the_quick_cut_is_what_markdown_says(lines: list[str]) -> None:
     text = "\n".join(lines)
     if not entries._INVOLVED.search(text):
-        assert entries.blocks(lines) == entries._parsed_blocks(text, lines)
+        assert entries.find_blocks(lines) == entries._parse_blocks(text, lines)
 
 
 @given(st.lists(_LINES | _ODD, max_size=12), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_entries_stand_where_they_say(lines: list[str], end: str) -> None:
-    found = entries.parse(end.join(lines), "lessons.md")
+    found = entries.parse_entries(end.join(lines), "lessons.md")
     for entry in found:
         assert lines[entry.line - 1].lstrip().startswith("###")
         assert entry.line <= entry.end_line <= len(lines)

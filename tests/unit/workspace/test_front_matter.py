@@ -119,29 +119,29 @@ def test_the_quick_reading_is_what_yaml_says(lines: list[str]) -> None:
     head = "".join(f"{line}\n" for line in lines)
     plain = front_matter.read_plain(head)
     if plain is not None:
-        assert plain == (front_matter.load(head) or {})
+        assert plain == (front_matter.load_yaml(head) or {})
 
 
 @given(
     st.dictionaries(st.sampled_from(["name", "note", "tags"]), st.text() | st.lists(st.text()) | st.dates())
 )
 def test_what_is_written_is_read_back(values: dict[str, object]) -> None:
-    text = front_matter.added("# Body\n", values)
+    text = front_matter.add_front_matter("# Body\n", values)
     read = front_matter.read(text, "p.md")
     assert read.values == values
     assert read.body.lstrip("\n") == "# Body\n"
-    assert front_matter.load(text[4 : text.index("\n---\n", 3) + 1] if values else "{}") == values
+    assert front_matter.load_yaml(text[4 : text.index("\n---\n", 3) + 1] if values else "{}") == values
 
 
 # Changing
 
 
 def test_a_change_touches_nothing_but_its_value() -> None:
-    changed = front_matter.edited(PLAN, {"status": "done", "updated": date(2026, 2, 9)}, "p.md")
+    changed = front_matter.edit_fields(PLAN, {"status": "done", "updated": date(2026, 2, 9)}, "p.md")
     assert changed == PLAN.replace("status: new #", "status: done #").replace(
         "tags: [workflow, engine]\n", "tags: [workflow, engine]\nupdated: 2026-02-09\n"
     )
-    assert front_matter.edited(changed, {"status": "done"}, "p.md") == changed
+    assert front_matter.edit_fields(changed, {"status": "done"}, "p.md") == changed
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_value_keeps_its_quotes_and_its_place(before: str, after: str | None
     text = (
         f"---\n{before}\nend: 1\n---\nBody\n" if not before.startswith("{") else f"---\n{before}\n---\nBody\n"
     )
-    changed = front_matter.edited(text, {"status": "done"}, "p.md")
+    changed = front_matter.edit_fields(text, {"status": "done"}, "p.md")
     if after is not None:
         assert changed == text.replace(before, after)
     read = front_matter.read(changed, "p.md")
@@ -172,7 +172,7 @@ def test_the_value_keeps_its_quotes_and_its_place(before: str, after: str | None
 
 def test_broken_front_matter_is_not_changed() -> None:
     with pytest.raises(InputError, match=re.escape("p.md:3: ")):
-        front_matter.edited("---\nname: a\nname: b\n---\n", {"status": "done"}, "p.md")
+        front_matter.edit_fields("---\nname: a\nname: b\n---\n", {"status": "done"}, "p.md")
 
 
 @given(
@@ -183,7 +183,7 @@ def test_broken_front_matter_is_not_changed() -> None:
 def test_a_change_is_seen_and_the_rest_unchanged(
     values: dict[str, object], changes: dict[str, object], end: str
 ) -> None:
-    text = front_matter.added("# Body\n", values).replace("\n", end)
-    changed = front_matter.edited(text, changes, "p.md")
+    text = front_matter.add_front_matter("# Body\n", values).replace("\n", end)
+    changed = front_matter.edit_fields(text, changes, "p.md")
     assert front_matter.read(changed, "p.md").values == {**values, **changes}
     assert changed.endswith(f"# Body{end}")

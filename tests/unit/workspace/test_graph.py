@@ -20,15 +20,15 @@ from archivist.workspace.graph import (
     EntityKind,
     Graph,
     RelationKind,
-    Source,
-    about,
+    SourceFile,
+    build_graph,
+    filter_kinds,
     labels,
-    mine,
-    of_kinds,
-    weightiest,
+    subgraph_around,
+    top_subgraph,
 )
-from archivist.workspace.graph_chart import MOST_NODES, chart
-from archivist.workspace.topology import Kind, Scope, Topology
+from archivist.workspace.graph_chart import MOST_NODES, render_svg
+from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
 
 RESOURCES = "resources/workspaces"
 OVERVIEW = """---
@@ -61,29 +61,34 @@ See [the plan](../../../../resources/workspaces/devtools/common/_plans/260208-en
 """
 
 
-def _sources() -> list[Source]:
-    common = Scope("devtools", "common")
+def _sources() -> list[SourceFile]:
+    common = WorkspaceScope("devtools", "common")
     return [
-        Source(f"{RESOURCES}/devtools/common/OVERVIEW.md", Kind.OVERVIEW, common, OVERVIEW),
-        Source(
+        SourceFile(f"{RESOURCES}/devtools/common/OVERVIEW.md", FileKind.OVERVIEW, common, OVERVIEW),
+        SourceFile(
             f"{RESOURCES}/devtools/common/_plans/260208-engine.md",
-            Kind.PLAN,
+            FileKind.PLAN,
             common,
             "---\nname: Engine\ntags: [workflow]\n---\nBody\n",
         ),
-        Source(
+        SourceFile(
             f"{RESOURCES}/devtools/notes.md",
-            Kind.DOCUMENT,
-            Scope("devtools"),
+            FileKind.DOCUMENT,
+            WorkspaceScope("devtools"),
             "# Notes {#n}\n\nSee [[260208-engine]].\n",
         ),
-        Source(
+        SourceFile(
             f"{RESOURCES}/devtools/common/metan/OVERVIEW.md",
-            Kind.OVERVIEW,
-            Scope("devtools", "common", "metan"),
+            FileKind.OVERVIEW,
+            WorkspaceScope("devtools", "common", "metan"),
             "# Metan\n",
         ),
-        Source("user/memory/workspaces/devtools/decisions.md", Kind.DECISIONS, Scope("devtools"), DECISIONS),
+        SourceFile(
+            "user/memory/workspaces/devtools/decisions.md",
+            FileKind.DECISIONS,
+            WorkspaceScope("devtools"),
+            DECISIONS,
+        ),
     ]
 
 
@@ -94,7 +99,7 @@ def _told(graph: Graph) -> set[tuple[str, str, str]]:
 
 @pytest.mark.req("W13")
 def test_entities_and_relations_come_from_front_matter_links_and_mentions() -> None:
-    told = _told(mine(_sources(), COMMON.__contains__))
+    told = _told(build_graph(_sources(), COMMON.__contains__))
     assert told >= {
         ("workspace devtools", "contains", "domain DevTools Common"),
         ("domain DevTools Common", "contains", "repository metan"),
@@ -118,20 +123,20 @@ def test_entities_and_relations_come_from_front_matter_links_and_mentions() -> N
         ("decision Chose xstate for state", "concerns", "tool typescript"),
         ("decision Chose xstate for state", "links_to", "plan Engine"),
     }
-    named = {each.name for each in mine(_sources()).entities if each.kind is EntityKind.ISSUE}
+    named = {each.name for each in build_graph(_sources()).entities if each.kind is EntityKind.ISSUE}
     assert named == {"#84", "DEV-12"}
 
 
 @pytest.mark.req("W13")
 def test_every_relation_names_lines_that_are_there() -> None:
     texts = {source.name: source.text.split("\n") for source in _sources()}
-    for relation in mine(_sources()).relations:
+    for relation in build_graph(_sources()).relations:
         assert relation.evidence
         assert relation.weight >= len(relation.evidence)
         for place in relation.evidence:
             name, _, line = place.rpartition(":")
             assert 1 <= int(line) <= len(texts[name])
-    shown = {(each.kind, each.target): each.evidence for each in mine(_sources()).relations}
+    shown = {(each.kind, each.target): each.evidence for each in build_graph(_sources()).relations}
     file = f"{RESOURCES}/devtools/common/OVERVIEW.md"
     assert shown[RelationKind.MENTIONS, "issue:#84"] == (f"{file}:8",)
     assert shown[RelationKind.TAGGED, "topic:onboarding"] == (f"{file}:4",)
@@ -139,25 +144,29 @@ def test_every_relation_names_lines_that_are_there() -> None:
 
 
 def test_the_order_of_the_files_does_not_matter() -> None:
-    expected = mine(_sources())
+    expected = build_graph(_sources())
     for order in permutations(_sources()):
-        assert mine(order) == expected
+        assert build_graph(order) == expected
 
 
 def test_a_tag_that_is_a_repositorys_name_means_that() -> None:
-    metan = Source("r/a/b/metan/OVERVIEW.md", Kind.OVERVIEW, Scope("a", "b", "metan"), "# M\n")
-    plan = Source("r/a/_plans/p.md", Kind.PLAN, Scope("a"), "---\nname: P\ntags: [Metan, pip]\n---\nx\n")
-    assert ("plan P", "tagged", "repository metan") in _told(mine([metan, plan]))
+    metan = SourceFile(
+        "r/a/b/metan/OVERVIEW.md", FileKind.OVERVIEW, WorkspaceScope("a", "b", "metan"), "# M\n"
+    )
+    plan = SourceFile(
+        "r/a/_plans/p.md", FileKind.PLAN, WorkspaceScope("a"), "---\nname: P\ntags: [Metan, pip]\n---\nx\n"
+    )
+    assert ("plan P", "tagged", "repository metan") in _told(build_graph([metan, plan]))
 
 
-def _overview(scope: str) -> Source:
-    return Source(f"r/{scope}/OVERVIEW.md", Kind.OVERVIEW, Scope.parse(scope), "# X\n")
+def _overview(scope: str) -> SourceFile:
+    return SourceFile(f"r/{scope}/OVERVIEW.md", FileKind.OVERVIEW, WorkspaceScope.parse(scope), "# X\n")
 
 
 def _mentioned(text: str, *repositories: str, scope: str = "a/b") -> list[str]:
     """Return the repositories that a document of a scope mentions, by their scopes."""
-    document = Source(f"r/{scope}/notes.md", Kind.DOCUMENT, Scope.parse(scope), text)
-    graph = mine([document, *map(_overview, repositories)], COMMON.__contains__)
+    document = SourceFile(f"r/{scope}/notes.md", FileKind.DOCUMENT, WorkspaceScope.parse(scope), text)
+    graph = build_graph([document, *map(_overview, repositories)], COMMON.__contains__)
     return [
         each.target.removeprefix("repository:")
         for each in graph.relations
@@ -209,19 +218,19 @@ def test_a_name_of_several_repositories_means_the_nearest_or_none() -> None:
 
 
 def test_a_tool_of_two_workspaces_is_one_thing() -> None:
-    one = Source("r/a/x.md", Kind.DOCUMENT, Scope("a"), "# X\n\nUse `pnpm install`.\n")
-    two = Source("r/b/y.md", Kind.DOCUMENT, Scope("b"), "# Y\n\nUse `pnpm test`.\n")
-    found = about(mine([one, two]), "pnpm")
+    one = SourceFile("r/a/x.md", FileKind.DOCUMENT, WorkspaceScope("a"), "# X\n\nUse `pnpm install`.\n")
+    two = SourceFile("r/b/y.md", FileKind.DOCUMENT, WorkspaceScope("b"), "# Y\n\nUse `pnpm test`.\n")
+    found = subgraph_around(build_graph([one, two]), "pnpm")
     assert {each.id for each in found.entities} == {"tool:pnpm", "document:r/a/x.md", "document:r/b/y.md"}
 
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_mined(text: str) -> None:
-    for kind in (Kind.DOCUMENT, Kind.OVERVIEW, Kind.LESSONS):
-        graph = mine([Source("resources/a/x.md", kind, Scope("a"), text)])
+    for kind in (FileKind.DOCUMENT, FileKind.OVERVIEW, FileKind.LESSONS):
+        graph = build_graph([SourceFile("resources/a/x.md", kind, WorkspaceScope("a"), text)])
         ids = {each.id for each in graph.entities}
         assert all(each.source in ids and each.target in ids for each in graph.relations)
-        ElementTree.fromstring(_printable(chart(graph)))  # noqa: S314
+        ElementTree.fromstring(_printable(render_svg(graph)))  # noqa: S314
 
 
 def _printable(image: str) -> str:
@@ -231,19 +240,19 @@ def _printable(image: str) -> str:
 
 def test_an_empty_tree_gives_an_empty_graph_and_a_picture_that_says_so(tmp_path: Path) -> None:
     corpus = read_corpus([Topology(tmp_path)])
-    graph = mine(corpus.sources)
+    graph = build_graph(corpus.sources)
     assert graph == Graph()
-    assert about(graph, "x") == Graph()
-    assert "0 things, 0 relations" in chart(graph)
+    assert subgraph_around(graph, "x") == Graph()
+    assert "0 things, 0 relations" in render_svg(graph)
 
 
 def test_only_some_kinds_and_only_the_weightiest() -> None:
-    graph = mine(_sources())
-    tools = of_kinds(graph, {EntityKind.TOOL})
+    graph = build_graph(_sources())
+    tools = filter_kinds(graph, {EntityKind.TOOL})
     ids = {each.id for each in tools.entities if each.kind is EntityKind.TOOL}
     assert ids
     assert all({each.source, each.target} & ids for each in tools.relations)
-    few = weightiest(graph, 3)
+    few = top_subgraph(graph, 3)
     assert few.entities == graph.entities[:3]
     assert {each.source for each in few.relations} <= {each.id for each in few.entities}
 
@@ -252,43 +261,48 @@ def test_a_picture_holds_at_most_sixty_things_and_escapes_their_names() -> None:
     names = [f"<b>&{at}" for at in range(90)]
     text = "# T\n\n" + "".join(f"- `{name}.py`\n" for name in range(90))
     sources = [
-        Source(f"r/{name}.md", Kind.DOCUMENT, Scope("a"), text.replace("# T", f"# {name}")) for name in names
+        SourceFile(f"r/{name}.md", FileKind.DOCUMENT, WorkspaceScope("a"), text.replace("# T", f"# {name}"))
+        for name in names
     ]
-    image = chart(mine(sources), "A <title> & more")
+    image = render_svg(build_graph(sources), "A <title> & more")
     root = ElementTree.fromstring(image)  # noqa: S314
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f"{space}g")) == MOST_NODES
     assert root.findtext(f"{space}title") == "A <title> & more"
     assert "<b>&0" not in image
-    assert chart(mine(sources)) == chart(mine(list(reversed(sources))))
+    assert render_svg(build_graph(sources)) == render_svg(build_graph(list(reversed(sources))))
 
 
-def _titled(scope: str, title: str) -> Source:
+def _titled(scope: str, title: str) -> SourceFile:
     return _overview(scope)._replace(text=f"---\nname: {title}\n---\nSee `pnpm test`.\n")
 
 
 def test_things_of_one_name_are_told_apart_by_their_places() -> None:
     sources = [_titled(f"mcp/{name}", "The SDK") for name in ("de", "en", "fr")]
-    graph = mine([*sources, _titled("mcp/one", "Other")])
+    graph = build_graph([*sources, _titled("mcp/one", "Other")])
     assert sorted(str(label) for label in labels(graph).values() if "SDK" in label.name) == [
         "The SDK (de)",
         "The SDK (en)",
         "The SDK (fr)",
     ]
     assert str(labels(graph)["domain:mcp/one"]) == "Other"
-    image = chart(graph)
+    image = render_svg(graph)
     assert all(f">The SDK ({name})<" in image for name in ("de", "en", "fr"))
     documents = [
-        Source(f"r/a/{name}.md", Kind.DOCUMENT, Scope("a"), "# Notes\n\n`pnpm x`\n") for name in ("x", "y/z")
+        SourceFile(f"r/a/{name}.md", FileKind.DOCUMENT, WorkspaceScope("a"), "# Notes\n\n`pnpm x`\n")
+        for name in ("x", "y/z")
     ]
-    assert {str(label) for label in labels(mine(documents)).values()} >= {"Notes (x.md)", "Notes (y/z.md)"}
+    assert {str(label) for label in labels(build_graph(documents)).values()} >= {
+        "Notes (x.md)",
+        "Notes (y/z.md)",
+    }
 
 
 def test_names_are_drawn_above_their_halos_and_within_the_picture() -> None:
     long = "A very long name of a domain that does not fit beside its mark"
     wide = "実際のホストに接続するための長い長い長い名前です"
     sources = [_titled(f"a/{at}", name) for at, name in enumerate((long, wide, long))]
-    image = chart(mine([*sources, *_sources()]))
+    image = render_svg(build_graph([*sources, *_sources()]))
     assert "paint-order" not in image
     root = ElementTree.fromstring(image)  # noqa: S314
     space = "{http://www.w3.org/2000/svg}"
@@ -336,7 +350,7 @@ def test_several_roots_make_one_graph(tmp_path: Path) -> None:
     rules = WorkspaceRules(roots="../two, ../one")
     found = read_corpus(topologies(one, rules))
     assert [source.name for source in found.sources] == [f"{RESOURCES}/a/n0.md", f"two/{RESOURCES}/b/n0.md"]
-    assert [each.source for each in about(mine(found.sources), "tool:pnpm").relations] == [
+    assert [each.source for each in subgraph_around(build_graph(found.sources), "tool:pnpm").relations] == [
         f"document:{RESOURCES}/a/n0.md",
         f"document:two/{RESOURCES}/b/n0.md",
     ]
@@ -352,13 +366,13 @@ def test_unreadable_files_are_named_and_the_rest_is_mined(tmp_path: Path) -> Non
     found = read_corpus([Topology(root)])
     assert len(found.sources) == 2
     assert len(found.problems) == 2
-    assert mine(found.sources).relations
+    assert build_graph(found.sources).relations
 
 
 def test_two_thousand_files_are_mined_in_seconds(tmp_path: Path) -> None:
     root = _tree(tmp_path, 2000)
     started = time.process_time()
-    graph = mine(read_corpus([Topology(root)]).sources)
+    graph = build_graph(read_corpus([Topology(root)]).sources)
     assert len([each for each in graph.entities if each.kind is EntityKind.DOCUMENT]) == 2000
-    assert chart(graph).startswith("<svg")
+    assert render_svg(graph).startswith("<svg")
     assert time.process_time() - started < 20

@@ -16,17 +16,17 @@ from archivist.config import WorkspaceRules
 from archivist.workspace import front_matter, lint, migrate, overviews, plans
 from archivist.workspace.answers import plan_view, to_yaml
 from archivist.workspace.memory import Workspace
-from archivist.workspace.migrate import Change
+from archivist.workspace.migrate import FileChange
 from archivist.workspace.problems import RULES
-from archivist.workspace.topology import Kind, Place, Scope
+from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
 
 PLANS = f"{RESOURCES}/w/d/_plans"
 _QUICK_S = 0.5
 
 
-def _place(kind: Kind) -> Place:
-    name = f"{PLANS}/260208-x.md" if kind is Kind.PLAN else f"{RESOURCES}/w/d/OVERVIEW.md"
-    return Place(name, name, kind, Scope("w", "d"), "w/d", 0, 0, 0)
+def _place(kind: FileKind) -> WorkspaceFile:
+    name = f"{PLANS}/260208-x.md" if kind is FileKind.PLAN else f"{RESOURCES}/w/d/OVERVIEW.md"
+    return WorkspaceFile(name, name, kind, WorkspaceScope("w", "d"), "w/d", 0, 0, 0)
 
 
 @pytest.mark.req("W10")
@@ -39,7 +39,7 @@ def test_a_value_of_any_type_is_a_problem_of_its_file_alone(tmp_path: Path, fiel
     workspace = Workspace(tmp_path)
     assert {each.file.rpartition("/")[2] for each in workspace.lint().problems} <= {"260101-x.md"}
     assert len(workspace.retrieve_plans()) == 2
-    workspace.migrate(workspace.proposed_migration().changes)
+    workspace.migrate(workspace.propose_migration().changes)
 
 
 _SCALARS = st.sampled_from(
@@ -78,22 +78,22 @@ _HEADS = st.lists(st.tuples(_KEYS, _SCALARS), max_size=5).map(
 
 
 @pytest.mark.req("W10", "W11")
-@given(_HEADS, st.sampled_from([Kind.PLAN, Kind.OVERVIEW]), st.sampled_from(["\n", "\r\n"]))
-def test_no_front_matter_breaks_a_question(head: str, kind: Kind, end: str) -> None:
+@given(_HEADS, st.sampled_from([FileKind.PLAN, FileKind.OVERVIEW]), st.sampled_from(["\n", "\r\n"]))
+def test_no_front_matter_breaks_a_question(head: str, kind: FileKind, end: str) -> None:
     text = f"---\n{head}---\n\n# Title\n\nWhat this is for.\n".replace("\n", end)
     place = _place(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for problem in lint.check(text.encode("utf-8", "replace"), place, WorkspaceRules()):
+        for problem in lint.check_file(text.encode("utf-8", "replace"), place, WorkspaceRules()):
             assert problem.rule in RULES
             assert "\n" not in problem.text
-        if kind is Kind.PLAN:
+        if kind is FileKind.PLAN:
             to_yaml({"plans": [plan_view(plans.from_text(text, place))]})
-            change = migrate.migrated_plan(text, place, lambda: date(2025, 1, 1))
+            change = migrate.migrate_plan(text, place, lambda: date(2025, 1, 1))
         else:
             overviews.from_text(text, place)
-            change = migrate.migrated_overview(text, place, "An abstract.")
-    if isinstance(change, Change) and change.after is not None:
+            change = migrate.migrate_overview(text, place, "An abstract.")
+    if isinstance(change, FileChange) and change.after is not None:
         assert change.after.endswith(f"# Title{end}{end}What this is for.{end}")
         assert front_matter.read(change.after, "").problems == ()
 
@@ -121,7 +121,7 @@ def test_what_would_take_the_machine_is_refused_at_once(tmp_path: Path, head: st
     start = time.process_time()
     found = workspace.lint().problems
     assert len(workspace.retrieve_plans()) == 2
-    assert len(workspace.proposed_migration().changes) == 0
+    assert len(workspace.propose_migration().changes) == 0
     assert time.process_time() - start < _QUICK_S
     assert [each.rule for each in found] == ["broken-yaml"]
     assert told in found[0].text

@@ -13,9 +13,9 @@ from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
-from archivist.workspace.hot import Budget, HotUsage, Use, Warm
-from archivist.workspace.hot_files import read_hot
-from archivist.workspace.hot_service import HotMemory, Seen, review
+from archivist.workspace.hot import Budget, HotUsage, RuleUsage, WarmEntry
+from archivist.workspace.hot_files import measure_hot_files
+from archivist.workspace.hot_service import HotMemory, UsageHistory, review
 from archivist.workspace.link_files import link, read_rules
 from archivist.workspace.links import Client
 from archivist.workspace.topology import Topology
@@ -57,19 +57,19 @@ def _root(folder: Path, **files: str) -> Topology:
     ],
 )
 def test_a_file_declares_its_budget_at_the_top(comment: str, budget: Budget) -> None:
-    assert hot.hot_file("a.md", f"{comment}\n# A\n").budget == budget
+    assert hot.measure_hot_file("a.md", f"{comment}\n# A\n").budget == budget
 
 
 @pytest.mark.parametrize("said", ["many lines", "0 lines", "-5 lines", "", "50 pages", "1e9 lines"])
 def test_a_budget_that_is_no_number_is_a_problem_and_counts_as_none(said: str) -> None:
-    file = hot.hot_file("a.md", f"<!-- budget: {said} -->\n")
+    file = hot.measure_hot_file("a.md", f"<!-- budget: {said} -->\n")
     assert (file.budget, file.share) == (None, None)
     assert file.problem == f"budget {said!r} is no number of lines or tokens"
 
 
 def test_usage_adds_up_files_and_marks_what_is_over(tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE, other="# Other\n\nA rule.\n")
-    usage, problems = read_hot(topology.root, RULES)
+    usage, problems = measure_hot_files(topology.root, RULES)
     assert problems == ()
     assert [(file.path, file.lines, file.is_over) for file in usage.files] == [
         ("agent/rules/common/other.md", 3, False),
@@ -88,7 +88,7 @@ def test_rules_that_one_tool_always_loads_count_too_and_our_links_do_not(tmp_pat
     claude = tmp_path / ".claude" / "rules"
     claude.mkdir(parents=True)
     (claude / "profile.md").symlink_to("../../agent/rules/common/profile.md")
-    found = read_hot(topology.root, RULES).usage.files
+    found = measure_hot_files(topology.root, RULES).usage.files
     assert [(file.path, file.agents) for file in found] == [
         ("agent/rules/common/profile.md", ()),
         (".cursor/rules/own.mdc", ("cursor",)),
@@ -105,7 +105,7 @@ def test_what_tools_load_from_the_root_counts_without_our_sections(tmp_path: Pat
     link(tmp_path, RULES.hot, rules, Client)
     with (tmp_path / "AGENTS.md").open("a") as stream:
         stream.write("- behind the section\n")
-    usage = read_hot(topology.root, RULES).usage
+    usage = measure_hot_files(topology.root, RULES).usage
     assert {file.path: (file.lines, file.agents) for file in usage.files} == {
         "agent/rules/common/profile.md": (7, ()),
         "AGENTS.md": (11, ("codex", "cursor", "vscode")),
@@ -114,7 +114,9 @@ def test_what_tools_load_from_the_root_counts_without_our_sections(tmp_path: Pat
     }
     # One conversation is with one tool: what only others load is not given in it.
     assert (usage.agent, usage.lines) == ("vscode", 43)
-    last = [item for file in usage.files if file.path == "AGENTS.md" for item in hot.items(file)][-1]
+    last = [item for file in usage.files if file.path == "AGENTS.md" for item in hot.parse_hot_items(file)][
+        -1
+    ]
     assert (tmp_path / "AGENTS.md").read_text().splitlines()[last.line - 1] == "- behind the section"
 
 
@@ -129,7 +131,7 @@ def test_a_file_that_several_names_or_imports_lead_to_counts_once(tmp_path: Path
         "@./agent/rules/common/profile.md\n"
     )
     (tmp_path / "docs/no.md").write_text("never\n")
-    usage = read_hot(topology.root, RULES).usage
+    usage = measure_hot_files(topology.root, RULES).usage
     assert {file.path: file.agents for file in usage.files} == {
         "agent/rules/common/profile.md": (),
         "AGENTS.md": ("codex", "cursor", "vscode", "claude-code", "gemini"),
@@ -141,12 +143,12 @@ def test_a_file_that_several_names_or_imports_lead_to_counts_once(tmp_path: Path
 def test_an_agents_file_that_is_a_hot_file_counts_once_and_an_override_replaces_it(tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE)
     (tmp_path / "AGENTS.md").symlink_to(f"{RULES.hot}/profile.md")
-    assert len(read_hot(topology.root, RULES).usage.files) == 1
+    assert len(measure_hot_files(topology.root, RULES).usage.files) == 1
     (tmp_path / "AGENTS.md").unlink()
     (tmp_path / "AGENTS.md").write_text("- a\n")
     (tmp_path / "AGENTS.override.md").write_text("- b\n")
     (tmp_path / "GEMINI.md").write_bytes(b"caf\xe9\n")
-    found = read_hot(topology.root, RULES)
+    found = measure_hot_files(topology.root, RULES)
     assert {file.path: file.agents for file in found.usage.files[1:]} == {
         "AGENTS.override.md": ("codex",),
         "AGENTS.md": ("cursor", "vscode"),
@@ -155,15 +157,15 @@ def test_an_agents_file_that_is_a_hot_file_counts_once_and_an_override_replaces_
 
 
 def test_no_rule_is_to_leave_where_a_tools_own_file_is_too_large_by_itself() -> None:
-    big = hot.hot_file("CLAUDE.md", "- rule\n" * 400, agents=("claude-code",))
-    usage = HotUsage((hot.hot_file("a.md", "- one\n- two\n"), big), 300, 3000)
+    big = hot.measure_hot_file("CLAUDE.md", "- rule\n" * 400, agents=("claude-code",))
+    usage = HotUsage((hot.measure_hot_file("a.md", "- one\n- two\n"), big), 300, 3000)
     assert usage.is_over
-    assert hot.demotions(usage, {}) == ()
+    assert hot.propose_demotions(usage, {}) == ()
 
 
 def test_a_root_without_hot_files_has_an_empty_usage(tmp_path: Path) -> None:
     (tmp_path / RULES.hot).mkdir(parents=True)
-    found = review(Topology(tmp_path, RULES), Seen())
+    found = review(Topology(tmp_path, RULES), UsageHistory())
     assert (found.usage.files, found.usage.is_over, found.demotions) == ((), False, ())
 
 
@@ -172,7 +174,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_measured(tmp_path: 
     folder = tmp_path / RULES.hot
     (folder / "latin.md").write_bytes(b"caf\xe9\n")
     (folder / "gone.md").symlink_to("nowhere.md")
-    found = read_hot(topology.root, RULES)
+    found = measure_hot_files(topology.root, RULES)
     assert [file.path for file in found.usage.files] == ["agent/rules/common/good.md"]
     assert found.problems == (
         "agent/rules/common/gone.md: a link to a file that is gone",
@@ -188,7 +190,7 @@ def test_items_are_list_items_and_paragraphs_with_their_lines() -> None:
         "---\ntags: [a]\n---\n<!-- budget: 9 lines -->\n# Title\n\nFirst paragraph\nof two lines.\n\n"
         "- one\n  - nested\n- two\n\nLike this:\n\n```\n- no item\n```\n"
     )
-    found = hot.items(hot.hot_file("a.md", text))
+    found = hot.parse_hot_items(hot.measure_hot_file("a.md", text))
     assert [(item.line, item.end_line, item.text) for item in found] == [
         (7, 8, "First paragraph\nof two lines."),
         (10, 11, "- one\n  - nested"),
@@ -200,7 +202,7 @@ def test_items_are_list_items_and_paragraphs_with_their_lines() -> None:
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=30), max_size=12))
 def test_taking_every_item_out_leaves_no_words_behind_but_headings(lines: list[str]) -> None:
     text = "\n".join(lines)
-    found = hot.items(hot.hot_file("a.md", text))
+    found = hot.parse_hot_items(hot.measure_hot_file("a.md", text))
     kept = text
     for item in reversed(found):
         kept = hot.without_item(kept, item)
@@ -212,8 +214,8 @@ def test_taking_every_item_out_leaves_no_words_behind_but_headings(lines: list[s
 @given(st.text(st.characters(codec="ascii", categories=["L", "Zs"]), min_size=1).filter(str.strip))
 def test_a_rule_put_in_is_a_rule_that_can_be_taken_out_again(words: str) -> None:
     text = hot.with_item("# Title\n\n- first\n", words)
-    item = hot.items(hot.hot_file("a.md", text))[-1]
-    assert hot.unmarked(item.text) == " ".join(words.split())
+    item = hot.parse_hot_items(hot.measure_hot_file("a.md", text))[-1]
+    assert hot.strip_list_mark(item.text) == " ".join(words.split())
     assert hot.without_item(text, item) == "# Title\n\n- first\n"
 
 
@@ -225,7 +227,7 @@ def test_a_rule_joins_the_last_list_also_behind_front_matter_with_a_list() -> No
 
 
 def test_an_item_is_found_by_id_by_its_beginning_and_by_place() -> None:
-    found = hot.items(hot.hot_file("agent/rules/common/a.md", PROFILE))
+    found = hot.parse_hot_items(hot.measure_hot_file("agent/rules/common/a.md", PROFILE))
     assert hot.find_item(found, found[1].id) is found[1]
     assert hot.find_item(found, found[1].id[:5]) is found[1]
     assert hot.find_item(found, "a.md:7") is found[2]
@@ -238,24 +240,24 @@ def test_an_item_is_found_by_id_by_its_beginning_and_by_place() -> None:
 
 def test_a_run_meets_a_rule_when_it_holds_its_code_and_enough_of_its_words() -> None:
     rule = "- Run `pnpm test` before every commit"
-    assert hot.is_met(rule, {"pnpm", "test", "commit", "other"})
-    assert not hot.is_met(rule, {"test", "commit", "every"})
-    assert not hot.is_met("- !!", {"a"})
+    assert hot.is_relevant_to_run(rule, {"pnpm", "test", "commit", "other"})
+    assert not hot.is_relevant_to_run(rule, {"test", "commit", "every"})
+    assert not hot.is_relevant_to_run("- !!", {"a"})
 
 
 def test_the_least_used_and_least_universal_leave_first_and_no_more_than_needed() -> None:
-    usage = HotUsage((hot.hot_file("p.md", PROFILE),), 300, 3000)
-    items = hot.items(usage.files[0])
-    seen = {items[0].id: Use(0, 10), items[1].id: Use(0, 10), items[2].id: Use(9, 10)}
-    found = hot.demotions(usage, seen, ["devtools", "shop"])
+    usage = HotUsage((hot.measure_hot_file("p.md", PROFILE),), 300, 3000)
+    items = hot.parse_hot_items(usage.files[0])
+    seen = {items[0].id: RuleUsage(0, 10), items[1].id: RuleUsage(0, 10), items[2].id: RuleUsage(9, 10)}
+    found = hot.propose_demotions(usage, seen, ["devtools", "shop"])
     assert [each.item.id for each in found] == [items[1].id]
     assert found[0].reason == "met in 0 of 10 runs; names devtools only"
 
 
 def test_what_most_runs_met_stays_even_when_over_budget() -> None:
-    usage = HotUsage((hot.hot_file("p.md", PROFILE),), 300, 3000)
-    seen = {item.id: Use(10, 10) for item in hot.items(usage.files[0])}
-    assert hot.demotions(usage, seen) == ()
+    usage = HotUsage((hot.measure_hot_file("p.md", PROFILE),), 300, 3000)
+    seen = {item.id: RuleUsage(10, 10) for item in hot.parse_hot_items(usage.files[0])}
+    assert hot.propose_demotions(usage, seen) == ()
 
 
 @given(st.integers(1, 12), st.integers(1, 30), st.data())
@@ -263,10 +265,10 @@ def test_demotions_bring_hot_memory_under_budget_and_the_last_one_was_needed(
     budget: int, rules: int, data: st.DataObject
 ) -> None:
     text = f"<!-- budget: {budget} lines -->\n" + "".join(f"- rule number {at}\n" for at in range(rules))
-    usage = HotUsage((hot.hot_file("a.md", text),), 20, 3000)
-    items = hot.items(usage.files[0])
-    uses = {item.id: Use(data.draw(st.integers(0, 3)), 10) for item in items}
-    chosen = hot.demotions(usage, uses)
+    usage = HotUsage((hot.measure_hot_file("a.md", text),), 20, 3000)
+    items = hot.parse_hot_items(usage.files[0])
+    uses = {item.id: RuleUsage(data.draw(st.integers(0, 3)), 10) for item in items}
+    chosen = hot.propose_demotions(usage, uses)
     left = usage.lines - sum(each.item.lines for each in chosen)
     if chosen:
         assert left + chosen[-1].item.lines > min(budget, 20)
@@ -279,16 +281,16 @@ def test_demotions_bring_hot_memory_under_budget_and_the_last_one_was_needed(
 
 
 def test_what_is_used_everywhere_is_proposed_for_promotion_unless_it_is_hot() -> None:
-    usage = HotUsage((hot.hot_file("p.md", PROFILE),), 300, 3000)
+    usage = HotUsage((hot.measure_hot_file("p.md", PROFILE),), 300, 3000)
     warm = [
-        Warm("m-001", "Type checker runs before pushing"),
-        Warm("m-002", "Answers are short"),
-        Warm("a.md:3", "Ask the maintainer before deploying", "devtools"),
-        Warm("b.md:3", "Before deploying ask the maintainer", "shop"),
-        Warm("b.md:9", "Only said in one place", "shop"),
+        WarmEntry("m-001", "Type checker runs before pushing"),
+        WarmEntry("m-002", "Answers are short"),
+        WarmEntry("a.md:3", "Ask the maintainer before deploying", "devtools"),
+        WarmEntry("b.md:3", "Before deploying ask the maintainer", "shop"),
+        WarmEntry("b.md:9", "Only said in one place", "shop"),
     ]
-    uses = {"m-001": Use(9, 10), "m-002": Use(10, 10)}
-    found = hot.promotions(warm, uses, ["devtools", "shop"], usage)
+    uses = {"m-001": RuleUsage(9, 10), "m-002": RuleUsage(10, 10)}
+    found = hot.propose_promotions(warm, uses, ["devtools", "shop"], usage)
     assert [(each.warm.id, each.reason) for each in found] == [
         ("m-001", "met in 9 of 10 runs"),
         ("a.md:3", "written down in all 2 workspaces"),
@@ -297,7 +299,10 @@ def test_what_is_used_everywhere_is_proposed_for_promotion_unless_it_is_hot() ->
 
 def test_a_few_runs_say_nothing_about_most_of_them() -> None:
     usage = HotUsage((), 300, 3000)
-    assert hot.promotions([Warm("m-001", "words here")], {"m-001": Use(3, 3)}, [], usage) == ()
+    assert (
+        hot.propose_promotions([WarmEntry("m-001", "words here")], {"m-001": RuleUsage(3, 3)}, [], usage)
+        == ()
+    )
 
 
 # The desk

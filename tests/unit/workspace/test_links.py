@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.files.compare_and_write import replace_as_read
-from archivist.workspace.link_files import Done, Linked, link, read_rules, unlink
+from archivist.files.compare_and_write import replace_if_unchanged
+from archivist.workspace.link_files import LinkResult, LinkStatus, link, read_rules, unlink
 from archivist.workspace.links import (
     Client,
-    Place,
-    Rule,
+    HotRule,
+    LinkTarget,
     is_edited_copy,
     is_edited_section,
+    link_targets,
     marked_copy,
-    places,
-    readers,
+    section_readers,
     source_of_copy,
     with_section,
     without_section,
@@ -42,13 +42,15 @@ def root(tmp_path: Path) -> Iterator[Path]:
             path.chmod(0o755)
 
 
-def _linked(root: Path, *clients: Client, as_copies: bool = False, is_dry_run: bool = False) -> list[Linked]:
+def _linked(
+    root: Path, *clients: Client, as_copies: bool = False, is_dry_run: bool = False
+) -> list[LinkResult]:
     rules, problems = read_rules(root, HOT)
     assert problems == []
     return link(root, HOT, rules, clients or tuple(Client), as_copies=as_copies, is_dry_run=is_dry_run)
 
 
-def _done(found: list[Linked]) -> dict[str, Done]:
+def _done(found: list[LinkResult]) -> dict[str, LinkStatus]:
     return {each.path: each.done for each in found}
 
 
@@ -62,7 +64,7 @@ def _snapshot(root: Path) -> dict[str, bytes | str]:
 
 @pytest.mark.req("W2")
 def test_every_tool_gets_what_it_reads(root: Path) -> None:
-    assert set(_done(_linked(root)).values()) == {Done.MADE}
+    assert set(_done(_linked(root)).values()) == {LinkStatus.MADE}
     cursor = (root / ".cursor/rules/profile.mdc").read_text("utf-8")
     assert cursor.startswith("---\ndescription: profile\nalwaysApply: true\n---\n<!-- archivist: copy of ")
     assert cursor.endswith("# Profile\n\n- short answers\n")
@@ -86,9 +88,9 @@ def test_linking_again_changes_nothing_and_unlinking_restores_every_byte(root: P
     before = _snapshot(root)
     _linked(root)
     linked = _snapshot(root)
-    assert set(_done(_linked(root)).values()) == {Done.UNCHANGED}
+    assert set(_done(_linked(root)).values()) == {LinkStatus.UNCHANGED}
     assert _snapshot(root) == linked
-    assert set(_done(unlink(root, HOT, Client)).values()) == {Done.REMOVED}
+    assert set(_done(unlink(root, HOT, Client)).values()) == {LinkStatus.REMOVED}
     assert _snapshot(root) == before
     assert sorted(path.name for path in root.iterdir()) == [".cursor", "AGENTS.md", "GEMINI.md", "agent"]
     assert unlink(root, HOT, Client) == []
@@ -114,7 +116,7 @@ def test_a_file_of_the_users_is_left_and_reported(root: Path) -> None:
     (root / ".codex/profile.md").symlink_to("/etc/hostname")
     (root / ".github/instructions/profile.instructions.md").mkdir(parents=True)
     found = _linked(root)
-    left = {each.path: each.told for each in found if each.done is Done.LEFT}
+    left = {each.path: each.told for each in found if each.done is LinkStatus.LEFT}
     assert set(left) == {
         ".claude/rules/profile.md",
         ".cursor/rules/profile.mdc",
@@ -131,14 +133,14 @@ def test_a_file_of_the_users_is_left_and_reported(root: Path) -> None:
 def test_copies_follow_their_source_and_an_edited_one_is_kept(root: Path) -> None:
     _linked(root, Client.CURSOR)
     (root / HOT / "profile.md").write_text("# Profile\n\n- long answers\n")
-    assert _done(_linked(root, Client.CURSOR))[".cursor/rules/profile.mdc"] is Done.REFRESHED
+    assert _done(_linked(root, Client.CURSOR))[".cursor/rules/profile.mdc"] is LinkStatus.REFRESHED
     assert "long answers" in (root / ".cursor/rules/profile.mdc").read_text("utf-8")
     with (root / ".cursor/rules/profile.mdc").open("a") as stream:
         stream.write("- mine\n")
     (root / HOT / "profile.md").write_text("# Profile\n")
     for found in (_linked(root, Client.CURSOR), unlink(root, HOT, [Client.CURSOR])):
         edited = next(each for each in found if each.path == ".cursor/rules/profile.mdc")
-        assert edited.done is Done.LEFT
+        assert edited.done is LinkStatus.LEFT
         assert "take your change to agent/rules/common/profile.md" in edited.told
     assert "- mine\n" in (root / ".cursor/rules/profile.mdc").read_text("utf-8")
 
@@ -149,14 +151,14 @@ def test_a_section_follows_its_sources_and_an_edited_one_is_kept(root: Path) -> 
     with (root / "AGENTS.md").open("a") as stream:
         stream.write("\nMore of mine.\n")
     (root / HOT / "profile.md").write_text("- new rule\n")
-    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is Done.REFRESHED
+    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is LinkStatus.REFRESHED
     text = (root / "AGENTS.md").read_text("utf-8")
     assert text.startswith("# Mine\n")
     assert text.endswith("\nMore of mine.\n")
     assert "- new rule" in text
     (root / "AGENTS.md").write_text(text.replace("- new rule", "- my rule"))
-    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is Done.LEFT
-    assert _done(unlink(root, HOT, [Client.CODEX]))["AGENTS.md"] is Done.LEFT
+    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is LinkStatus.LEFT
+    assert _done(unlink(root, HOT, [Client.CODEX]))["AGENTS.md"] is LinkStatus.LEFT
 
 
 @pytest.mark.parametrize("as_copies", [False, True])
@@ -164,19 +166,19 @@ def test_what_has_no_source_any_more_is_taken_away(root: Path, as_copies: bool) 
     _linked(root, as_copies=as_copies)
     (root / HOT / "profile.md").unlink()
     found = _done(_linked(root, as_copies=as_copies))
-    assert found[".claude/rules/profile.md"] is Done.REMOVED
-    assert found[".cursor/rules/profile.mdc"] is Done.REMOVED
+    assert found[".claude/rules/profile.md"] is LinkStatus.REMOVED
+    assert found[".cursor/rules/profile.mdc"] is LinkStatus.REMOVED
     assert not (root / ".claude/rules/profile.md").is_symlink()
     assert "short answers" not in (root / "AGENTS.md").read_text("utf-8")
 
 
 def test_copies_can_be_asked_for_and_stay_copies(root: Path) -> None:
     _linked(root, Client.CLAUDE_CODE)
-    assert set(_done(_linked(root, Client.CLAUDE_CODE, as_copies=True)).values()) == {Done.REFRESHED}
+    assert set(_done(_linked(root, Client.CLAUDE_CODE, as_copies=True)).values()) == {LinkStatus.REFRESHED}
     copy = root / ".claude/rules/profile.md"
     assert not copy.is_symlink()
     assert source_of_copy(copy.read_bytes()) == f"{HOT}/profile.md"
-    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {Done.UNCHANGED}
+    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {LinkStatus.UNCHANGED}
     unlink(root, HOT, [Client.CLAUDE_CODE])
     assert not (root / ".claude").exists()
 
@@ -186,14 +188,14 @@ def test_a_folder_that_cannot_be_written_is_reported(root: Path) -> None:
     (root / ".claude/rules").mkdir(parents=True)
     (root / ".claude/rules").chmod(0o555)
     found = _linked(root, Client.CLAUDE_CODE)
-    assert {each.done for each in found} == {Done.LEFT}
+    assert {each.done for each in found} == {LinkStatus.LEFT}
     assert {each.told for each in found} == {"Permission denied"}
 
 
 def test_a_place_that_cannot_be_a_folder_is_reported(root: Path) -> None:
     (root / ".claude").write_text("a file where a folder should be\n")
     found = _linked(root, Client.CLAUDE_CODE)
-    assert {each.done for each in found} == {Done.LEFT}
+    assert {each.done for each in found} == {LinkStatus.LEFT}
     assert (root / ".claude").read_text() == "a file where a folder should be\n"
 
 
@@ -201,7 +203,7 @@ def test_an_agents_file_that_leads_out_of_the_root_is_left(root: Path) -> None:
     outside = root.parent / "outside.md"
     outside.write_text("theirs\n")
     (root / "AGENTS.md").symlink_to(outside)
-    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is Done.LEFT
+    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is LinkStatus.LEFT
     assert outside.read_text() == "theirs\n"
 
 
@@ -218,7 +220,7 @@ def test_an_agents_file_that_is_a_link_within_the_root_stays_one(root: Path) -> 
 def test_two_sources_of_one_name_do_not_overwrite_each_other(root: Path) -> None:
     (root / HOT / "profile.mdc").write_text("other\n")
     found = [each for each in _linked(root, Client.CLAUDE_CODE) if each.path.endswith("profile.md")]
-    assert [each.done for each in found] == [Done.LEFT, Done.MADE]
+    assert [each.done for each in found] == [LinkStatus.LEFT, LinkStatus.MADE]
 
 
 # Files that clients share, and what was there before
@@ -231,13 +233,13 @@ def test_two_clients_of_one_file_share_a_section_that_both_can_read(root: Path, 
     (root / other).symlink_to(own)
     before = _snapshot(root)
     made = _done(_linked(root, Client.CODEX, Client.GEMINI))
-    assert (made["AGENTS.md"], made["GEMINI.md"]) == (Done.MADE, Done.MADE)
+    assert (made["AGENTS.md"], made["GEMINI.md"]) == (LinkStatus.MADE, LinkStatus.MADE)
     text = (root / own).read_text("utf-8")
     assert text.count("<!-- archivist: hot memory for codex, gemini, added") == 1
     assert "- short answers" in text
     assert "@./" not in text
     again = _linked(root, Client.GEMINI, Client.CODEX)
-    assert set(_done(again).values()) == {Done.UNCHANGED}
+    assert set(_done(again).values()) == {LinkStatus.UNCHANGED}
     assert {each.told for each in again if each.path == other} == {f"section of {own}"}
     (taken,) = unlink(root, HOT, [Client.GEMINI])
     assert taken.told.endswith(", kept for codex")
@@ -249,9 +251,9 @@ def test_two_clients_of_one_file_share_a_section_that_both_can_read(root: Path, 
 
 def test_a_link_to_a_file_that_is_not_there_yet_is_shared_too(root: Path) -> None:
     (root / "GEMINI.md").symlink_to("AGENTS.md")
-    assert _done(_linked(root, Client.GEMINI))["GEMINI.md"] is Done.MADE
+    assert _done(_linked(root, Client.GEMINI))["GEMINI.md"] is LinkStatus.MADE
     assert "- short answers" in (root / "AGENTS.md").read_text("utf-8")
-    assert _done(_linked(root, Client.CODEX, Client.GEMINI))["AGENTS.md"] is Done.MADE
+    assert _done(_linked(root, Client.CODEX, Client.GEMINI))["AGENTS.md"] is LinkStatus.MADE
     unlink(root, HOT, Client)
     assert not (root / "AGENTS.md").exists()
     assert (root / "GEMINI.md").is_symlink()
@@ -261,7 +263,7 @@ def test_a_section_that_names_no_reader_is_that_of_all_who_share_the_file(root: 
     _linked(root, Client.CODEX)
     file = root / "AGENTS.md"
     file.write_bytes(file.read_bytes().replace(b"hot memory for codex,", b"hot memory,"))
-    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is Done.REFRESHED
+    assert _done(_linked(root, Client.CODEX))["AGENTS.md"] is LinkStatus.REFRESHED
     assert b"hot memory for codex," in file.read_bytes()
 
 
@@ -283,7 +285,7 @@ def test_a_section_has_the_line_ends_of_its_file(root: Path) -> None:
     for name in ("AGENTS.md", "GEMINI.md"):
         data = (root / name).read_bytes()
         assert data.count(b"\n") == data.count(b"\r\n")
-    assert set(_done(_linked(root, Client.CODEX, Client.GEMINI)).values()) == {Done.UNCHANGED}
+    assert set(_done(_linked(root, Client.CODEX, Client.GEMINI)).values()) == {LinkStatus.UNCHANGED}
     unlink(root, HOT, Client)
     assert (root / "GEMINI.md").read_bytes() == b"# Mine\r\n\r\n- a rule\r\n"
 
@@ -293,7 +295,7 @@ def test_line_ends_that_a_checkout_changed_are_no_edit(root: Path) -> None:
     _linked(root, Client.CODEX, Client.CURSOR)
     for name in ("AGENTS.md", ".cursor/rules/profile.mdc"):
         (root / name).write_bytes((root / name).read_bytes().replace(b"\n", b"\r\n"))
-    assert Done.LEFT not in _done(_linked(root, Client.CODEX, Client.CURSOR)).values()
+    assert LinkStatus.LEFT not in _done(_linked(root, Client.CODEX, Client.CURSOR)).values()
     unlink(root, HOT, Client)
     assert (root / "AGENTS.md").read_bytes() == b"# Mine\r\n"
 
@@ -320,7 +322,7 @@ def test_a_folder_that_leads_out_of_the_root_is_not_written_to(root: Path) -> No
     outside = root.parent / "outside"
     outside.mkdir()
     (root / ".claude").symlink_to(outside)
-    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {Done.LEFT}
+    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {LinkStatus.LEFT}
     assert list(outside.iterdir()) == []
 
 
@@ -328,7 +330,7 @@ def test_a_folder_that_is_the_hot_folder_itself_needs_no_links(root: Path) -> No
     (root / ".claude").mkdir()
     (root / ".claude/rules").symlink_to(f"../{HOT}")
     before = _snapshot(root)
-    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {Done.UNCHANGED}
+    assert set(_done(_linked(root, Client.CLAUDE_CODE)).values()) == {LinkStatus.UNCHANGED}
     assert unlink(root, HOT, [Client.CLAUDE_CODE]) == []
     assert _snapshot(root) == before
 
@@ -353,7 +355,7 @@ def test_a_section_put_in_and_taken_out_leaves_every_byte(data: bytes, body: str
     assert without_section(with_it, "codex") == data
     assert without_section(with_section(None, body, "codex"), "codex") is None
     both = with_section(with_it, body, "gemini")
-    assert readers(both) == ("codex", "gemini")
+    assert section_readers(both) == ("codex", "gemini")
     assert without_section(both, "gemini") == with_it
 
 
@@ -361,7 +363,7 @@ def test_a_section_put_in_and_taken_out_leaves_every_byte(data: bytes, body: str
     st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace").decode()), st.sampled_from(Client)
 )
 def test_a_copy_knows_its_source_and_any_change_to_it(text: str, client: Client) -> None:
-    for place in places(client, [Rule("agent/rules/common/a.md", text)], as_copies=True):
+    for place in link_targets(client, [HotRule("agent/rules/common/a.md", text)], as_copies=True):
         if place.source:
             data = marked_copy(place)
             assert source_of_copy(data) == place.source
@@ -372,16 +374,18 @@ def test_a_copy_knows_its_source_and_any_change_to_it(text: str, client: Client)
 def test_a_file_that_came_up_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("theirs")
-    assert not replace_as_read(path, None, b"ours")
-    assert not replace_as_read(path, b"before", b"ours")
+    assert not replace_if_unchanged(path, None, b"ours")
+    assert not replace_if_unchanged(path, b"before", b"ours")
     assert path.read_text() == "theirs"
-    assert replace_as_read(path, b"theirs", b"ours")
+    assert replace_if_unchanged(path, b"theirs", b"ours")
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".a")] == []
 
 
 def test_a_copy_of_a_rule_with_a_byte_order_mark_is_marked_behind_its_front_matter() -> None:
-    (place,) = places(Client.CLAUDE_CODE, [Rule("a.md", "\ufeff---\npaths: x\n---\nbody\n")], as_copies=True)
+    (place,) = link_targets(
+        Client.CLAUDE_CODE, [HotRule("a.md", "\ufeff---\npaths: x\n---\nbody\n")], as_copies=True
+    )
     assert marked_copy(place).split(b"\n")[2] == b"---"
-    assert marked_copy(Place("p", place.form, "s", "no front matter")).startswith(
+    assert marked_copy(LinkTarget("p", place.form, "s", "no front matter")).startswith(
         b"<!-- archivist: copy of s"
     )

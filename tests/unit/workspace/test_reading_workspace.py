@@ -13,9 +13,9 @@ from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace.answers import learnings_view, overviews_view, plans_view
 from archivist.workspace.memory import Workspace
-from archivist.workspace.reading import FRESH_NS, Shelf
+from archivist.workspace.reading import FRESH_NS, FileCache
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
-from archivist.workspace.topology import Kind, Scope, Topology
+from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
 
 
 @pytest.fixture
@@ -213,9 +213,9 @@ def test_ten_thousand_plans_are_read_and_then_not_read_again(tmp_path: Path) -> 
         path.write_text(f"---\nname: Plan {number}\ndescription: d\nstatus: new\ncreated: 2026-01-01\n---\n")
         os.utime(path, (old, old))
     later = time.time_ns() + 2 * FRESH_NS
-    shelf = Shelf(Topology(tmp_path), clock_ns=lambda: later)
-    assert len(shelf.read(Scope("w")).plans) == 10_000
-    assert len(shelf.read(Scope("w")).plans) == 10_000
+    shelf = FileCache(Topology(tmp_path), clock_ns=lambda: later)
+    assert len(shelf.read(WorkspaceScope("w")).plans) == 10_000
+    assert len(shelf.read(WorkspaceScope("w")).plans) == 10_000
     assert shelf.parsed_count == 10_000
 
 
@@ -228,8 +228,8 @@ def _later() -> int:
 
 @pytest.mark.req("W12")
 def test_only_what_changed_is_parsed_again(root: Path) -> None:
-    shelf = Shelf(Topology(root), clock_ns=_later)
-    kinds = (Kind.PLAN, Kind.OVERVIEW, *LEARNING_KINDS)
+    shelf = FileCache(Topology(root), clock_ns=_later)
+    kinds = (FileKind.PLAN, FileKind.OVERVIEW, *LEARNING_KINDS)
     shelf.read(kinds=kinds)
     first = shelf.parsed_count
     shelf.read(kinds=kinds)
@@ -253,7 +253,7 @@ def test_an_edit_that_keeps_size_and_time_is_seen(root: Path) -> None:
 
 
 def test_a_touched_file_is_compared_and_not_parsed(root: Path) -> None:
-    shelf = Shelf(Topology(root), clock_ns=_later)
+    shelf = FileCache(Topology(root), clock_ns=_later)
     shelf.read()
     first = shelf.parsed_count
     (root / RESOURCES / "k/stock/_plans/260401-prices.md").touch()

@@ -21,8 +21,8 @@ from archivist.files import compare_and_write as replacing
 from archivist.workspace import entries, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.memory import Workspace
-from archivist.workspace.save import MemoryItem, OnConflict, Outcome, Result, item_from
-from archivist.workspace.saving import Saving
+from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult, item_from
+from archivist.workspace.saving import MemorySaver
 
 DECISIONS = f"{LEARNINGS}/devtools/decisions.md"
 LESSONS = f"{LEARNINGS}/devtools/lessons.md"
@@ -40,7 +40,7 @@ def workspace(root: Path) -> Workspace:
 
 def _one(
     workspace: Workspace, scope: str = "devtools", on_conflict: str = "refuse", **fields: object
-) -> Outcome:
+) -> SaveOutcome:
     (outcome,) = workspace.save_memory([item_from(fields)], scope, on_conflict=on_conflict)
     return outcome
 
@@ -57,8 +57,8 @@ def test_a_lesson_is_written_in_the_documented_form(workspace: Workspace, root: 
         category="configuration",
         tags=["docker", "ci"],
     )
-    assert saved == Outcome(
-        Result.SAVED, "Docker build needs BuildKit", MemoryKind.LESSON, "devtools", LESSONS, saved.line
+    assert saved == SaveOutcome(
+        SaveResult.SAVED, "Docker build needs BuildKit", MemoryKind.LESSON, "devtools", LESSONS, saved.line
     )
     assert (root / LESSONS).read_text() == before + (
         "### [2026-04-03] Docker build needs BuildKit\n"
@@ -83,12 +83,12 @@ def test_what_is_known_is_not_written_again(workspace: Workspace, root: Path) ->
         text="Actor model + strong TypeScript support",
         tags=["workflow"],
     )
-    assert (known.result, known.place, known.reason) == (Result.KNOWN, f"{DECISIONS}:3", "the same words")
+    assert (known.result, known.place, known.reason) == (SaveResult.KNOWN, f"{DECISIONS}:3", "the same words")
     fuzzy = _one(
         workspace,
         text="We chose xstate v5 for workflow state management. Actor model, strong TypeScript support.",
     )
-    assert fuzzy.result is Result.KNOWN
+    assert fuzzy.result is SaveResult.KNOWN
     assert (root / DECISIONS).read_text() == before
 
 
@@ -100,20 +100,20 @@ def test_the_same_in_other_words_lends_its_tags_and_what_it_adds(workspace: Work
         "Shared loaders and eslint plugins resolve against the wrong node_modules otherwise.",
         tags=["pnpm", "eslint"],
     )
-    assert (merged.result, merged.place) == (Result.MERGED, f"{LESSONS}:3")
-    (entry,) = entries.parse((root / LESSONS).read_text(), LESSONS)
+    assert (merged.result, merged.place) == (SaveResult.MERGED, f"{LESSONS}:3")
+    (entry,) = entries.parse_entries((root / LESSONS).read_text(), LESSONS)
     assert entry.tags == ("pnpm", "nestjs", "eslint")
     assert entry.text.startswith("Call require.resolve() from the consuming package.\n\nAlso [2026-04-03]: ")
     assert "eslint plugins resolve" in entry.text
     again = _one(workspace, text="pnpm isolates strictly. Call require.resolve() from the consuming package.")
-    assert again.result is Result.KNOWN
+    assert again.result is SaveResult.KNOWN
 
 
 @pytest.mark.req("W7")
 def test_a_contradiction_is_named_with_its_place_and_not_written(workspace: Workspace, root: Path) -> None:
     before = (root / DECISIONS).read_text()
     refused = _one(workspace, text="Chose Temporal for workflow state management. Durable timers.")
-    assert (refused.result, refused.against) == (Result.CONFLICT, f"{DECISIONS}:3")
+    assert (refused.result, refused.against) == (SaveResult.CONFLICT, f"{DECISIONS}:3")
     assert "'xstate v5' against 'temporal'" in refused.reason
     assert (root / DECISIONS).read_text() == before
 
@@ -122,13 +122,13 @@ def test_a_contradiction_is_named_with_its_place_and_not_written(workspace: Work
 def test_the_caller_may_supersede_and_the_old_entry_stays(workspace: Workspace, root: Path) -> None:
     text = "Chose Temporal for workflow state management. Durable timers."
     saved = _one(workspace, text=text, on_conflict="supersede")
-    assert (saved.result, saved.against) == (Result.SAVED, f"{DECISIONS}:3")
-    old, new = entries.parse((root / DECISIONS).read_text(), DECISIONS)
+    assert (saved.result, saved.against) == (SaveResult.SAVED, f"{DECISIONS}:3")
+    old, new = entries.parse_entries((root / DECISIONS).read_text(), DECISIONS)
     assert old.superseded_by == "[2026-04-03] Chose Temporal for workflow state management"
     assert old.text == "Actor model + strong TypeScript support"
     assert (new.title, new.line) == ("Chose Temporal for workflow state management", saved.line)
     assert [each.entry.title for each in workspace.retrieve_learnings("devtools").decisions] == [new.title]
-    assert _one(workspace, text=text).result is Result.KNOWN
+    assert _one(workspace, text=text).result is SaveResult.KNOWN
 
 
 def test_an_entry_of_another_file_is_superseded_where_it_stands(workspace: Workspace, root: Path) -> None:
@@ -139,14 +139,17 @@ def test_an_entry_of_another_file_is_superseded_where_it_stands(workspace: Works
         on_conflict="supersede",
     )
     assert saved.path == f"{LEARNINGS}/devtools/common/decisions.md"
-    (old,) = entries.parse((root / DECISIONS).read_text(), DECISIONS)
+    (old,) = entries.parse_entries((root / DECISIONS).read_text(), DECISIONS)
     assert old.superseded_by.endswith(f"({LEARNINGS}/devtools/common/decisions.md)")
 
 
 def test_the_caller_may_keep_both(workspace: Workspace, root: Path) -> None:
     text = "Chose Temporal for workflow state management. Durable timers."
-    assert _one(workspace, text=text, on_conflict="keep_both").result is Result.SAVED
-    assert [each.superseded_by for each in entries.parse((root / DECISIONS).read_text(), "")] == ["", ""]
+    assert _one(workspace, text=text, on_conflict="keep_both").result is SaveResult.SAVED
+    assert [each.superseded_by for each in entries.parse_entries((root / DECISIONS).read_text(), "")] == [
+        "",
+        "",
+    ]
 
 
 @pytest.mark.req("W7")
@@ -155,11 +158,11 @@ def test_a_plan_gets_its_status_and_the_day_and_nothing_else_changes(
 ) -> None:
     path = root / RESOURCES / "devtools/common/metan/_plans/260301-cache.md"
     saved = _one(workspace, plan="260301-cache", status="in-progress")
-    assert (saved.result, saved.reason) == (Result.SAVED, "new → in_progress")
+    assert (saved.result, saved.reason) == (SaveResult.SAVED, "new → in_progress")
     assert path.read_text() == plan_text("Cache", "in_progress", "nestjs, spa").replace(
         "tags: [nestjs, spa]\n", "tags: [nestjs, spa]\nupdated: 2026-04-03\n"
     )
-    assert _one(workspace, text="Plan Cache is in progress").result is Result.KNOWN
+    assert _one(workspace, text="Plan Cache is in progress").result is SaveResult.KNOWN
     assert _one(workspace, text="The plan 'Cache' is done now").reason == "in_progress → done"
 
 
@@ -187,15 +190,15 @@ def test_what_cannot_be_saved_is_refused_with_its_reason(
     good = item_from({"text": "Kafka consumers rebalance. Handlers exceed the poll interval."})
     first, second = workspace.save_memory([item_from(fields), good], "devtools")
     if reason:
-        assert first.result is Result.REFUSED
+        assert first.result is SaveResult.REFUSED
         assert first.reason.startswith(reason)
-    assert second.result is Result.SAVED
+    assert second.result is SaveResult.SAVED
 
 
 def test_a_plan_without_front_matter_is_sent_to_migrate(workspace: Workspace, root: Path) -> None:
     make(root, {f"{RESOURCES}/k/_plans/260501-bare.md": "# Bare\n"})
     refused = _one(workspace, "k", plan="260501-bare", status="done")
-    assert refused.result is Result.REFUSED
+    assert refused.result is SaveResult.REFUSED
     assert "archivist workspace migrate" in refused.reason
 
 
@@ -228,16 +231,16 @@ def test_a_repository_is_a_tag_of_its_domain_and_a_domains_name_leads_to_it(work
 
 def test_the_first_entry_begins_the_file_and_a_new_workspace_must_be_meant(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, now=lambda: START)
-    assert _one(workspace, "new", text="It broke at first. Restart it.").result is Result.SAVED
+    assert _one(workspace, "new", text="It broke at first. Restart it.").result is SaveResult.SAVED
     assert (
         (tmp_path / LEARNINGS / "new/lessons.md")
         .read_text()
         .startswith("# Lessons: new\n\n### [2026-04-03] It")
     )
     assert _one(workspace, "", text="A second failure of the proxy. Restart.").scope == "new"
-    assert _one(workspace, "newer", text="Something else failed.").result is Result.REFUSED
+    assert _one(workspace, "newer", text="Something else failed.").result is SaveResult.REFUSED
     (made,) = workspace.save_memory([MemoryItem(text="Something else failed.")], "newer", create=True)
-    assert made.result is Result.SAVED
+    assert made.result is SaveResult.SAVED
     assert "name one as the scope: new, newer" in _one(workspace, "", text="And another failed.").reason
 
 
@@ -253,7 +256,7 @@ def test_a_file_that_is_not_utf8_is_not_written(workspace: Workspace, root: Path
     path = root / LEARNINGS / "k/lessons.md"
     path.write_bytes("### [2026-01-01] Caf\xe9\n".encode("latin-1"))
     refused = _one(workspace, "k", text="The build fails at night.")
-    assert (refused.result, path.read_bytes().count(b"\n")) == (Result.REFUSED, 1)
+    assert (refused.result, path.read_bytes().count(b"\n")) == (SaveResult.REFUSED, 1)
     assert "not-utf8" in refused.reason
 
 
@@ -262,7 +265,7 @@ def test_an_entry_behind_an_open_code_block_is_refused_not_swallowed(
 ) -> None:
     make(root, {f"{LEARNINGS}/k/lessons.md": entry_text("One", "```\nnever closed")})
     refused = _one(workspace, "k", text="The build fails at night.")
-    assert refused.result is Result.REFUSED
+    assert refused.result is SaveResult.REFUSED
     assert "would not be read" in refused.reason
 
 
@@ -292,9 +295,9 @@ def test_the_desk_saves_for_who_may(bank: Bank) -> None:
     root = bank.path.parent.parent
     make(root, DOCUMENTED)
     (saved,) = bank.workspace.save_memory([MemoryItem(text="Builds fail at night. Ask operations.")], "k")
-    assert saved.result is Result.SAVED
+    assert saved.result is SaveResult.SAVED
     assert "[2026-04-03] Builds fail at night" in (root / saved.path).read_text()
-    bank.workspace.migrate(bank.workspace.proposed_migration().changes)
+    bank.workspace.migrate(bank.workspace.propose_migration().changes)
 
 
 # The form
@@ -318,17 +321,17 @@ _PIECES = st.sampled_from(
 def test_an_entry_is_read_back_as_it_was_meant_or_refused(new: list[str], there: list[str], end: str) -> None:
     before = end.join(["### [2026-01-01] First", "", "**Category:** a", "", "Text.", *there])
     try:
-        text = writing.settled("\n".join(new)) or "x"
+        text = writing.sanitize_body("\n".join(new)) or "x"
         entry = entries.LearningEntry("Title", date(2026, 2, 3), "a", ("b",), text, 0, 0)
-        after = writing.appended(before, entry, "lessons.md")
+        after = writing.append_entry(before, entry, "lessons.md")
     except InputError:
         return
-    *old, last = entries.parse(after, "lessons.md")
-    assert old == entries.parse(before, "lessons.md")
+    *old, last = entries.parse_entries(after, "lessons.md")
+    assert old == entries.parse_entries(before, "lessons.md")
     assert last[:5] == entry[:5]
     assert after.startswith(before.rstrip("\r\n"))
-    marked = writing.superseded(after, last, "[2026-05-05] Newer")
-    *same, gone = entries.parse(marked, "lessons.md")
+    marked = writing.mark_superseded(after, last, "[2026-05-05] Newer")
+    *same, gone = entries.parse_entries(marked, "lessons.md")
     assert (gone.superseded_by, gone.text, gone.tags) == ("[2026-05-05] Newer", last.text, last.tags)
     assert same == old
 
@@ -378,20 +381,20 @@ def test_an_editor_that_saves_in_the_middle_loses_nothing(
     """Rewrite the file after it was read and before it is replaced, as an editor does, three times over."""
     path = root / LESSONS
     edits: list[int] = []
-    write = Saving._write
+    write = MemorySaver._write
 
-    def interrupted(self: Saving, target: Path, before: bytes | None, text: str) -> bool:
+    def interrupted(self: MemorySaver, target: Path, before: bytes | None, text: str) -> bool:
         if len(edits) < 3:
             edits.append(len(edits))
             path.write_text(path.read_text() + entry_text(f"By hand {len(edits)}", "A person wrote this."))
         return write(self, target, before, text)
 
-    monkeypatch.setattr(Saving, "_write", interrupted)
+    monkeypatch.setattr(MemorySaver, "_write", interrupted)
     assert (
         _one(workspace, text="Terraform fails without the lock table. Create it first.").result
-        is Result.SAVED
+        is SaveResult.SAVED
     )
-    titles = [entry.title for entry in entries.parse(path.read_text(), LESSONS)]
+    titles = [entry.title for entry in entries.parse_entries(path.read_text(), LESSONS)]
     assert titles == [
         "pnpm isolates strictly",
         "By hand 1",
@@ -413,7 +416,7 @@ def test_an_editor_that_replaces_the_file_all_the_time_loses_nothing_of_its_own(
         while not stop.is_set() and len(by_hand) < 20:
             title = f"By hand {len(by_hand)}"
             before = path.read_bytes()
-            if replacing.replace_as_read(
+            if replacing.replace_if_unchanged(
                 path, before, before + entry_text(title, "A person wrote this.").encode()
             ):
                 by_hand.append(title)
@@ -434,7 +437,7 @@ def test_an_editor_that_replaces_the_file_all_the_time_loses_nothing_of_its_own(
     editor.join()
     text = path.read_text()
     assert [title for title in by_hand if f"] {title}\n" not in text] == []
-    assert {each.result for each in saved} <= {Result.SAVED, Result.MERGED, Result.KNOWN}
+    assert {each.result for each in saved} <= {SaveResult.SAVED, SaveResult.MERGED, SaveResult.KNOWN}
 
 
 def test_the_rules_for_conflicts_are_closed(workspace: Workspace) -> None:

@@ -14,14 +14,14 @@ from tests.unit.workspace.spoken_pairs import Said
 from tests.unit.workspace.statement_pairs import Pair
 
 from archivist.recall.embedders.static import StaticEmbedder
-from archivist.workspace.classify import titled
-from archivist.workspace.similarity import Compared, Likeness, Statement, compare, conflict
+from archivist.workspace.classify import split_title
+from archivist.workspace.similarity import Comparison, Likeness, Statement, compare, find_conflict
 
 EMBEDDER = StaticEmbedder()
 SAME = {Likeness.EXACT, Likeness.KNOWN, Likeness.MEANING}
 
 
-def _compared(pair: Pair) -> Compared:
+def _compared(pair: Pair) -> Comparison:
     old, new = Statement(*pair.old), Statement(*pair.new)
     first, second = EMBEDDER.embed_texts([old.whole, new.whole])
     return compare(old, new, float(first @ second))
@@ -62,7 +62,7 @@ _WORDS = st.sampled_from(
 @given(st.lists(_WORDS, min_size=1, max_size=8).map(" ".join))
 def test_nothing_contradicts_itself(text: str) -> None:
     statement = Statement("", text)
-    assert conflict(statement, statement) == ""
+    assert find_conflict(statement, statement) == ""
     assert compare(statement, statement, 1.0).likeness is Likeness.EXACT
 
 
@@ -70,7 +70,7 @@ def test_nothing_contradicts_itself(text: str) -> None:
 
 
 def _judged(said: Said) -> Likeness:
-    return _compared(Pair(titled(said.old), titled(said.new))).likeness
+    return _compared(Pair(split_title(said.old), split_title(said.new))).likeness
 
 
 def _table(part: slice) -> dict[str, dict[str, int]]:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
-from archivist.workspace.skill_files import Kept, find_skill, list_skills, save_skill
-from archivist.workspace.skills import composed, is_name, problems
+from archivist.workspace.skill_files import SkillSaveStatus, find_skill, list_skills, save_skill
+from archivist.workspace.skills import compose_skill, find_problems, is_skill_name
 from archivist.workspace.skills_service import Skills
-from archivist.workspace.topology import Scope, Topology
+from archivist.workspace.topology import Topology, WorkspaceScope
 
 SKILL = "---\nname: cut-release\ndescription: Use when a release is cut.\n---\n\nRun `make release`.\n"
 
@@ -27,22 +27,28 @@ def topology(tmp_path: Path) -> Topology:
 
 @pytest.mark.req("W16")
 def test_a_skill_is_saved_below_its_scope_and_found_again(topology: Topology) -> None:
-    saved = save_skill(topology, "cut-release", SKILL, Scope("devtools"))
-    assert saved.kept is Kept.SAVED
+    saved = save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools"))
+    assert saved.kept is SkillSaveStatus.SAVED
     assert saved.skill.path == "resources/workspaces/devtools/_skills/cut-release/SKILL.md"
     assert (topology.root / saved.skill.path).read_text("utf-8") == SKILL
-    assert find_skill(topology, "cut-release", Scope("devtools")).description == "Use when a release is cut."
-    assert save_skill(topology, "cut-release", SKILL, Scope("devtools")).kept is Kept.UNCHANGED
+    assert (
+        find_skill(topology, "cut-release", WorkspaceScope("devtools")).description
+        == "Use when a release is cut."
+    )
+    assert (
+        save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools")).kept
+        is SkillSaveStatus.UNCHANGED
+    )
 
 
 @pytest.mark.req("W16")
 def test_the_nearest_scope_counts_and_listing_aggregates(topology: Topology) -> None:
     for scope in ("devtools", "devtools/common", "shop"):
         text = SKILL.replace("cut.", f"cut in {scope}.")
-        save_skill(topology, "cut-release", text, Scope.parse(scope), create=True)
+        save_skill(topology, "cut-release", text, WorkspaceScope.parse(scope), create=True)
     other = SKILL.replace("cut-release", "other")
-    save_skill(topology, "other", other, Scope("devtools", "common", "metan"), create=True)
-    assert [(str(each.scope), each.name) for each in list_skills(topology, Scope("devtools"))] == [
+    save_skill(topology, "other", other, WorkspaceScope("devtools", "common", "metan"), create=True)
+    assert [(str(each.scope), each.name) for each in list_skills(topology, WorkspaceScope("devtools"))] == [
         ("devtools", "cut-release"),
         ("devtools/common", "cut-release"),
         ("devtools/common/metan", "other"),
@@ -53,23 +59,23 @@ def test_the_nearest_scope_counts_and_listing_aggregates(topology: Topology) -> 
         ("devtools", "devtools"),
         ("shop/front", "shop"),
     ):
-        assert str(find_skill(topology, "cut-release", Scope.parse(asked)).scope) == found
-    assert str(find_skill(topology, "other", Scope()).scope) == "devtools/common/metan"
+        assert str(find_skill(topology, "cut-release", WorkspaceScope.parse(asked)).scope) == found
+    assert str(find_skill(topology, "other", WorkspaceScope()).scope) == "devtools/common/metan"
     with pytest.raises(InputError, match="3 skills are called 'cut-release'"):
-        find_skill(topology, "cut-release", Scope())
+        find_skill(topology, "cut-release", WorkspaceScope())
     with pytest.raises(NotFoundError):
-        find_skill(topology, "other", Scope("shop"))
+        find_skill(topology, "other", WorkspaceScope("shop"))
 
 
 @pytest.mark.req("W16")
 def test_another_skill_of_the_name_is_replaced_only_when_asked(topology: Topology) -> None:
-    save_skill(topology, "cut-release", SKILL, Scope("devtools"))
+    save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools"))
     changed = SKILL.replace("make release", "make all release")
     with pytest.raises(InputError, match="another skill 'cut-release' in devtools"):
-        save_skill(topology, "cut-release", changed, Scope("devtools"))
-    assert find_skill(topology, "cut-release", Scope("devtools")).text == SKILL
-    saved = save_skill(topology, "cut-release", changed, Scope("devtools"), is_replacing=True)
-    assert (saved.kept, saved.skill.text) == (Kept.REPLACED, changed)
+        save_skill(topology, "cut-release", changed, WorkspaceScope("devtools"))
+    assert find_skill(topology, "cut-release", WorkspaceScope("devtools")).text == SKILL
+    saved = save_skill(topology, "cut-release", changed, WorkspaceScope("devtools"), is_replacing=True)
+    assert (saved.kept, saved.skill.text) == (SkillSaveStatus.REPLACED, changed)
 
 
 @pytest.mark.req("W16")
@@ -103,9 +109,9 @@ def test_another_skill_of_the_name_is_replaced_only_when_asked(topology: Topolog
     ],
 )
 def test_what_is_no_portable_skill_is_refused_with_everything_that_is_wrong(text: str, said: str) -> None:
-    assert any(said in each for each in problems(text, "x"))
+    assert any(said in each for each in find_problems(text, "x"))
     with pytest.raises(InputError) as caught:
-        composed(text, "x")
+        compose_skill(text, "x")
     assert said in caught.value.message or "no front matter" in said
 
 
@@ -114,22 +120,22 @@ def test_all_portable_fields_are_welcome() -> None:
         "---\nname: x\ndescription: d\nlicense: MIT\ncompatibility: needs git\n"
         "metadata:\n  version: '1'\nallowed-tools: Bash(git:*) Read\n---\nbody\n"
     )
-    assert problems(text, "x") == []
-    assert composed(text, "x") == text
+    assert find_problems(text, "x") == []
+    assert compose_skill(text, "x") == text
 
 
 def test_name_and_description_are_added_where_they_are_missing() -> None:
-    text = composed("Do this.\n", "do-this", "Use it: when needed\nand else")
+    text = compose_skill("Do this.\n", "do-this", "Use it: when needed\nand else")
     head = front_matter.read(text, "x")
     assert head.values == {"name": "do-this", "description": "Use it: when needed and else"}
     assert head.body.strip() == "Do this."
-    kept = composed("---\n# a comment\ndescription: d\n---\nbody", "x", "ignored")
+    kept = compose_skill("---\n# a comment\ndescription: d\n---\nbody", "x", "ignored")
     assert kept == "---\n# a comment\ndescription: d\nname: x\n---\nbody\n"
 
 
 @given(st.text(max_size=80))
 def test_a_name_is_never_a_way_out_of_its_folder(name: str) -> None:
-    if is_name(name):
+    if is_skill_name(name):
         assert name.strip(".-/ ") == name
         assert "/" not in name
         assert len(name) <= 64
@@ -138,24 +144,24 @@ def test_a_name_is_never_a_way_out_of_its_folder(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a--b", "a/b", "..", "ä", "a" * 65])
 def test_other_names_are_refused(topology: Topology, name: str) -> None:
     with pytest.raises(InputError, match="is no name of a skill"):
-        save_skill(topology, name, SKILL, Scope("devtools"))
+        save_skill(topology, name, SKILL, WorkspaceScope("devtools"))
 
 
 def test_a_skill_without_a_workspace_is_refused(topology: Topology) -> None:
     with pytest.raises(InputError, match="belongs to a workspace"):
-        save_skill(topology, "cut-release", SKILL, Scope())
+        save_skill(topology, "cut-release", SKILL, WorkspaceScope())
 
 
 @pytest.mark.req("W16")
 def test_a_slip_of_the_pen_makes_no_workspace(topology: Topology) -> None:
-    save_skill(topology, "cut-release", SKILL, Scope("devtools"))
-    for scope in (Scope("devtool"), Scope("devtools", "comon")):
+    save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools"))
+    for scope in (WorkspaceScope("devtool"), WorkspaceScope("devtools", "comon")):
         with pytest.raises(InputError, match=f"no scope '{scope}' in this workspace") as caught:
             save_skill(topology, "cut-release", SKILL, scope)
         assert caught.value.hint == "there is devtools; --create makes a new one"
         assert scope not in topology.scopes()
-    save_skill(topology, "cut-release", SKILL, Scope("devtools", "common"), create=True)
-    save_skill(topology, "cut-release", SKILL, Scope("devtools", "common"))
+    save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools", "common"), create=True)
+    save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools", "common"))
 
 
 def test_a_bad_skill_that_somebody_wrote_is_listed_with_its_problems(topology: Topology) -> None:
@@ -163,7 +169,7 @@ def test_a_bad_skill_that_somebody_wrote_is_listed_with_its_problems(topology: T
     place.parent.mkdir(parents=True)
     place.write_bytes(b"---\nname: [\n---\n\xff\n")
     (place.parent / "notes.md").write_text("beside\n")
-    (found,) = list_skills(topology, Scope())
+    (found,) = list_skills(topology, WorkspaceScope())
     assert found.name == "odd"
     assert found.problems
 
@@ -175,4 +181,4 @@ def test_secrets_do_not_get_into_a_skill(bank: Bank, tmp_path: Path) -> None:
     saved = desk.save("deploy", f"Use {token} to push.\n", "devtools", description=f"With {token}")
     assert token not in saved.skill.text
     assert desk.find("deploy", "devtools").text.count("[redacted:") == 2
-    assert [skill.name for skill in desk.listed()] == ["deploy"]
+    assert [skill.name for skill in desk.list_in_scope()] == ["deploy"]

@@ -14,7 +14,7 @@ from tests.unit.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, p
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace.topology import Kind, Scope, Topology, find_root
+from archivist.workspace.topology import FileKind, Topology, WorkspaceScope, find_root
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def _stems(topology: Topology, scope: str) -> list[str]:
-    return [place.stem for place in topology.plans(Scope.parse(scope))]
+    return [place.stem for place in topology.plans(WorkspaceScope.parse(scope))]
 
 
 @pytest.mark.req("W6")
@@ -34,19 +34,19 @@ def test_a_scope_aggregates_what_lies_below_it_and_narrows(root: Path) -> None:
     assert _stems(topology, "devtools/common/metan") == ["260301-cache"]
     assert len(_stems(topology, "")) == 4
     assert _stems(topology, "nowhere/at/all") == []
-    assert [place.scope for place in topology.learnings(Scope("devtools"))] == [
-        Scope("devtools", "common"),
-        Scope("devtools"),
-        Scope("devtools"),
+    assert [place.scope for place in topology.learnings(WorkspaceScope("devtools"))] == [
+        WorkspaceScope("devtools", "common"),
+        WorkspaceScope("devtools"),
+        WorkspaceScope("devtools"),
     ]
 
 
 def test_every_file_is_told_by_its_place(root: Path) -> None:
     kinds = {place.name: place.kind for place in Topology(root).scan().places}
-    assert kinds[f"{RESOURCES}/devtools/OVERVIEW.md"] is Kind.OVERVIEW
-    assert kinds[f"{RESOURCES}/devtools/_plans/260101-roadmap.md"] is Kind.PLAN
-    assert kinds[f"{RESOURCES}/devtools/common/_features/search.md"] is Kind.DOCUMENT
-    assert kinds[f"{LEARNINGS}/devtools/decisions.md"] is Kind.DECISIONS
+    assert kinds[f"{RESOURCES}/devtools/OVERVIEW.md"] is FileKind.OVERVIEW
+    assert kinds[f"{RESOURCES}/devtools/_plans/260101-roadmap.md"] is FileKind.PLAN
+    assert kinds[f"{RESOURCES}/devtools/common/_features/search.md"] is FileKind.DOCUMENT
+    assert kinds[f"{LEARNINGS}/devtools/decisions.md"] is FileKind.DECISIONS
     assert len(kinds) == len(DOCUMENTED)
 
 
@@ -68,7 +68,7 @@ def test_the_names_of_the_folders_can_be_others(tmp_path: Path) -> None:
     )
     topology = Topology(tmp_path, rules)
     kinds = [place.kind for place in topology.scan().places]
-    assert kinds == [Kind.OVERVIEW, Kind.PLAN, Kind.LESSONS]
+    assert kinds == [FileKind.OVERVIEW, FileKind.PLAN, FileKind.LESSONS]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_names_of_the_folders_can_be_others(tmp_path: Path) -> None:
 )
 def test_a_scope_that_could_leave_the_root_is_refused(scope: str) -> None:
     with pytest.raises(InputError, match="no scope"):
-        Scope.parse(scope)
+        WorkspaceScope.parse(scope)
 
 
 @example("- /")
@@ -98,12 +98,12 @@ def test_a_scope_that_could_leave_the_root_is_refused(scope: str) -> None:
 @given(st.text(alphabet="ab./\\_-\0: ", max_size=12))
 def test_a_scope_is_refused_or_stays_below_the_root(text: str) -> None:
     try:
-        scope = Scope.parse(text)
+        scope = WorkspaceScope.parse(text)
     except InputError:
         return
     path = Path("/root", *scope.parts)
     assert os.path.normpath(path) == str(path)
-    assert Scope.parse(str(scope)) == scope
+    assert WorkspaceScope.parse(str(scope)) == scope
 
 
 def test_a_folder_outside_is_no_tree_of_the_root(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_links_that_lead_out_are_named_and_not_followed(root: Path, tmp_path: Pa
     )
     (root / RESOURCES / "devtools" / "stolen").symlink_to(secret)
     (root / RESOURCES / "devtools" / "_plans" / "260102-stolen.md").symlink_to(secret / "x.md")
-    found = Topology(root).scan(Scope("devtools"), (Kind.PLAN,))
+    found = Topology(root).scan(WorkspaceScope("devtools"), (FileKind.PLAN,))
     assert [place.stem for place in found.places] == [
         "260101-roadmap",
         "260208-workflow-engine",
@@ -132,7 +132,7 @@ def test_links_that_lead_out_are_named_and_not_followed(root: Path, tmp_path: Pa
         (f"{RESOURCES}/devtools/stolen", "leaves-root"),
     ]
     with pytest.raises(InputError, match="leaves the root"):
-        Topology(root).scan(Scope("devtools", "stolen"))
+        Topology(root).scan(WorkspaceScope("devtools", "stolen"))
 
 
 def test_a_loop_of_links_ends_and_every_file_is_there_once(root: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_loop_of_links_ends_and_every_file_is_there_once(root: Path) -> None:
     (common / "metan" / "260105-gone.md").symlink_to("nowhere.md")
     names = [place.stem for place in Topology(root).plans()]
     assert sorted(names) == ["260101-roadmap", "260208-workflow-engine", "260301-cache", "260401-prices"]
-    assert [place.stem for place in Topology(root).plans(Scope("k", "other"))] == [
+    assert [place.stem for place in Topology(root).plans(WorkspaceScope("k", "other"))] == [
         "260208-workflow-engine",
         "260301-cache",
     ]
@@ -166,7 +166,7 @@ def test_a_folder_without_permission_is_named_and_the_rest_served(open_folder: P
     if is_root:
         os.seteuid(65534)
     try:
-        found = Topology(root).scan(Scope("devtools"), (Kind.PLAN,))
+        found = Topology(root).scan(WorkspaceScope("devtools"), (FileKind.PLAN,))
     finally:
         if is_root:
             os.seteuid(0)

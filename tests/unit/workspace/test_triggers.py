@@ -13,16 +13,16 @@ from tests.unit.workspace.sessions import START, Session
 
 from archivist import Bank
 from archivist.errors import NotFoundError
-from archivist.reading.run import read
+from archivist.reading.run import read_run
 from archivist.records import Episode, Event, EventKind, Lesson
-from archivist.workspace.choices import decisions
-from archivist.workspace.drafts import Draft, Known, Trigger
+from archivist.workspace.choices import draft_decisions
+from archivist.workspace.drafts import Draft, DraftContext, SaveTrigger
 from archivist.workspace.drafts_service import Drafts
-from archivist.workspace.fixes import advised_in, conflicts, hard_won, long_sought
-from archivist.workspace.learnings import Learning, from_text, listed
-from archivist.workspace.save import Result
-from archivist.workspace.topology import Kind, Place, Scope, Topology
-from archivist.workspace.triggers import MOST_DRAFTS, drafts, fresh, scope_of_project
+from archivist.workspace.fixes import advised_code, draft_conflicts, draft_hard_won_fixes, draft_long_searches
+from archivist.workspace.learnings import Learning, from_text, list_learnings
+from archivist.workspace.save import SaveResult
+from archivist.workspace.topology import FileKind, Topology, WorkspaceFile, WorkspaceScope
+from archivist.workspace.triggers import MOST_DRAFTS, find_drafts, new_drafts, scope_of_project
 
 FAILED = (
     "Traceback (most recent call last):\n"
@@ -45,15 +45,22 @@ def _events(calls: tuple[Call, ...], name: str = "run-1") -> list[Event]:
     ]
 
 
-def _offered(*calls: Call, known: Known | None = None) -> list[Draft]:
-    return drafts(run(*calls), _events(calls), known or Known(scope="devtools"))
+def _offered(*calls: Call, known: DraftContext | None = None) -> list[Draft]:
+    return find_drafts(run(*calls), _events(calls), known or DraftContext(scope="devtools"))
 
 
 def _learnings(text: str) -> tuple[Learning, ...]:
-    place = Place(
-        "", "user/memory/workspaces/devtools/lessons.md", Kind.LESSONS, Scope("devtools"), "", 0, 0, 0
+    place = WorkspaceFile(
+        "",
+        "user/memory/workspaces/devtools/lessons.md",
+        FileKind.LESSONS,
+        WorkspaceScope("devtools"),
+        "",
+        0,
+        0,
+        0,
     )
-    return tuple(listed(from_text(text, place)))
+    return tuple(list_learnings(from_text(text, place)))
 
 
 def _entry(title: str, text: str) -> str:
@@ -76,8 +83,8 @@ HARD_WON = (
 @pytest.mark.req("W8")
 def test_a_fix_after_failed_attempts_is_offered_with_cause_and_solution() -> None:
     (draft,) = _offered(*HARD_WON)
-    assert draft.trigger is Trigger.HARD_WON_FIX
-    assert draft.kind is Kind.LESSONS
+    assert draft.trigger is SaveTrigger.HARD_WON_FIX
+    assert draft.kind is FileKind.LESSONS
     assert draft.title == "KeyError: 'state_id' (pytest)"
     assert draft.text == (
         "`pytest tests/test_engine.py` failed 2 times with “KeyError: 'state_id'”.\n\n"
@@ -119,7 +126,7 @@ def test_a_guess_or_another_subject_is_no_cause(sentence: str) -> None:
 
 def test_a_missing_piece_of_the_surroundings_that_was_met_again_and_again_is_offered() -> None:
     missing = no_module("yaml")
-    (draft,) = hard_won(
+    (draft,) = draft_hard_won_fixes(
         run(
             sh("python use.py", missing, 1),
             sh("python other.py", missing, 1),
@@ -127,7 +134,7 @@ def test_a_missing_piece_of_the_surroundings_that_was_met_again_and_again_is_off
             sh("python other.py", "ok"),
         ),
         [],
-        Known(),
+        DraftContext(),
     )
     assert "pip install pyyaml" in draft.text
     assert draft.category == "configuration"
@@ -150,7 +157,7 @@ MISSING = (
     ],
 )
 def test_a_remedy_that_is_obvious_or_failed_is_none(remedy: Call, why: str) -> None:
-    assert list(hard_won(run(*MISSING[:2], remedy, MISSING[3]), [], Known())) == [], why
+    assert list(draft_hard_won_fixes(run(*MISSING[:2], remedy, MISSING[3]), [], DraftContext())) == [], why
 
 
 def test_the_agents_own_script_slips_of_the_hand_and_bare_errors_are_no_lessons() -> None:
@@ -170,32 +177,32 @@ def test_the_agents_own_script_slips_of_the_hand_and_bare_errors_are_no_lessons(
 def test_a_fix_and_a_lesson_of_one_message_are_one_draft() -> None:
     message = "ImportError: cannot import name 'formatargspec' from 'inspect'"
     fix = Draft(
-        kind=Kind.LESSONS,
+        kind=FileKind.LESSONS,
         title="a",
         text=f"`python x.py` failed 4 times with “{message}”.",
         category="debugging",
-        trigger=Trigger.HARD_WON_FIX,
+        trigger=SaveTrigger.HARD_WON_FIX,
         evidence=("r#1",),
     )
     lesson = replace(fix, title="b", text=f"Other words.\n\n{message} (inspect.py)", evidence=("m-001",))
-    assert fresh([fix], [lesson]) == fresh([lesson], [fix]) == []
-    assert fresh([fix], [replace(lesson, text="Other words.")]) == [fix]
+    assert new_drafts([fix], [lesson]) == new_drafts([lesson], [fix]) == []
+    assert new_drafts([fix], [replace(lesson, text="Other words.")]) == [fix]
 
 
 def test_the_same_words_about_other_commands_are_something_else() -> None:
     said = "{0}: `pip install {0}`. No module named {0}; what helped: `pip install {0}`."
     one, two = (
         Draft(
-            kind=Kind.LESSONS,
+            kind=FileKind.LESSONS,
             title=f"No module named {name}",
             text=said.format(name),
             category="debugging",
-            trigger=Trigger.HARD_WON_FIX,
+            trigger=SaveTrigger.HARD_WON_FIX,
         )
         for name in ("vtk", "scipy")
     )
-    assert fresh([one], [two]) == [one]
-    assert fresh([one], [replace(one, title="Other")]) == []
+    assert new_drafts([one], [two]) == [one]
+    assert new_drafts([one], [replace(one, title="Other")]) == []
 
 
 def test_lessons_of_the_bank_are_different_things_also_in_nearly_the_same_words() -> None:
@@ -215,7 +222,7 @@ def test_lessons_of_the_bank_are_different_things_also_in_nearly_the_same_words(
             (("sqlfluff", "pip install -e ."), ("pydicom", "pip install -e ."), ("other", "edit"))
         )
     )
-    found = _offered(sh("ls", "a"), known=Known(lessons=lessons))
+    found = _offered(sh("ls", "a"), known=DraftContext(lessons=lessons))
     assert [draft.title.split()[0] for draft in found] == ["sqlfluff", "pydicom"]
 
 
@@ -245,19 +252,19 @@ def test_a_fix_that_took_a_search_outside_of_the_project_is_offered() -> None:
         edit("/srv/widget/src/engine.py", "rename=True", "rename=False"),
         sh(TEST, "1 passed in 0.1s"),
     )
-    (draft,) = long_sought(run(*calls), _events(calls), Known())
-    assert draft.trigger is Trigger.NON_OBVIOUS_SOLUTION
+    (draft,) = draft_long_searches(run(*calls), _events(calls), DraftContext())
+    assert draft.trigger is SaveTrigger.NON_OBVIOUS_SOLUTION
     assert "change `rename=True` to `rename=False`" in draft.text
-    assert list(long_sought(run(*calls[:2], *calls[5:]), _events(calls), Known())) == []
+    assert list(draft_long_searches(run(*calls[:2], *calls[5:]), _events(calls), DraftContext())) == []
 
 
 def test_a_lesson_whose_remedy_stands_in_no_document_is_offered(lesson: Lesson) -> None:
     words = frozenset(f"word{at}" for at in range(60))
     reading = run(sh("ls"), name="run-1")
-    known = Known(words=words, lessons=(lesson,))
-    assert [each.trigger for each in drafts(reading, [], known)] == [Trigger.NON_OBVIOUS_SOLUTION]
+    known = DraftContext(words=words, lessons=(lesson,))
+    assert [each.trigger for each in find_drafts(reading, [], known)] == [SaveTrigger.NON_OBVIOUS_SOLUTION]
     documented = replace(known, words=words | {"pnpm", "install", "frozen", "lockfile"})
-    assert drafts(reading, [], documented) == []
+    assert find_drafts(reading, [], documented) == []
 
 
 @pytest.fixture
@@ -278,9 +285,9 @@ WRONG = (
 
 @pytest.mark.req("W8")
 def test_an_entry_whose_advice_failed_is_offered_as_a_conflict() -> None:
-    known = Known(learnings=_learnings(_entry("Run tests with npm", "Run `npm test` from the root.")))
+    known = DraftContext(learnings=_learnings(_entry("Run tests with npm", "Run `npm test` from the root.")))
     (draft,) = _offered(*WRONG, known=known)
-    assert draft.trigger is Trigger.CONFLICT
+    assert draft.trigger is SaveTrigger.CONFLICT
     assert draft.conflicts_with == "user/memory/workspaces/devtools/lessons.md:1"
     assert draft.title == "Run tests with npm: `npm test` no longer works"
     assert "what worked: use `npm run test:all`" in draft.text
@@ -297,20 +304,20 @@ def test_an_entry_whose_advice_failed_is_offered_as_a_conflict() -> None:
     ],
 )
 def test_an_entry_that_is_right_or_speaks_of_something_else_is_no_conflict(text: str) -> None:
-    known = Known(learnings=_learnings(_entry("Tests", text)))
-    assert list(conflicts(run(*WRONG), known)) == []
+    known = DraftContext(learnings=_learnings(_entry("Tests", text)))
+    assert list(draft_conflicts(run(*WRONG), known)) == []
 
 
 def test_advice_that_works_in_the_same_run_is_not_wrong_as_such() -> None:
-    known = Known(learnings=_learnings(_entry("Tests", "Run `npm test`.")))
-    assert list(conflicts(run(*WRONG, sh("npm test", "3 passing")), known)) == []
+    known = DraftContext(learnings=_learnings(_entry("Tests", "Run `npm test`.")))
+    assert list(draft_conflicts(run(*WRONG, sh("npm test", "3 passing")), known)) == []
 
 
 def test_what_follows_a_no_is_not_advised() -> None:
     text = "Use `make test`, not `npm test`; never run `rm -rf x`. Avoid `sudo pip`."
-    assert advised_in(text) == ["make test"]
-    assert advised_in("Don't forget to run `make all`.") == ["make all"]
-    assert advised_in("Never guess. `make test` says it.") == ["make test"]
+    assert advised_code(text) == ["make test"]
+    assert advised_code("Don't forget to run `make all`.") == ["make all"]
+    assert advised_code("Never guess. `make test` says it.") == ["make test"]
 
 
 # Decision moment
@@ -338,22 +345,22 @@ def test_what_follows_a_no_is_not_advised() -> None:
     ],
 )
 def test_a_choice_of_the_users_with_its_reason_is_a_decision(said: str, title: str, category: str) -> None:
-    (draft,) = decisions(_events((user("Do it"), user(said))), Known())
-    assert (draft.kind, draft.title, draft.category) == (Kind.DECISIONS, title, category)
-    assert draft.trigger is Trigger.DECISION_MOMENT
+    (draft,) = draft_decisions(_events((user("Do it"), user(said))), DraftContext())
+    assert (draft.kind, draft.title, draft.category) == (FileKind.DECISIONS, title, category)
+    assert draft.trigger is SaveTrigger.DECISION_MOMENT
     assert draft.evidence == ("run-1#1",)
 
 
 @pytest.mark.req("W8")
 def test_a_proposal_of_the_agents_counts_once_the_user_agrees() -> None:
     proposal = agent("I'd suggest switching the runner to `vitest --run` because the watch mode hangs.")
-    (draft,) = decisions(_events((proposal, user("yes, go ahead"))), Known())
+    (draft,) = draft_decisions(_events((proposal, user("yes, go ahead"))), DraftContext())
     assert draft.title == "Switching the runner to `vitest --run`"
     assert draft.text.endswith("The user agreed.")
     assert draft.evidence == ("run-1#0", "run-1#1")
     for answer in ("no, keep jest", "hm, what else is there?"):
-        assert list(decisions(_events((proposal, user(answer))), Known())) == []
-    assert list(decisions(_events((proposal,)), Known())) == []
+        assert list(draft_decisions(_events((proposal, user(answer))), DraftContext())) == []
+    assert list(draft_decisions(_events((proposal,)), DraftContext())) == []
 
 
 @pytest.mark.parametrize(
@@ -368,7 +375,7 @@ def test_a_proposal_of_the_agents_counts_once_the_user_agrees() -> None:
     ],
 )
 def test_what_is_of_the_moment_or_without_a_reason_is_no_decision(said: str) -> None:
-    assert list(decisions(_events((user(said),)), Known())) == []
+    assert list(draft_decisions(_events((user(said),)), DraftContext())) == []
 
 
 # End of session, and all together
@@ -379,9 +386,9 @@ def test_the_weighty_lessons_of_a_run_are_offered_at_its_end(lesson: Lesson) -> 
     reading = run(sh("ls"), name="run-1")
     weighty = replace(lesson, importance=0.8)
     other = replace(weighty, runs=("another",))
-    (draft,) = drafts(reading, [], Known(lessons=(weighty, other)))
-    assert (draft.trigger, draft.evidence) == (Trigger.END_OF_SESSION, (lesson.short_id,))
-    assert drafts(reading, [], Known(lessons=(lesson,))) == []
+    (draft,) = find_drafts(reading, [], DraftContext(lessons=(weighty, other)))
+    assert (draft.trigger, draft.evidence) == (SaveTrigger.END_OF_SESSION, (lesson.short_id,))
+    assert find_drafts(reading, [], DraftContext(lessons=(lesson,))) == []
 
 
 def test_a_run_offers_five_drafts_at_most_the_weightiest_first() -> None:
@@ -400,14 +407,14 @@ def test_a_run_offers_five_drafts_at_most_the_weightiest_first() -> None:
 
 def test_what_is_written_down_already_is_not_offered() -> None:
     (draft,) = _offered(*HARD_WON)
-    known = Known(learnings=_learnings(_entry(draft.title, draft.text)))
+    known = DraftContext(learnings=_learnings(_entry(draft.title, draft.text)))
     assert _offered(*HARD_WON, known=known) == []
 
 
 @given(st.lists(st.text(max_size=200), max_size=8))
 def test_any_messages_can_be_read(texts: list[str]) -> None:
     calls = tuple(agent(text) if at % 2 else user(text) for at, text in enumerate(texts))
-    found = drafts(read(Episode(id="run-1"), _events(calls)), _events(calls), Known())
+    found = find_drafts(read_run(Episode(id="run-1"), _events(calls)), _events(calls), DraftContext())
     assert all(each.title and each.text for each in found)
 
 
@@ -424,14 +431,14 @@ def test_any_messages_can_be_read(texts: list[str]) -> None:
 )
 def test_a_run_belongs_to_the_scope_that_bears_its_projects_name(project: str, scope: str) -> None:
     scopes = [
-        Scope("devtools"),
-        Scope("devtools", "common"),
-        Scope("devtools", "common", "metan"),
-        Scope("shop"),
-        Scope("shop", "common"),
+        WorkspaceScope("devtools"),
+        WorkspaceScope("devtools", "common"),
+        WorkspaceScope("devtools", "common", "metan"),
+        WorkspaceScope("shop"),
+        WorkspaceScope("shop", "common"),
     ]
     assert scope_of_project(project, scopes) == scope
-    assert scope_of_project(project, [Scope("only")]) == "only"
+    assert scope_of_project(project, [WorkspaceScope("only")]) == "only"
 
 
 # The desk
@@ -468,29 +475,29 @@ def captured(bank: Bank, tmp_path: Path) -> Drafts:
 def test_drafts_of_captured_runs_are_saved_and_then_no_longer_offered(
     captured: Drafts, tmp_path: Path
 ) -> None:
-    found = {each.run: [draft.trigger for draft in each.drafts] for each in captured.of()}
+    found = {each.run: [draft.trigger for draft in each.drafts] for each in captured.collect()}
     assert found == {
-        "s-one": [Trigger.DECISION_MOMENT, Trigger.HARD_WON_FIX],
-        "s-two": [Trigger.CONFLICT],
+        "s-one": [SaveTrigger.DECISION_MOMENT, SaveTrigger.HARD_WON_FIX],
+        "s-two": [SaveTrigger.CONFLICT],
     }
-    outcomes = captured.save(captured.of())
-    assert [each.result for each in outcomes] == [Result.SAVED, Result.SAVED, Result.CONFLICT]
+    outcomes = captured.save(captured.collect())
+    assert [each.result for each in outcomes] == [SaveResult.SAVED, SaveResult.SAVED, SaveResult.CONFLICT]
     folder = tmp_path / "user/memory/workspaces/devtools"
     assert "### [2026-11-01] Keep snake_case keys" in (folder / "decisions.md").read_text("utf-8")
     assert "Root cause: The loader renames" in (folder / "lessons.md").read_text("utf-8")
-    assert [each.run for each in captured.of()] == ["s-two"]
+    assert [each.run for each in captured.collect()] == ["s-two"]
 
 
 @pytest.mark.req("W8")
 def test_an_outdated_entry_is_superseded_when_asked(captured: Drafts, tmp_path: Path) -> None:
-    (outcome,) = captured.save(captured.of(["s-two"]), on_conflict="supersede")
-    assert outcome.result is Result.SAVED
+    (outcome,) = captured.save(captured.collect(["s-two"]), on_conflict="supersede")
+    assert outcome.result is SaveResult.SAVED
     text = (tmp_path / "user/memory/workspaces/devtools/lessons.md").read_text("utf-8")
     assert "**Superseded by:** [2026-11-01] Run tests with npm" in text
     assert "Run `npm test` from the root." in text
-    assert captured.of(["s-two"]) == []
+    assert captured.collect(["s-two"]) == []
 
 
 def test_a_run_that_is_not_there_is_named(captured: Drafts) -> None:
     with pytest.raises(NotFoundError, match="no run 'nobody'"):
-        captured.of(["nobody"])
+        captured.collect(["nobody"])

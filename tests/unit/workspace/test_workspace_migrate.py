@@ -14,24 +14,24 @@ from tests.unit.workspace.trees import DOCUMENTED, RESOURCES, make, plan_text
 
 from archivist.workspace import front_matter
 from archivist.workspace.memory import Workspace
-from archivist.workspace.migrate import Change, guessed_status, migrated_overview, migrated_plan
-from archivist.workspace.problems import Problem
-from archivist.workspace.topology import Kind, Place, Scope
+from archivist.workspace.migrate import FileChange, guess_status, migrate_overview, migrate_plan
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
 
 PLANS = f"{RESOURCES}/w/stock/prices/_plans"
 
 
-def _place(name: str = "260208-x.md", kind: Kind = Kind.PLAN) -> Place:
+def _place(name: str = "260208-x.md", kind: FileKind = FileKind.PLAN) -> WorkspaceFile:
     folder = "w/stock/prices"
-    where = f"{RESOURCES}/{folder}/{'_plans/' if kind is Kind.PLAN else ''}{name}"
-    return Place(where, where, kind, Scope("w", "stock", "prices"), folder, 0, 0, 0)
+    where = f"{RESOURCES}/{folder}/{'_plans/' if kind is FileKind.PLAN else ''}{name}"
+    return WorkspaceFile(where, where, kind, WorkspaceScope("w", "stock", "prices"), folder, 0, 0, 0)
 
 
 def _write(root: Path) -> None:
     workspace = Workspace(root)
-    done, left = workspace.migrate(workspace.proposed_migration().changes)
+    done, left = workspace.migrate(workspace.propose_migration().changes)
     assert left == []
-    assert Workspace(root).proposed_migration().changes == []
+    assert Workspace(root).propose_migration().changes == []
     assert len(done) > 0
 
 
@@ -80,7 +80,7 @@ def test_only_what_is_missing_is_added_and_comments_stay(tmp_path: Path) -> None
     ],
 )
 def test_the_status_is_guessed(body: str, status: str) -> None:
-    assert guessed_status(body) == status
+    assert guess_status(body) == status
 
 
 def _git(root: Path, *words: str, day: str = "2025-03-04") -> None:
@@ -142,7 +142,7 @@ def test_an_abstract_becomes_the_description_and_goes(tmp_path: Path) -> None:
 @pytest.mark.req("W11")
 def test_nothing_is_written_before_it_is_asked_for_and_the_diff_says_what(tmp_path: Path) -> None:
     make(tmp_path, {f"{PLANS}/260208-x.md": "# X\n"})
-    (change,) = Workspace(tmp_path).proposed_migration().changes
+    (change,) = Workspace(tmp_path).propose_migration().changes
     assert (tmp_path / PLANS / "260208-x.md").read_text() == "# X\n"
     assert change.diff() == (
         f"--- a/{PLANS}/260208-x.md\n+++ b/{PLANS}/260208-x.md\n@@ -1 +1,8 @@\n"
@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_left_and_named(tmp_path: Path) -> None:
     }
     make(tmp_path, {**files, f"{PLANS}/260205-good.md": "# Good\n"})
     workspace = Workspace(tmp_path)
-    migration = workspace.proposed_migration()
+    migration = workspace.propose_migration()
     assert [change.path.rpartition("/")[2] for change in migration.changes] == ["260205-good.md"]
     assert len(migration.problems) == 5
     workspace.migrate(migration.changes)
@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_left_and_named(tmp_path: Path) -> None:
 def test_a_file_that_changed_since_the_diff_is_left_alone(tmp_path: Path) -> None:
     make(tmp_path, {f"{RESOURCES}/w/OVERVIEW.md": "# W\n", f"{RESOURCES}/w/ABSTRACT.md": "Said.\n"})
     workspace = Workspace(tmp_path)
-    migration = workspace.proposed_migration()
+    migration = workspace.propose_migration()
     make(tmp_path, {f"{RESOURCES}/w/OVERVIEW.md": "# W, edited\n"})
     done, left = workspace.migrate(migration.changes)
     assert (done, len(left)) == ([], 2)
@@ -182,7 +182,7 @@ def test_a_file_that_changed_since_the_diff_is_left_alone(tmp_path: Path) -> Non
 
 
 def test_the_documented_tree_needs_nothing(tmp_path: Path) -> None:
-    assert Workspace(make(tmp_path, DOCUMENTED)).proposed_migration() == ([], [])
+    assert Workspace(make(tmp_path, DOCUMENTED)).propose_migration() == ([], [])
 
 
 _LINES = st.sampled_from(
@@ -204,13 +204,13 @@ _TEXTS = st.builds(
 @pytest.mark.req("W11")
 @given(_TEXTS, st.booleans())
 def test_a_second_run_changes_nothing_and_the_body_stays(text: str, is_plan: bool) -> None:
-    def migrated(given_text: str) -> Change | Problem | None:
+    def migrated(given_text: str) -> FileChange | LintProblem | None:
         if is_plan:
-            return migrated_plan(given_text, _place(), lambda: date(2025, 1, 1))
-        return migrated_overview(given_text, _place("OVERVIEW.md", Kind.OVERVIEW), "An abstract.")
+            return migrate_plan(given_text, _place(), lambda: date(2025, 1, 1))
+        return migrate_overview(given_text, _place("OVERVIEW.md", FileKind.OVERVIEW), "An abstract.")
 
     change = migrated(text)
-    if not isinstance(change, Change) or change.after is None:
+    if not isinstance(change, FileChange) or change.after is None:
         return
     assert migrated(change.after) is None
     before, after = front_matter.read(text, ""), front_matter.read(change.after, "")
@@ -226,4 +226,4 @@ def test_a_second_run_changes_nothing_and_the_body_stays(text: str, is_plan: boo
 
 
 def test_a_plan_in_order_is_left_as_it_is() -> None:
-    assert migrated_plan(plan_text(), _place(), lambda: None) is None
+    assert migrate_plan(plan_text(), _place(), lambda: None) is None

@@ -15,19 +15,19 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.memory import Workspace
 from archivist.workspace.overviews import abstract_of, first_heading
-from archivist.workspace.problems import Problem
-from archivist.workspace.save import MemoryItem, Result
-from archivist.workspace.topology import Scope, Topology, near_scopes
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.save import MemoryItem, SaveResult
+from archivist.workspace.topology import Topology, WorkspaceScope, suggest_scopes
 
 PLANS = f"{RESOURCES}/w/d/_plans"
 
 
-def _migrate(root: Path) -> list[Problem]:
+def _migrate(root: Path) -> list[LintProblem]:
     workspace = Workspace(root)
-    migration = workspace.proposed_migration()
+    migration = workspace.propose_migration()
     done, left = workspace.migrate(migration.changes)
     assert [each.path for each in done] == [each.path for each in migration.changes]
-    assert Workspace(root).proposed_migration().changes == []
+    assert Workspace(root).propose_migration().changes == []
     return [*migration.problems, *left]
 
 
@@ -176,7 +176,7 @@ def test_a_link_to_a_file_that_is_there_is_no_second_file(tmp_path: Path) -> Non
     assert [plan.id for plan in workspace.retrieve_plans()] == ["260101-good"]
     (problem,) = workspace.problems
     assert (problem.rule, problem.remedy) == ("dangling-link", "mend the link, or remove it")
-    migration = workspace.proposed_migration()
+    migration = workspace.propose_migration()
     done, left = workspace.migrate(migration.changes)
     assert (len(done), len(migration.changes), left) == (1, 1, [])
 
@@ -209,8 +209,8 @@ def test_what_is_read_only_is_meant_so(tmp_path: Path) -> None:
         path.chmod(0o444)
     workspace = Workspace(tmp_path, now=lambda: START)
     (refused,) = workspace.save_memory([MemoryItem(text="The build fails at night.")], "devtools")
-    assert (refused.result, "is read-only" in refused.reason) == (Result.REFUSED, True)
-    migration = workspace.proposed_migration()
+    assert (refused.result, "is read-only" in refused.reason) == (SaveResult.REFUSED, True)
+    migration = workspace.propose_migration()
     assert [each.path for each in migration.changes] == []
     assert [each.text for each in migration.problems] == ["the file is read-only"] * 2
     assert [path.read_bytes() for path in closed] == before
@@ -220,7 +220,7 @@ def test_what_is_read_only_is_meant_so(tmp_path: Path) -> None:
 def test_a_file_that_became_read_only_since_the_diff_is_left_and_named(tmp_path: Path) -> None:
     make(tmp_path, {f"{PLANS}/260101-a.md": "# A\n\nIt is here to be read.\n"})
     workspace = Workspace(tmp_path)
-    changes = workspace.proposed_migration().changes
+    changes = workspace.propose_migration().changes
     (tmp_path / PLANS / "260101-a.md").chmod(0o444)
     done, (problem,) = workspace.migrate(changes)
     assert (done, problem.rule, "chmod" in problem.remedy) == ([], "not-written", True)
@@ -278,10 +278,10 @@ def test_an_unknown_scope_is_named_with_those_that_are_there(tmp_path: Path) -> 
 
 
 def test_the_nearest_scope_is_told_by_the_name_that_is_off() -> None:
-    known = [Scope("mcp"), Scope("mcp", "uk"), Scope("other", "nosuch")]
-    assert near_scopes(Scope("mcp", "nosuch"), known) == "there is mcp/uk"
-    assert near_scopes(Scope("mpc", "uk"), known) == "did you mean 'mcp'?"
-    assert near_scopes(Scope("mcp", "uk", "x"), known) == "'mcp/uk' has nothing below it"
+    known = [WorkspaceScope("mcp"), WorkspaceScope("mcp", "uk"), WorkspaceScope("other", "nosuch")]
+    assert suggest_scopes(WorkspaceScope("mcp", "nosuch"), known) == "there is mcp/uk"
+    assert suggest_scopes(WorkspaceScope("mpc", "uk"), known) == "did you mean 'mcp'?"
+    assert suggest_scopes(WorkspaceScope("mcp", "uk", "x"), known) == "'mcp/uk' has nothing below it"
 
 
 # What lint says
@@ -366,7 +366,7 @@ def test_what_is_new_or_contrary_is_never_dropped(tmp_path: Path, said: Said) ->
     first, second = (MemoryItem(text=text, kind=MemoryKind.LESSON) for text in said)
     workspace.save_memory([first], "w", create=True)
     (outcome,) = workspace.save_memory([second], "w", on_conflict="keep_both")
-    assert outcome.result in (Result.SAVED, Result.MERGED)
+    assert outcome.result in (SaveResult.SAVED, SaveResult.MERGED)
     written = (tmp_path / LEARNINGS / "w/lessons.md").read_text().split()
     assert [
         word for word in said.new.split() if word.strip(".") not in {each.strip(".") for each in written}
@@ -379,7 +379,7 @@ def test_a_merged_text_is_kept_whole_and_known_from_then_on(tmp_path: Path) -> N
     workspace = Workspace(tmp_path, now=lambda: START)
     said = "Stale dependencies are cached by Vite. Delete node_modules/.vite."
     first, again = (workspace.save_memory([MemoryItem(text=said)], "devtools/common")[0] for _ in range(2))
-    assert (first.result, again.result) == (Result.MERGED, Result.KNOWN)
+    assert (first.result, again.result) == (SaveResult.MERGED, SaveResult.KNOWN)
     text = (tmp_path / LEARNINGS / "devtools/common/lessons.md").read_text()
     assert (
         text.count("Also [2026-04-03]: Stale dependencies are cached by Vite. Delete node_modules/.vite.")
@@ -395,6 +395,6 @@ def test_code_that_is_merged_swallows_no_entry(tmp_path: Path) -> None:
         text="```sh\nrm -r node_modules/.vite\n```\n\nDelete node_modules/.vite.",
     )
     (merged,) = workspace.save_memory([item], "devtools/common")
-    assert merged.result in (Result.MERGED, Result.SAVED)
+    assert merged.result in (SaveResult.MERGED, SaveResult.SAVED)
     titles = [each.entry.title for each in Workspace(tmp_path).retrieve_learnings("devtools/common").lessons]
     assert titles[:2] == ["Vite caches stale dependencies", "Jest hangs with open handles"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from archivist.errors import RecordError
-from archivist.files.jsonl import Line, Problem
+from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Finding, Severity
 from archivist.records.plain import decoder, from_plain
 
@@ -42,28 +42,30 @@ class RunLog:
     """The runs that a log held, and the lines that were no events."""
 
     runs: tuple[tuple[Episode, tuple[Event, ...]], ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[LineProblem, ...]
 
 
-def read_runs(lines: Iterable[Line | Problem], *, run: str = "") -> RunLog:
+def read_runs(lines: Iterable[JsonLine | LineProblem], *, run: str = "") -> RunLog:
     """Turn the lines of a log into its runs, in the order they appear.
 
     `run` names the run of events that do not say theirs; without it such an event is a problem.
     """
     found: dict[str, list[Event]] = {}
-    problems: list[Problem] = []
+    problems: list[LineProblem] = []
     for line in lines:
-        if isinstance(line, Problem):
+        if isinstance(line, LineProblem):
             problems.append(line)
             continue
         try:
             event = to_event(line.value, position=line.number, run=run)
         except RecordError as error:
-            problems.append(Problem(line.file, line.number, error.message))
+            problems.append(LineProblem(line.file, line.number, error.message))
             continue
         found.setdefault(event.run, []).append(event)
     return RunLog(
-        tuple((to_episode(name, events), tuple(_numbered(events))) for name, events in found.items()),
+        tuple(
+            (to_episode(name, events), tuple(_renumber_duplicates(events))) for name, events in found.items()
+        ),
         tuple(problems),
     )
 
@@ -175,7 +177,7 @@ def _findings(kind: EventKind, data: Mapping[str, Any]) -> tuple[Finding, ...]:
     return tuple(to_finding(each, found_by=found_by if isinstance(found_by, str) else "") for each in listed)
 
 
-def _numbered(events: list[Event]) -> list[Event]:
+def _renumber_duplicates(events: list[Event]) -> list[Event]:
     """Give events that share a sequence number one of their own: the number names the event."""
     taken: set[int] = set()
     free = max(event.seq for event in events) + 1

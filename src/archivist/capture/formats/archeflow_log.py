@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from archivist.capture.formats.archeflow import to_episode, to_event
-from archivist.capture.json_stream import Skipped, glimpse, lines
-from archivist.capture.recorder import Origin
+from archivist.capture.json_stream import SkippedRecord, preview_log, read_lines
+from archivist.capture.recorder import LogOrigin
 from archivist.errors import RecordError
 from archivist.records import Episode, Event, EventKind
 
@@ -28,14 +28,14 @@ class ArcheFlow:
             isinstance(value.get("type"), str)
             and "." in value["type"]
             and ("run_id" in value or ("data" in value and "phase" in value))
-            for value in glimpse(head).objects[:10]
+            for value in preview_log(head).objects[:10]
         )
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the events, then the runs, the one that began the log last."""
         runs: dict[str, _Run] = {}
-        for line in lines(source):
-            if isinstance(line, Skipped):
+        for line in read_lines(source):
+            if isinstance(line, SkippedRecord):
                 yield line
                 continue
             try:
@@ -43,7 +43,7 @@ class ArcheFlow:
                     line.value, position=line.number, run=origin.run or origin.path_name.partition(".")[0]
                 )
             except RecordError as error:
-                yield Skipped(f"line {line.number}", error.message)
+                yield SkippedRecord(f"line {line.number}", error.message)
                 continue
             yield runs.setdefault(event.run, _Run(event.run)).take(event)
         for run in reversed(runs.values()):
@@ -69,7 +69,7 @@ class _Run:
         self._latest = event
         return event if seq == event.seq else replace(event, seq=seq)
 
-    def episode(self, origin: Origin) -> Episode:
+    def episode(self, origin: LogOrigin) -> Episode:
         """Sum the run up."""
         events = [
             *self._summed,

@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import Call, arguments_from, calls_in_message
-from archivist.capture.json_stream import Skipped, document, glimpse
-from archivist.capture.outcomes import Outcome, from_structured, read_outcome
+from archivist.capture.calls import LoggedCall, arguments_from, calls_in_message
+from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
+from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
-from archivist.capture.recorder import Origin, Recorder, Spent
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_word
 from archivist.capture.values import (
-    compact,
+    as_float,
+    as_integer,
+    as_time,
+    compact_json,
     content_text,
     count,
     listing,
     mapping,
-    moment,
     objects,
-    real,
     text,
-    whole,
 )
 from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event
@@ -46,7 +46,7 @@ class Atif:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the version, or by steps that have a step id and a source."""
-        first = glimpse(head).document
+        first = preview_log(head).document
         steps = objects(first.get("steps"))
         if steps:
             return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])
@@ -54,29 +54,29 @@ class Atif:
             "agent" in first or "steps" in first
         )
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the steps, then the embedded subagents and the trajectory itself."""
         trajectory = _Trajectory(origin, origin.run)
-        for part in document(source, ("steps", "subagent_trajectories")):
-            if isinstance(part, Skipped):
+        for part in read_document(source, ("steps", "subagent_trajectories")):
+            if isinstance(part, SkippedRecord):
                 yield part
             elif part.key == "steps":
                 yield from trajectory.step(part.value, part.index or 0)
             elif part.key == "subagent_trajectories" and part.index is not None:
-                yield from _embedded(part.value, part.index, trajectory.open_run(), origin, 1)
+                yield from _read_embedded(part.value, part.index, trajectory.open_run(), origin, 1)
             else:
                 trajectory.facts[part.key] = part.value
         yield from trajectory.finish()
 
 
-def _embedded(
-    value: object, index: int, parent: str, origin: Origin, depth: int
-) -> Iterator[Event | Episode | Skipped]:
+def _read_embedded(
+    value: object, index: int, parent: str, origin: LogOrigin, depth: int
+) -> Iterator[Event | Episode | SkippedRecord]:
     """Read a trajectory inside another; deeper ones first, as everywhere."""
     whole_value = mapping(value)
     where = f"subagent_trajectories[{index}]"
     if not whole_value or depth > _MAX_DEPTH:
-        yield Skipped(where, "not an object" if not whole_value else "nested too deeply")
+        yield SkippedRecord(where, "not an object" if not whole_value else "nested too deeply")
         return
     own = text(whole_value.get("trajectory_id")) or f"sub-{index}"
     trajectory = _Trajectory(origin, own if own.startswith(parent) else f"{parent}.{own}", parent)
@@ -86,18 +86,18 @@ def _embedded(
     for place, step in enumerate(listing(whole_value.get("steps"))):
         yield from trajectory.step(step, place)
     for place, child in enumerate(listing(whole_value.get("subagent_trajectories"))):
-        yield from _embedded(child, place, trajectory.open_run(), origin, depth + 1)
+        yield from _read_embedded(child, place, trajectory.open_run(), origin, depth + 1)
     yield from trajectory.finish()
 
 
 class _Trajectory:
-    def __init__(self, origin: Origin, run: str, parent: str = "") -> None:
+    def __init__(self, origin: LogOrigin, run: str, parent: str = "") -> None:
         self.facts: dict[str, Any] = {}
         self._origin = origin
         self._run = run
         self._parent = parent
         self._recorder: Recorder | None = None
-        self._counted = Spent()
+        self._counted = UsageTotals()
 
     def open_run(self, first: object = None) -> str:
         """Fix the run's id: its own, or one made of the first step when the document names it too late."""
@@ -107,24 +107,24 @@ class _Trajectory:
             part = count(mapping(agent.get("extra")).get("continuation_index"))
             run = self._run or (f"{named}.cont-{part}" if named and part else named)
             self._recorder = Recorder(
-                run or derived_id("atif", compact(first)), self._origin, parent=self._parent
+                run or derived_id("atif", compact_json(first)), self._origin, parent=self._parent
             )
         return self._recorder.run
 
-    def step(self, step: object, place: int) -> Iterator[Event | Skipped]:
+    def step(self, step: object, place: int) -> Iterator[Event | SkippedRecord]:
         """Take one step; copied context was recorded where it happened."""
         self.open_run(step)
         recorder = self._recorder
         value = mapping(step)
         if recorder is None or not value:
-            yield Skipped(f"steps[{place}]", "not an object")
+            yield SkippedRecord(f"steps[{place}]", "not an object")
             return
         if value.get("is_copied_context") is True:
             if value.get("source") == "user":
                 recorder.task = recorder.task or task_of(content_text(value.get("message")))
             return
-        time = moment(value.get("timestamp"))
-        recorder.see(time)
+        time = as_time(value.get("timestamp"))
+        recorder.extend_span(time)
         recorder.use_model(text(value.get("model_name")))
         self._count(mapping(value.get("metrics")))
         said = content_text(value.get("message"))
@@ -136,11 +136,11 @@ class _Trajectory:
         calls = _calls(value, said if role == "assistant" else "")
         extra = mapping(value.get("extra"))
         found = listing(mapping(value.get("observation")).get("results"))
-        results = [mapping(each) for each in found] or _loose_results(value, said)
+        results = [mapping(each) for each in found] or _inline_results(value, said)
         if not (results and role == "system" and not calls):
             yield from recorder.message(role, said, time, name=text(extra.get("event_type")))
         yield from self._calls_with_results(recorder, calls, results, extra, time)
-        self._judge(recorder, calls, extra)
+        self._update_status(recorder, calls, extra)
 
     def finish(self) -> Iterator[Event | Episode]:
         if not (self._recorder or self.facts):
@@ -168,7 +168,7 @@ class _Trajectory:
         if text(agent.get("version")):
             recorder.extra["agent_version"] = agent["version"]
         self._fill_from(recorder, extra)
-        self._spent(recorder)
+        self._set_usage(recorder)
         yield from recorder.finish()
 
     def _fill_from(self, recorder: Recorder, extra: Mapping[str, Any]) -> None:
@@ -184,31 +184,31 @@ class _Trajectory:
             recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
         recorder.stated = status_of_word(text(extra.get("status"))) or recorder.stated
         for key in ("start_time", "end_time"):
-            recorder.see(moment(extra.get(key)))
+            recorder.extend_span(as_time(extra.get(key)))
 
-    def _spent(self, recorder: Recorder) -> None:
+    def _set_usage(self, recorder: Recorder) -> None:
         final = mapping(self.facts.get("final_metrics"))
-        recorder.spent = Spent(
+        recorder.spent = UsageTotals(
             input_tokens=count(final.get("total_prompt_tokens")) or self._counted.input_tokens,
             output_tokens=count(final.get("total_completion_tokens")) or self._counted.output_tokens,
             cached_tokens=count(final.get("total_cached_tokens")) or self._counted.cached_tokens,
-            cost_usd=real(final.get("total_cost_usd")) or self._counted.cost_usd,
+            cost_usd=as_float(final.get("total_cost_usd")) or self._counted.cost_usd,
         )
 
     def _count(self, metrics: Mapping[str, Any]) -> None:
         self._counted.add(
-            Spent(
+            UsageTotals(
                 input_tokens=count(metrics.get("prompt_tokens")),
                 output_tokens=count(metrics.get("completion_tokens")),
                 cached_tokens=count(metrics.get("cached_tokens")),
-                cost_usd=real(metrics.get("cost_usd")) or 0.0,
+                cost_usd=as_float(metrics.get("cost_usd")) or 0.0,
             )
         )
 
     def _calls_with_results(
         self,
         recorder: Recorder,
-        calls: list[tuple[str, Call]],
+        calls: list[tuple[str, LoggedCall]],
         results: list[Mapping[str, Any]],
         step_extra: Mapping[str, Any],
         time: datetime | None,
@@ -226,15 +226,17 @@ class _Trajectory:
             outcome = _outcome(result, step_extra)
             command = text(mapping(result.get("content")).get("command"))
             if not call_id and command:
-                yield from recorder.whole_call(Call("shell", {"command": command}), outcome, time)
+                yield from recorder.call_with_result(LoggedCall("shell", {"command": command}), outcome, time)
             elif call_id or outcome.output or outcome.extra:
                 yield from recorder.result(call_id, outcome)
         for call_id in ids:
             # A step holds its results, so a call without one by now has none.
-            if recorder.waiting_tool(call_id) and results:
-                yield from recorder.result(call_id, Outcome())
+            if recorder.pending_tool(call_id) and results:
+                yield from recorder.result(call_id, CallOutcome())
 
-    def _judge(self, recorder: Recorder, calls: list[tuple[str, Call]], extra: Mapping[str, Any]) -> None:
+    def _update_status(
+        self, recorder: Recorder, calls: list[tuple[str, LoggedCall]], extra: Mapping[str, Any]
+    ) -> None:
         """Take what a step says about the run's end."""
         if any(call.tool in _FINISHERS for _, call in calls):
             recorder.stated = EpisodeStatus.SUCCESS
@@ -242,15 +244,15 @@ class _Trajectory:
             recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
 
 
-def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, Call]]:
+def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, LoggedCall]]:
     given = objects(step.get("tool_calls"))
-    found: list[tuple[str, Call]] = []
+    found: list[tuple[str, LoggedCall]] = []
     for place, each in enumerate(given):
         call_id = (
             text(each.get("tool_call_id")) or text(each.get("id")) or f"call-{step.get('step_id')}-{place}"
         )
         name = text(each.get("function_name")) or text(each.get("name"))
-        found.append((call_id, Call(name, arguments_from(each.get("arguments")))))
+        found.append((call_id, LoggedCall(name, arguments_from(each.get("arguments")))))
     # Only what was carried out has an observation; other text that looks like a call is just text.
     if not given and said and step.get("observation"):
         found = [
@@ -259,7 +261,7 @@ def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, Call]]:
     return found
 
 
-def _loose_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any]]:
+def _inline_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any]]:
     """Read an observation that is itself the one result, its call named by the step's message."""
     observation = mapping(step.get("observation"))
     if "content" not in observation:
@@ -272,11 +274,11 @@ def _loose_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any]
     ]
 
 
-def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> Outcome:
+def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> CallOutcome:
     extra = mapping(result.get("extra"))
     flag = extra.get("tool_result_is_error", step_extra.get("tool_result_is_error"))
     facts = mapping(extra.get("tool_result_metadata"))
-    code = whole(extra.get("exit_code", facts.get("exit_code")))
+    code = as_integer(extra.get("exit_code", facts.get("exit_code")))
     kept: dict[str, object] = {
         key: True for key in ("timed_out", "rejected", "result_missing") if extra.get(key) is True
     }
@@ -294,6 +296,6 @@ def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> Outcom
         content_text(content),
         exit_code=code,
         is_error=flag if isinstance(flag, bool) else None,
-        duration_s=real(extra.get("duration_s")),
+        duration_s=as_float(extra.get("duration_s")),
         extra=kept,
     )

@@ -10,13 +10,22 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import Call
-from archivist.capture.json_stream import Line, Skipped, glimpse, lines
-from archivist.capture.outcomes import Outcome, read_outcome
+from archivist.capture.calls import LoggedCall
+from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
+from archivist.capture.outcomes import CallOutcome, read_outcome
 from archivist.capture.provenance import project_of_folder, task_of
-from archivist.capture.recorder import FOLDER, Origin, Recorder, Spent
+from archivist.capture.recorder import FOLDER, LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_result
-from archivist.capture.values import compact, content_text, count, mapping, moment, objects, real, text
+from archivist.capture.values import (
+    as_float,
+    as_time,
+    compact_json,
+    content_text,
+    count,
+    mapping,
+    objects,
+    text,
+)
 from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
@@ -83,7 +92,7 @@ class ClaudeCode:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the records of a conversation and their envelope."""
-        for value in glimpse(head).objects:
+        for value in preview_log(head).objects:
             kind = text(value.get("type"))
             if kind in ("user", "assistant"):
                 body = value.get("message")
@@ -95,20 +104,20 @@ class ClaudeCode:
         return any(
             text(value.get("type")) in _HOUSEKEEPING
             and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
-            for value in glimpse(head).objects
+            for value in preview_log(head).objects
         )
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the session's events, then its sidechains and itself."""
         session = _Session(origin)
-        for line in lines(source):
-            if isinstance(line, Skipped):
+        for line in read_lines(source):
+            if isinstance(line, SkippedRecord):
                 yield line
             elif text(line.value.get("type")) in _CONVERSATION or line.value.get("type") == "attachment":
                 yield from session.take(line)
             elif text(line.value.get("type")) not in _HOUSEKEEPING:
                 kind = text(line.value.get("type"))
-                yield Skipped(
+                yield SkippedRecord(
                     f"line {line.number}", f"unknown record type {kind[:40]!r}" if kind else "no record type"
                 )
         yield from session.finish()
@@ -117,7 +126,7 @@ class ClaudeCode:
 class _Session:
     """The runs of one log: the session and its sidechains."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: LogOrigin) -> None:
         self._origin = origin
         self._session = ""
         self._main: Recorder | None = None
@@ -127,18 +136,18 @@ class _Session:
         self._prompts: dict[str, str] = {}
         self._meters: dict[str, _Meter] = {}
 
-    def take(self, line: Line) -> Iterator[Event | Episode | Skipped]:
+    def take(self, line: LogLine) -> Iterator[Event | Episode | SkippedRecord]:
         value = line.value
         uuid = text(value.get("uuid"))
         if uuid and uuid in self._seen:
             return
         _remember(self._seen, uuid, None)
         if not self._session:
-            self._session = _session_of(value) or derived_id("claude-code", compact(value))
+            self._session = _session_of(value) or derived_id("claude-code", compact_json(value))
         recorder = yield from self._recorder(value, uuid)
-        time = moment(value.get("timestamp"))
-        recorder.see(time)
-        _note_surroundings(recorder, value)
+        time = as_time(value.get("timestamp"))
+        recorder.extend_span(time)
+        _note_environment(recorder, value)
         match value.get("type"):
             case "assistant":
                 yield from self._assistant(recorder, value)
@@ -196,7 +205,7 @@ class _Session:
         chain = text(value.get("agentId")) or self._chain_of.get(parent, "")
         if not chain:
             chain = (
-                (uuid or derived_id(compact(value)))[:8]
+                (uuid or derived_id(compact_json(value)))[:8]
                 if not parent or not self._children
                 else next(reversed(self._children))
             )
@@ -205,7 +214,7 @@ class _Session:
 
     def _assistant(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
         body = mapping(value.get("message"))
-        time = moment(value.get("timestamp"))
+        time = as_time(value.get("timestamp"))
         model = text(body.get("model"))
         if model != "<synthetic>":
             recorder.use_model(model)
@@ -222,7 +231,7 @@ class _Session:
                     recorder.is_service_error = True
                 yield from recorder.message("assistant", words, time)
             elif block.get("type") == "tool_use":
-                call = Call(text(block.get("name")), mapping(block.get("input")))
+                call = LoggedCall(text(block.get("name")), mapping(block.get("input")))
                 if text(call.arguments.get("prompt")):
                     _remember(
                         self._prompts,
@@ -234,20 +243,20 @@ class _Session:
 
     def _user(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
         content = mapping(value.get("message")).get("content")
-        time = moment(value.get("timestamp"))
+        time = as_time(value.get("timestamp"))
         recorder.stated = None
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
         for block in blocks:
             if block.get("type") == "tool_result":
                 call_id = text(block.get("tool_use_id"))
-                outcome = _outcome(block, value, recorder.waiting_tool(call_id))
-                self._answer_child(call_id, outcome)
+                outcome = _outcome(block, value, recorder.pending_tool(call_id))
+                self._link_sidechain(call_id, outcome)
                 recorder.is_interrupted = "rejected" in outcome.extra
                 yield from recorder.result(call_id, outcome, time)
             elif block.get("type") == "text":
-                yield from self._words(recorder, text(block.get("text")), value)
+                yield from self._read_user_text(recorder, text(block.get("text")), value)
 
-    def _answer_child(self, call_id: str, outcome: Outcome) -> None:
+    def _link_sidechain(self, call_id: str, outcome: CallOutcome) -> None:
         """Link a call with the sidechain that it started, and end that one as the call did."""
         chain = text(outcome.extra.pop("chain", "")) or call_id
         if chain != call_id or chain in self._children:
@@ -255,8 +264,8 @@ class _Session:
         if chain in self._children:
             self._children[chain].stated = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
 
-    def _words(self, recorder: Recorder, words: str, value: Mapping[str, Any]) -> Iterator[Event]:
-        time = moment(value.get("timestamp"))
+    def _read_user_text(self, recorder: Recorder, words: str, value: Mapping[str, Any]) -> Iterator[Event]:
+        time = as_time(value.get("timestamp"))
         opening = words.lstrip()
         if opening.startswith(_INTERRUPTED):
             recorder.is_interrupted = True
@@ -274,12 +283,12 @@ class _Session:
 
     def _system(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
         body = value if "subtype" in value else mapping(value.get("message"))
-        time = moment(value.get("timestamp"))
+        time = as_time(value.get("timestamp"))
         match body.get("subtype"):
             case "init":
                 recorder.result_expected = True
                 recorder.use_model(text(body.get("model")))
-                _note_surroundings(recorder, body)
+                _note_environment(recorder, body)
             case "compact_boundary":
                 facts = mapping(body.get("compactMetadata") or body.get("compact_metadata"))
                 yield from recorder.note(
@@ -287,7 +296,7 @@ class _Session:
                 )
             case "api_error":
                 yield from recorder.note(
-                    EventKind.LOG, "api_error", compact(body.get("error") or body.get("cause")), time
+                    EventKind.LOG, "api_error", compact_json(body.get("error") or body.get("cause")), time
                 )
             case _:
                 return
@@ -298,14 +307,14 @@ class _Session:
         recorder.stated = status_of_result(subtype, is_error=body.get("is_error") is True)
         counted = self._meters.setdefault(recorder.run, _Meter()).take()
         # The messages' own counts are those of replies half written; the result knows the whole.
-        recorder.spent.add(_spent(mapping(body["usage"])) if mapping(body.get("usage")) else counted)
-        recorder.spent.cost_usd += real(body.get("total_cost_usd")) or 0.0
+        recorder.spent.add(_usage_of(mapping(body["usage"])) if mapping(body.get("usage")) else counted)
+        recorder.spent.cost_usd += as_float(body.get("total_cost_usd")) or 0.0
         facts = {
             key: body[key] for key in ("is_error", "duration_ms", "num_turns", "stop_reason") if key in body
         }
         text_of_result = text(body.get("result"))
         yield from recorder.note(
-            EventKind.FINISH, subtype or "result", text_of_result, moment(value.get("timestamp")), facts
+            EventKind.FINISH, subtype or "result", text_of_result, as_time(value.get("timestamp")), facts
         )
 
 
@@ -314,8 +323,8 @@ class _Meter:
 
     def __init__(self) -> None:
         self._message = ""
-        self._latest = Spent()
-        self._settled = Spent()
+        self._latest = UsageTotals()
+        self._settled = UsageTotals()
 
     def count(self, body: Mapping[str, Any]) -> None:
         usage = mapping(body.get("usage"))
@@ -325,12 +334,12 @@ class _Meter:
         if not message or message != self._message:
             self._settled.add(self._latest)
         self._message = message
-        self._latest = _spent(usage)
+        self._latest = _usage_of(usage)
 
-    def take(self) -> Spent:
+    def take(self) -> UsageTotals:
         """Return what has been counted, and begin again."""
         self._settled.add(self._latest)
-        taken, self._settled, self._latest, self._message = self._settled, Spent(), Spent(), ""
+        taken, self._settled, self._latest, self._message = self._settled, UsageTotals(), UsageTotals(), ""
         return taken
 
 
@@ -347,11 +356,11 @@ def _session_of(value: Mapping[str, Any]) -> str:
     return text(value.get("sessionId")) or text(value.get("session_id")) or text(body.get("session_id"))
 
 
-def _note_surroundings(recorder: Recorder, value: Mapping[str, Any]) -> None:
+def _note_environment(recorder: Recorder, value: Mapping[str, Any]) -> None:
     folder = text(value.get("cwd"))
     if folder and FOLDER not in recorder.extra:
         recorder.project = project_of_folder(folder)
-    recorder.go_to(folder)
+    recorder.enter_folder(folder)
     branch = text(value.get("gitBranch"))
     if branch:
         recorder.extra.setdefault("branch", branch)
@@ -360,15 +369,15 @@ def _note_surroundings(recorder: Recorder, value: Mapping[str, Any]) -> None:
         recorder.extra.setdefault("agent_version", version)
 
 
-def _spent(usage: Mapping[str, Any]) -> Spent:
+def _usage_of(usage: Mapping[str, Any]) -> UsageTotals:
     cached = count(usage.get("cache_read_input_tokens"))
     fresh = count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens"))
-    return Spent(
+    return UsageTotals(
         input_tokens=fresh + cached, output_tokens=count(usage.get("output_tokens")), cached_tokens=cached
     )
 
 
-def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> Outcome:
+def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> CallOutcome:
     content = content_text(block.get("content"))
     is_error = block.get("is_error") is True
     told = mapping(value.get("toolUseResult") or value.get("tool_use_result"))
@@ -379,13 +388,13 @@ def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> O
         extra["interrupted"] = True
     if text(told.get("agentId")):
         extra["chain"] = told["agentId"]
-    duration_ms = real(told.get("durationMs")) or real(told.get("totalDurationMs"))
+    duration_ms = as_float(told.get("durationMs")) or as_float(told.get("totalDurationMs"))
     # The client marks every exit but zero as an error, so a foreground command without the mark exited 0.
     is_plain_shell = tool == "Bash" and not ({"backgroundTaskId", "returnCodeInterpretation"} & told.keys())
     exited_well = is_plain_shell and not is_error and not content.startswith("Command running in background")
     if not is_error:
         # An output may itself begin like an error's frame; only an error has one.
-        return Outcome(content, 0 if exited_well else None, duration_s=_seconds(duration_ms), extra=extra)
+        return CallOutcome(content, 0 if exited_well else None, duration_s=_seconds(duration_ms), extra=extra)
     return read_outcome(content, is_error=True, duration_s=_seconds(duration_ms), extra=extra)
 
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import Call, arguments_from
-from archivist.capture.json_stream import Line, Skipped, glimpse, lines
-from archivist.capture.outcomes import Outcome, from_structured, read_outcome
+from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
+from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
 from archivist.capture.provenance import project_of_folder, project_of_remote
-from archivist.capture.recorder import FOLDER, Origin, Recorder, Spent
+from archivist.capture.recorder import FOLDER, LogOrigin, Recorder, UsageTotals
 from archivist.capture.values import (
-    compact,
+    as_float,
+    as_integer,
+    as_time,
+    compact_json,
     content_text,
     count,
     listing,
     mapping,
-    moment,
     objects,
-    real,
     text,
-    whole,
 )
 from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
@@ -72,7 +72,7 @@ class Codex:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the envelope of the lines, or by bare response items after a line of session facts."""
-        found = glimpse(head)
+        found = preview_log(head)
         first = found.document
         if not first:
             return False
@@ -83,11 +83,11 @@ class Codex:
             text(value.get("type")) in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
         )
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the thread's events, then the thread."""
         thread: _Thread | None = None
-        for line in lines(source):
-            if isinstance(line, Skipped):
+        for line in read_lines(source):
+            if isinstance(line, SkippedRecord):
                 yield line
                 continue
             if thread is None:
@@ -104,21 +104,21 @@ def _is_enveloped(value: Mapping[str, Any]) -> bool:
 class _Thread:
     """One thread as it is read."""
 
-    def __init__(self, first: Line, origin: Origin) -> None:
+    def __init__(self, first: LogLine, origin: LogOrigin) -> None:
         value = first.value
         meta = mapping(value.get("payload")) if value.get("type") == "session_meta" else value
         session = text(meta.get("id")) or text(meta.get("session_id")) or text(meta.get("thread_id"))
-        run = origin.run or session or derived_id("codex", compact(value))
+        run = origin.run or session or derived_id("codex", compact_json(value))
         self._recorder = Recorder(run, origin, agent="codex")
         self._recorder.session = session
         self._has_meta = False
-        self._facts: dict[str, Outcome] = {}
+        self._facts: dict[str, CallOutcome] = {}
 
-    def take(self, line: Line) -> Iterator[Event | Skipped]:
+    def take(self, line: LogLine) -> Iterator[Event | SkippedRecord]:
         value = line.value
         kind = text(value.get("type"))
-        time = moment(value.get("timestamp"))
-        self._recorder.see(time)
+        time = as_time(value.get("timestamp"))
+        self._recorder.extend_span(time)
         payload = mapping(value.get("payload"))
         match kind:
             case "session_meta":
@@ -128,7 +128,7 @@ class _Thread:
             case "response_item":
                 yield from self._item(payload, time)
             case "event_msg":
-                yield from self._happening(payload, time)
+                yield from self._read_event(payload, time)
             case "compacted":
                 yield from self._recorder.note(
                     EventKind.LOG, "compaction", text(payload.get("message")), time
@@ -136,13 +136,13 @@ class _Thread:
             case _ if kind in _BARE_ITEMS:
                 yield from self._item(value, time)
             case _ if kind.startswith(("thread.", "turn.", "item.")) or kind == "error":
-                yield from self._printed(kind, value, time)
+                yield from self._read_exec_line(kind, value, time)
             case _ if kind in _OTHER_ENVELOPES or "record_type" in value:
                 return
             case "" if "id" in value:
                 self._meta(value)
             case _:
-                yield Skipped(
+                yield SkippedRecord(
                     f"line {line.number}", f"unknown record type {kind[:40]!r}" if kind else "no record type"
                 )
 
@@ -155,7 +155,7 @@ class _Thread:
             return
         self._has_meta = True
         recorder = self._recorder
-        recorder.see(moment(meta.get("timestamp")))
+        recorder.extend_span(as_time(meta.get("timestamp")))
         recorder.provider = text(meta.get("model_provider"))
         self._context(meta)
         remote = text(mapping(meta.get("git")).get("repository_url"))
@@ -173,7 +173,7 @@ class _Thread:
         folder = text(context.get("cwd"))
         if folder and FOLDER not in self._recorder.extra:
             self._recorder.project = self._recorder.project or project_of_folder(folder)
-        self._recorder.go_to(folder)
+        self._recorder.enter_folder(folder)
 
     def _item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         kind = text(item.get("type"))
@@ -184,12 +184,14 @@ class _Thread:
             call_id = text(item.get("call_id")) or text(item.get("id"))
             yield from self._recorder.call(call_id, _call(item), time)
             if kind == "web_search_call":
-                yield from self._recorder.result(call_id, Outcome(), time)
+                yield from self._recorder.result(call_id, CallOutcome(), time)
         elif kind in _RESULTS:
             call_id = text(item.get("call_id"))
             outcome = _outcome(item.get("output"))
             known = self._facts.pop(call_id, None)
-            yield from self._recorder.result(call_id, _merged(outcome, known) if known else outcome, time)
+            yield from self._recorder.result(
+                call_id, _merge_outcomes(outcome, known) if known else outcome, time
+            )
 
     def _message(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         said = content_text(item.get("content"))
@@ -203,7 +205,7 @@ class _Thread:
         else:
             yield from self._recorder.message("system", said, time)
 
-    def _happening(self, event: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+    def _read_event(self, event: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         recorder = self._recorder
         match event.get("type"):
             case "token_count":
@@ -221,32 +223,34 @@ class _Thread:
                 recorder.is_service_error = True
                 yield from recorder.note(EventKind.LOG, "error", text(event.get("message")), time)
             case "exec_command_end":
-                self._learn(event, whole(event.get("exit_code")), None)
+                self._remember_outcome(event, as_integer(event.get("exit_code")), None)
             case "patch_apply_end":
                 is_good = event.get("success")
-                self._learn(event, None, None if is_good is None else is_good is not True)
+                self._remember_outcome(event, None, None if is_good is None else is_good is not True)
             case "mcp_tool_call_end":
-                self._learn(event, None, "Err" in mapping(event.get("result")))
+                self._remember_outcome(event, None, "Err" in mapping(event.get("result")))
             case _:
                 return
 
-    def _learn(self, event: Mapping[str, Any], exit_code: int | None, is_error: bool | None) -> None:
+    def _remember_outcome(
+        self, event: Mapping[str, Any], exit_code: int | None, is_error: bool | None
+    ) -> None:
         """Keep what an event tells about a call until the call's output comes."""
         is_failure = is_error if is_error is not None else exit_code not in (None, 0)
-        self._facts[text(event.get("call_id"))] = Outcome(
+        self._facts[text(event.get("call_id"))] = CallOutcome(
             "", exit_code, is_failure, _duration(event.get("duration"))
         )
         if len(self._facts) > _MAX_FACTS:
             del self._facts[next(iter(self._facts))]
 
     def _count(self, total: Mapping[str, Any]) -> None:
-        self._recorder.spent = Spent(
+        self._recorder.spent = UsageTotals(
             input_tokens=count(total.get("input_tokens")),
             output_tokens=count(total.get("output_tokens")),
             cached_tokens=count(total.get("cached_input_tokens")),
         )
 
-    def _printed(self, kind: str, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+    def _read_exec_line(self, kind: str, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         """Read one line of `codex exec --json`."""
         recorder = self._recorder
         item = mapping(value.get("item"))
@@ -258,51 +262,51 @@ class _Thread:
             failure = text(value.get("message")) or text(mapping(value.get("error")).get("message"))
             yield from recorder.note(EventKind.LOG, "error", failure, time)
         elif kind == "item.completed":
-            yield from self._printed_item(item, time)
+            yield from self._read_exec_item(item, time)
 
-    def _printed_item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+    def _read_exec_item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         recorder = self._recorder
         is_failed = item.get("status") == "failed"
         match item.get("type"):
             case "agent_message":
                 yield from recorder.message("assistant", text(item.get("text")), time)
             case "command_execution":
-                call = Call("shell", {"command": item.get("command")})
+                call = LoggedCall("shell", {"command": item.get("command")})
                 output = text(item.get("aggregated_output"))
-                code = whole(item.get("exit_code"))
-                yield from recorder.whole_call(
-                    call, Outcome(output, code, is_failed or code not in (None, 0)), time
+                code = as_integer(item.get("exit_code"))
+                yield from recorder.call_with_result(
+                    call, CallOutcome(output, code, is_failed or code not in (None, 0)), time
                 )
             case "file_change":
                 for change in objects(item.get("changes")):
-                    call = Call("edit", {"path": change.get("path"), "kind": change.get("kind")})
-                    yield from recorder.whole_call(call, Outcome(is_error=is_failed), time)
+                    call = LoggedCall("edit", {"path": change.get("path"), "kind": change.get("kind")})
+                    yield from recorder.call_with_result(call, CallOutcome(is_error=is_failed), time)
             case "mcp_tool_call":
-                call = Call(
+                call = LoggedCall(
                     f"{text(item.get('server'))}.{text(item.get('tool'))}",
                     arguments_from(item.get("arguments")),
                 )
                 output = content_text(mapping(item.get("result")).get("content"))
-                yield from recorder.whole_call(call, Outcome(output, is_error=is_failed), time)
+                yield from recorder.call_with_result(call, CallOutcome(output, is_error=is_failed), time)
             case "error":
                 yield from recorder.note(EventKind.LOG, "error", text(item.get("message")), time)
             case _:
                 return
 
 
-def _call(item: Mapping[str, Any]) -> Call:
+def _call(item: Mapping[str, Any]) -> LoggedCall:
     match item.get("type"):
         case "local_shell_call":
-            return Call("shell", mapping(item.get("action")))
+            return LoggedCall("shell", mapping(item.get("action")))
         case "custom_tool_call":
-            return Call(text(item.get("name")), {"input": text(item.get("input"))})
+            return LoggedCall(text(item.get("name")), {"input": text(item.get("input"))})
         case "web_search_call":
-            return Call("web_search", mapping(item.get("action")))
+            return LoggedCall("web_search", mapping(item.get("action")))
         case _:
-            return Call(text(item.get("name")), arguments_from(item.get("arguments")))
+            return LoggedCall(text(item.get("name")), arguments_from(item.get("arguments")))
 
 
-def _outcome(output: object) -> Outcome:
+def _outcome(output: object) -> CallOutcome:
     if isinstance(output, dict) and "success" in output and not listing(output.get("content")):
         is_error = output.get("success") is False
         inner = from_structured(output.get("content"))
@@ -317,7 +321,7 @@ def _outcome(output: object) -> Outcome:
     return outcome
 
 
-def _merged(outcome: Outcome, known: Outcome) -> Outcome:
+def _merge_outcomes(outcome: CallOutcome, known: CallOutcome) -> CallOutcome:
     return replace(
         outcome,
         exit_code=known.exit_code if known.exit_code is not None else outcome.exit_code,
@@ -328,6 +332,6 @@ def _merged(outcome: Outcome, known: Outcome) -> Outcome:
 
 def _duration(value: object) -> float | None:
     if isinstance(value, dict):
-        seconds = real(value.get("secs"))
-        return None if seconds is None else seconds + (real(value.get("nanos")) or 0.0) / 1e9
-    return real(value)
+        seconds = as_float(value.get("secs"))
+        return None if seconds is None else seconds + (as_float(value.get("nanos")) or 0.0) / 1e9
+    return as_float(value)

@@ -11,23 +11,23 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import Call, arguments_from
-from archivist.capture.json_stream import Skipped, document, glimpse
-from archivist.capture.outcomes import Outcome, is_timeout, read_outcome
+from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
+from archivist.capture.outcomes import CallOutcome, is_timeout, read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
-from archivist.capture.recorder import Origin, Recorder, Spent
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_exit
 from archivist.capture.values import (
-    compact,
+    as_float,
+    as_integer,
+    as_time,
+    compact_json,
     content_text,
     count,
     mapping,
-    moment,
     objects,
-    real,
     seconds_between,
     text,
-    whole,
 )
 from archivist.ids import derived_id
 from archivist.records import Episode, Event, EventKind
@@ -47,7 +47,7 @@ class MiniSweAgent:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the format's own name, or by chat messages beside what only this agent writes."""
-        first = glimpse(head).document
+        first = preview_log(head).document
         if text(first.get("trajectory_format")).startswith("mini-swe-agent"):
             return True
         info = mapping(first.get("info"))
@@ -57,23 +57,23 @@ class MiniSweAgent:
             return True
         return is_chat and ("exit_status" in info or b"<returncode>" in head)
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the messages and calls, then the run."""
         trajectory = _Trajectory(origin)
-        for part in document(source, ("messages",)):
-            if isinstance(part, Skipped):
+        for part in read_document(source, ("messages",)):
+            if isinstance(part, SkippedRecord):
                 yield part
             elif part.key == "messages" and isinstance(part.value, dict):
                 yield from trajectory.take(part.value)
             elif part.key == "messages":
-                yield Skipped(f"messages[{part.index}]", "not an object")
+                yield SkippedRecord(f"messages[{part.index}]", "not an object")
             else:
                 trajectory.facts[part.key] = part.value
         yield from trajectory.finish()
 
 
 class _Trajectory:
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: LogOrigin) -> None:
         self.facts: dict[str, Any] = {}
         self._origin = origin
         self._opening: list[Mapping[str, Any]] = []
@@ -90,13 +90,13 @@ class _Trajectory:
             return
         yield from self._message(self._recorder, message)
 
-    def finish(self) -> Iterator[Event | Episode | Skipped]:
+    def finish(self) -> Iterator[Event | Episode | SkippedRecord]:
         if self._recorder is None and self._origin.run:
             yield from self._start()
         recorder = self._recorder
         if recorder is None:
             # Without a reply the run cannot be told from others of its task, and there is nothing to learn.
-            yield Skipped("messages", "the log ends before the first reply")
+            yield SkippedRecord("messages", "the log ends before the first reply")
             return
         info = mapping(self.facts.get("info"))
         config = mapping(info.get("config"))
@@ -110,7 +110,7 @@ class _Trajectory:
         folder = text(environment.get("cwd"))
         recorder.project = project_of_instance(instance) or project_of_folder(folder)
         stats = mapping(info.get("model_stats"))
-        recorder.spent.cost_usd = real(stats.get("instance_cost")) or recorder.spent.cost_usd
+        recorder.spent.cost_usd = as_float(stats.get("instance_cost")) or recorder.spent.cost_usd
         if count(stats.get("api_calls")):
             recorder.spent.extra["api_calls"] = count(stats.get("api_calls"))
         exit_status = text(info.get("exit_status")) or text(self._exit.get("exit_status"))
@@ -131,7 +131,7 @@ class _Trajectory:
 
     def _start(self) -> Iterator[Event]:
         beginning = [_beginning(message) for message in self._opening]
-        run = self._origin.run or derived_id("mini-swe-agent", compact(beginning))
+        run = self._origin.run or derived_id("mini-swe-agent", compact_json(beginning))
         recorder = self._recorder = Recorder(run, self._origin, agent="mini-swe-agent")
         for message in self._opening:
             yield from self._message(recorder, message)
@@ -139,8 +139,8 @@ class _Trajectory:
 
     def _message(self, recorder: Recorder, message: Mapping[str, Any]) -> Iterator[Event]:
         extra = mapping(message.get("extra"))
-        time = moment(extra.get("timestamp")) or moment(mapping(extra.get("response")).get("created"))
-        recorder.see(time)
+        time = as_time(extra.get("timestamp")) or as_time(mapping(extra.get("response")).get("created"))
+        recorder.extend_span(time)
         role = text(message.get("role"))
         said = content_text(message.get("content"))
         if _is_reply(message):
@@ -175,8 +175,8 @@ class _Trajectory:
         for call_id, call in _calls(message, extra, said):
             yield from recorder.call(call_id, call, time)
 
-    def _outcome(self, said: str, extra: Mapping[str, Any], time: datetime | None) -> Outcome:
-        code = whole(extra.get("returncode"))
+    def _outcome(self, said: str, extra: Mapping[str, Any], time: datetime | None) -> CallOutcome:
+        code = as_integer(extra.get("returncode"))
         more: dict[str, object] = {}
         failure = text(extra.get("exception_info"))
         if failure:
@@ -188,7 +188,7 @@ class _Trajectory:
         raw = extra.get("raw_output")
         took = seconds_between(self._latest, time)
         if isinstance(raw, str) and code is not None:
-            return Outcome(raw, code, bool(code) or bool(failure), took, more)
+            return CallOutcome(raw, code, bool(code) or bool(failure), took, more)
         is_error = True if more else None
         outcome = read_outcome(said, exit_code=code, is_error=is_error, duration_s=took, extra=more)
         return outcome if not outcome.extra.get("timed_out") else _output_of_timeout(outcome)
@@ -197,11 +197,11 @@ class _Trajectory:
         usage = mapping(mapping(extra.get("response")).get("usage"))
         details = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
         recorder.spent.add(
-            Spent(
+            UsageTotals(
                 input_tokens=count(usage.get("prompt_tokens")) or count(usage.get("input_tokens")),
                 output_tokens=count(usage.get("completion_tokens")) or count(usage.get("output_tokens")),
                 cached_tokens=count(details.get("cached_tokens")),
-                cost_usd=real(extra.get("cost")) or 0.0,
+                cost_usd=as_float(extra.get("cost")) or 0.0,
             )
         )
 
@@ -228,13 +228,15 @@ def _response_text(message: Mapping[str, Any]) -> str:
     )
 
 
-def _calls(message: Mapping[str, Any], extra: Mapping[str, Any], said: str) -> Iterator[tuple[str, Call]]:
+def _calls(
+    message: Mapping[str, Any], extra: Mapping[str, Any], said: str
+) -> Iterator[tuple[str, LoggedCall]]:
     actions = objects(extra.get("actions"))
     if actions:
         for action in actions:
             yield (
                 text(action.get("tool_call_id")),
-                Call("bash", {"command": action.get("command") or action.get("action")}),
+                LoggedCall("bash", {"command": action.get("command") or action.get("action")}),
             )
         return
     given = objects(message.get("tool_calls"))
@@ -242,15 +244,15 @@ def _calls(message: Mapping[str, Any], extra: Mapping[str, Any], said: str) -> I
         function = mapping(each.get("function"))
         yield (
             text(each.get("id")),
-            Call(text(function.get("name")) or "bash", arguments_from(function.get("arguments"))),
+            LoggedCall(text(function.get("name")) or "bash", arguments_from(function.get("arguments"))),
         )
     blocks = _BLOCK.findall(said)
     if not given and len(blocks) == 1:
-        yield "", Call("bash", {"command": blocks[0]})
+        yield "", LoggedCall("bash", {"command": blocks[0]})
 
 
-def _output_of_timeout(outcome: Outcome) -> Outcome:
+def _output_of_timeout(outcome: CallOutcome) -> CallOutcome:
     inner = re.search(r"<output>\s*(.*?)\s*</output>", outcome.output, re.DOTALL)
     if inner is None:
         return outcome
-    return Outcome(inner.group(1), outcome.exit_code, True, outcome.duration_s, outcome.extra)
+    return CallOutcome(inner.group(1), outcome.exit_code, True, outcome.duration_s, outcome.extra)

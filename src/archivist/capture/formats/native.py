@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from archivist.capture.clipping import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, shorten
-from archivist.capture.json_stream import Skipped, glimpse, lines
+from archivist.capture.json_stream import SkippedRecord, preview_log, read_lines
 from archivist.capture.own_briefs import strip_briefs
-from archivist.capture.recorder import Origin
+from archivist.capture.recorder import LogOrigin
 from archivist.capture.status import status_of_word
 from archivist.errors import RecordError
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
@@ -18,7 +18,7 @@ from archivist.records.plain import from_plain
 _MAX_RUNS = 10_000
 
 
-class Stream:
+class StreamAdapter:
     """The adapter of our own stream."""
 
     name = "stream"
@@ -28,28 +28,28 @@ class Stream:
         return any(
             isinstance(value.get("episode"), dict)
             or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
-            for value in glimpse(head).objects[:10]
+            for value in preview_log(head).objects[:10]
         )
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the events, then the runs, the one that began the log last."""
         runs: dict[str, Episode] = {}
-        for line in lines(source):
-            if isinstance(line, Skipped):
+        for line in read_lines(source):
+            if isinstance(line, SkippedRecord):
                 yield line
                 continue
             try:
-                found = _read(line.value, origin.run, line.number)
+                found = _read_record(line.value, origin.run, line.number)
             except RecordError as error:
-                yield Skipped(f"line {line.number}", error.message)
+                yield SkippedRecord(f"line {line.number}", error.message)
                 continue
             run = found.id if isinstance(found, Episode) else found.run
             if run not in runs and len(runs) == _MAX_RUNS:
-                yield Skipped(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
+                yield SkippedRecord(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
             elif isinstance(found, Episode):
-                runs[run] = _told(found, runs.get(run))
+                runs[run] = _merge_stated(found, runs.get(run))
             else:
-                runs[run] = _grown(runs.get(run) or Episode(id=run, session=run), found)
+                runs[run] = _extend_episode(runs.get(run) or Episode(id=run, session=run), found)
                 yield found
         for episode in reversed(runs.values()):
             trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
@@ -61,7 +61,7 @@ class Stream:
             )
 
 
-def _read(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
+def _read_record(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
     if isinstance(value.get("episode"), dict):
         told = value["episode"]
         return from_plain(Episode, {**told, "id": run or told.get("id")})
@@ -75,7 +75,7 @@ def _read(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
     return replace(event, text=clip(event.text, MESSAGE_SIDE_CHARS), output=clip(event.output))
 
 
-def _told(told: Episode, known: Episode | None) -> Episode:
+def _merge_stated(told: Episode, known: Episode | None) -> Episode:
     """Let a line that states the episode win over what its events told so far."""
     if known is None:
         return told
@@ -88,7 +88,7 @@ def _told(told: Episode, known: Episode | None) -> Episode:
     )
 
 
-def _grown(episode: Episode, event: Event) -> Episode:
+def _extend_episode(episode: Episode, event: Event) -> Episode:
     """Return the episode with what one more event tells about it."""
     started, finished, status, task = episode.started, episode.finished, episode.status, episode.task
     if event.time is not None:

@@ -11,13 +11,30 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any, BinaryIO, cast
 
-from archivist.capture.calls import Call, arguments_from
-from archivist.capture.json_stream import READ_FAILURES, Line, Skipped, document, glimpse, lines
-from archivist.capture.outcomes import Outcome, is_timeout, read_outcome
+from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.json_stream import (
+    READ_FAILURES,
+    LogLine,
+    SkippedRecord,
+    preview_log,
+    read_document,
+    read_lines,
+)
+from archivist.capture.outcomes import CallOutcome, is_timeout, read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
-from archivist.capture.recorder import Origin, Recorder, Spent
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_word
-from archivist.capture.values import compact, content_text, count, listing, mapping, moment, real, text, whole
+from archivist.capture.values import (
+    as_float,
+    as_integer,
+    as_time,
+    compact_json,
+    content_text,
+    count,
+    listing,
+    mapping,
+    text,
+)
 from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
@@ -69,17 +86,17 @@ class OpenHands:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by events that name their source and what they are."""
-        return any(_is_event(value) or _is_evaluation(value) for value in glimpse(head).objects[:10])
+        return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the conversation's events, then its run; of an evaluation, one run after another."""
         conversation: _Conversation | None = None
         for each in _events(source):
-            if isinstance(each, Skipped):
+            if isinstance(each, SkippedRecord):
                 yield each
                 continue
             if _is_evaluation(each.value):
-                yield from _evaluated(each.value, origin)
+                yield from _read_evaluation(each.value, origin)
                 continue
             if conversation is None:
                 conversation = _Conversation(_run_of(each.value, origin), origin)
@@ -103,27 +120,27 @@ def _is_evaluation(value: Mapping[str, Any]) -> bool:
     return "instance_id" in value and isinstance(value.get("history"), list)
 
 
-def _events(source: BinaryIO) -> Iterator[Line | Skipped]:
+def _events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
     """Yield the events of a list or of JSON lines, numbered from one."""
     try:
         beginning = source.read(64)
     except READ_FAILURES as error:
-        yield Skipped("byte 0", f"the file is cut or damaged: {error}")
+        yield SkippedRecord("byte 0", f"the file is cut or damaged: {error}")
         return
-    whole_source = cast("BinaryIO", _Rejoined(beginning, source))
+    whole_source = cast("BinaryIO", _RejoinedSource(beginning, source))
     if not beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
-        yield from lines(whole_source)
+        yield from read_lines(whole_source)
         return
-    for part in document(whole_source, ()):
-        if isinstance(part, Skipped):
+    for part in read_document(whole_source, ()):
+        if isinstance(part, SkippedRecord):
             yield part
         elif isinstance(part.value, dict):
-            yield Line((part.index or 0) + 1, part.value)
+            yield LogLine((part.index or 0) + 1, part.value)
         else:
-            yield Skipped(f"element {part.index}", "not an object")
+            yield SkippedRecord(f"element {part.index}", "not an object")
 
 
-class _Rejoined:
+class _RejoinedSource:
     """A source whose first bytes have been read, from its beginning again."""
 
     def __init__(self, beginning: bytes, source: BinaryIO) -> None:
@@ -142,17 +159,19 @@ class _Rejoined:
         )
 
 
-def _run_of(first: Mapping[str, Any], origin: Origin) -> str:
-    return origin.run or derived_id("openhands", compact(first))
+def _run_of(first: Mapping[str, Any], origin: LogOrigin) -> str:
+    return origin.run or derived_id("openhands", compact_json(first))
 
 
-def _evaluated(value: Mapping[str, Any], origin: Origin) -> Iterator[Event | Episode | Skipped]:
+def _read_evaluation(
+    value: Mapping[str, Any], origin: LogOrigin
+) -> Iterator[Event | Episode | SkippedRecord]:
     """Yield one run of an evaluation; older ones list actions and observations in pairs."""
     flat: list[Any] = []
     for each in listing(value.get("history")):
         flat.extend(each if isinstance(each, list) else [each])
     instance = text(value.get("instance_id"))
-    beginning = compact([instance, *flat[:3]])
+    beginning = compact_json([instance, *flat[:3]])
     conversation = _Conversation(origin.run or derived_id("openhands", beginning), origin, instance)
     statement = text(mapping(value.get("instance")).get("problem_statement"))
     conversation.recorder.task = task_of(statement) if statement else ""
@@ -160,34 +179,34 @@ def _evaluated(value: Mapping[str, Any], origin: Origin) -> Iterator[Event | Epi
     conversation.recorder.use_model(text(config.get("model")))
     for number, event in enumerate(flat, 1):
         if isinstance(event, dict):
-            yield from conversation.take(Line(number, event))
+            yield from conversation.take(LogLine(number, event))
     metrics = mapping(value.get("metrics"))
-    if real(metrics.get("accumulated_cost")):
-        conversation.recorder.spent.cost_usd = real(metrics.get("accumulated_cost")) or 0.0
+    if as_float(metrics.get("accumulated_cost")):
+        conversation.recorder.spent.cost_usd = as_float(metrics.get("accumulated_cost")) or 0.0
     if text(value.get("error")):
         conversation.recorder.stated = EpisodeStatus.FAILED
     yield from conversation.finish()
 
 
 class _Conversation:
-    def __init__(self, run: str, origin: Origin, instance: str = "") -> None:
+    def __init__(self, run: str, origin: LogOrigin, instance: str = "") -> None:
         self.recorder = Recorder(run, origin, agent="openhands")
         self._origin = origin
         self._instance = instance or instance_in(origin.path_name)
 
-    def take(self, line: Line) -> Iterator[Event | Skipped]:
+    def take(self, line: LogLine) -> Iterator[Event | SkippedRecord]:
         value = line.value
-        time = moment(value.get("timestamp"))
-        self.recorder.see(time)
+        time = as_time(value.get("timestamp"))
+        self.recorder.extend_span(time)
         self._count(mapping(value.get("llm_metrics")))
         if isinstance(value.get("kind"), str):
-            yield from self._sdk(line, time)
+            yield from self._read_sdk_event(line, time)
         elif isinstance(value.get("action"), str):
             yield from self._action(value, time)
         elif isinstance(value.get("observation"), str):
             yield from self._observation(value, time)
         else:
-            yield Skipped(f"event {line.number}", "neither an action nor an observation")
+            yield SkippedRecord(f"event {line.number}", "neither an action nor an observation")
 
     def finish(self) -> Iterator[Event | Episode]:
         recorder = self.recorder
@@ -210,14 +229,14 @@ class _Conversation:
                 recorder.extra["agent_version"] = given["openhands_version"]
             yield from recorder.message(role, said, time)
         elif kind in ("finish", "reject"):
-            yield from self._finished(kind, given, time)
+            yield from self._read_finish(kind, given, time)
         elif kind not in _QUIET:
             recorder.stated = None
             yield from recorder.message("assistant", text(given.get("thought")), time)
             function = text(mapping(value.get("tool_call_metadata")).get("function_name"))
             yield from recorder.call(_id(value.get("id")), _call(kind, function, given), time)
 
-    def _finished(self, kind: str, given: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+    def _read_finish(self, kind: str, given: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         outputs = mapping(given.get("outputs"))
         said = text(given.get("final_thought")) or text(given.get("message")) or text(outputs.get("content"))
         word = str(given.get("task_completed") or "true").rpartition(".")[2].lower()
@@ -236,12 +255,12 @@ class _Conversation:
             self.recorder.project = self.recorder.project or text(extras.get("repo_name"))
             return
         cause = _id(value.get("cause"))
-        if kind in _QUIET or (kind == "error" and not self.recorder.waiting_tool(cause)):
+        if kind in _QUIET or (kind == "error" and not self.recorder.pending_tool(cause)):
             if kind == "error":
                 yield from self.recorder.note(EventKind.LOG, "error", text(value.get("content")), time)
             return
         metadata = mapping(extras.get("metadata"))
-        code = whole(metadata.get("exit_code", extras.get("exit_code")))
+        code = as_integer(metadata.get("exit_code", extras.get("exit_code")))
         content = content_text(value.get("content"))
         suffix = text(metadata.get("suffix"))
         is_error = True if kind in ("error", "user_rejected") else None
@@ -269,14 +288,14 @@ class _Conversation:
         model = text(usage.get("model"))
         if model != "default":
             self.recorder.use_model(model)
-        self.recorder.spent = Spent(
+        self.recorder.spent = UsageTotals(
             input_tokens=count(usage.get("prompt_tokens")),
             output_tokens=count(usage.get("completion_tokens")),
             cached_tokens=count(usage.get("cache_read_tokens")),
-            cost_usd=real(metrics.get("accumulated_cost")) or 0.0,
+            cost_usd=as_float(metrics.get("accumulated_cost")) or 0.0,
         )
 
-    def _sdk(self, line: Line, time: datetime | None) -> Iterator[Event | Skipped]:
+    def _read_sdk_event(self, line: LogLine, time: datetime | None) -> Iterator[Event | SkippedRecord]:
         value = line.value
         recorder = self.recorder
         match value["kind"]:
@@ -300,10 +319,12 @@ class _Conversation:
                 )
             case "AgentErrorEvent":
                 yield from recorder.result(
-                    text(value.get("tool_call_id")), Outcome(text(value.get("error")), is_error=True), time
+                    text(value.get("tool_call_id")),
+                    CallOutcome(text(value.get("error")), is_error=True),
+                    time,
                 )
             case "UserRejectObservation":
-                rejected = Outcome(
+                rejected = CallOutcome(
                     text(value.get("rejection_reason")), is_error=True, extra={"rejected": True}
                 )
                 yield from recorder.result(text(value.get("tool_call_id")), rejected, time)
@@ -316,7 +337,7 @@ class _Conversation:
             case "PauseEvent" | "InterruptEvent":
                 recorder.is_interrupted = True
             case kind if kind not in _KINDS:
-                yield Skipped(f"event {line.number}", f"unknown event kind {kind[:40]!r}")
+                yield SkippedRecord(f"event {line.number}", f"unknown event kind {kind[:40]!r}")
 
     def _sdk_action(self, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         recorder = self.recorder
@@ -325,14 +346,14 @@ class _Conversation:
         tool = text(value.get("tool_name"))
         yield from recorder.message("assistant", content_text(value.get("thought")), time)
         if tool == "finish":
-            yield from self._finished("finish", action, time)
+            yield from self._read_finish("finish", action, time)
         elif tool != "think":
             recorder.stated = None
             function = mapping(mapping(value.get("tool_call")).get("function")) or mapping(
                 value.get("tool_call")
             )
             given = {key: each for key, each in action.items() if key != "kind" and each is not None}
-            call = Call(tool, given or arguments_from(function.get("arguments")))
+            call = LoggedCall(tool, given or arguments_from(function.get("arguments")))
             yield from recorder.call(text(value.get("tool_call_id")), call, time)
 
 
@@ -340,9 +361,9 @@ def _id(value: object) -> str:
     return f"{value}" if isinstance(value, int | str) else ""
 
 
-def _call(kind: str, function: str, given: Mapping[str, Any]) -> Call:
+def _call(kind: str, function: str, given: Mapping[str, Any]) -> LoggedCall:
     if kind == "call_tool_mcp":
-        return Call(text(given.get("name")) or function, arguments_from(given.get("arguments")))
+        return LoggedCall(text(given.get("name")) or function, arguments_from(given.get("arguments")))
     quiet = (
         "thought",
         "hidden",
@@ -354,12 +375,12 @@ def _call(kind: str, function: str, given: Mapping[str, Any]) -> Call:
         "impl_source",
     )
     told = {key: each for key, each in given.items() if key not in quiet and each not in (None, "")}
-    return Call(function or _TOOLS.get(kind, kind), told)
+    return LoggedCall(function or _TOOLS.get(kind, kind), told)
 
 
-def _sdk_outcome(observation: Mapping[str, Any]) -> Outcome:
+def _sdk_outcome(observation: Mapping[str, Any]) -> CallOutcome:
     metadata = mapping(observation.get("metadata"))
-    code = whole(observation.get("exit_code", metadata.get("exit_code")))
+    code = as_integer(observation.get("exit_code", metadata.get("exit_code")))
     is_error = observation.get("is_error")
     extra: dict[str, object] = {}
     if observation.get("timeout") is True or is_timeout(text(metadata.get("suffix"))):

@@ -11,11 +11,11 @@ from archivist.capture.formats.atif import Atif
 from archivist.capture.formats.claude_code import ClaudeCode
 from archivist.capture.formats.codex import Codex
 from archivist.capture.formats.mini_swe_agent import MiniSweAgent
-from archivist.capture.formats.native import Stream
+from archivist.capture.formats.native import StreamAdapter
 from archivist.capture.formats.openhands import OpenHands
 from archivist.capture.formats.swe_agent import SweAgent
-from archivist.capture.json_stream import Skipped
-from archivist.capture.recorder import Origin
+from archivist.capture.json_stream import SkippedRecord
+from archivist.capture.recorder import LogOrigin
 from archivist.errors import InputError
 from archivist.files.open import head_of, open_file
 from archivist.records import Episode, Event
@@ -23,8 +23,8 @@ from archivist.records import Episode, Event
 __all__ = [
     "ADAPTERS",
     "Adapter",
-    "Origin",
-    "Skipped",
+    "LogOrigin",
+    "SkippedRecord",
     "adapter_named",
     "head_of",
     "open_file",
@@ -42,14 +42,14 @@ class Adapter(Protocol):
         """Tell from a log's first 64 kB, decompressed, and its file name."""
         ...
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield events as they are read, each run when it is complete, the main one last."""
         ...
 
 
 # From the most to the least particular mark, so that a format which holds another's records goes first.
 ADAPTERS: tuple[Adapter, ...] = (
-    Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), Stream(), ClaudeCode(),
+    Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), StreamAdapter(), ClaudeCode(),
 )  # fmt: skip
 
 
@@ -74,11 +74,11 @@ def adapter_named(name: str) -> Adapter:
 
 
 def read_log(
-    path: Path, origin: Origin | None = None, format_name: str = "auto"
-) -> Iterator[Event | Episode | Skipped]:
+    path: Path, origin: LogOrigin | None = None, format_name: str = "auto"
+) -> Iterator[Event | Episode | SkippedRecord]:
     """Open a log, tell its format unless it is given, and read it."""
     with open_file(path) as source:
         adapter = (
             recognise(head_of(source), path.name) if format_name == "auto" else adapter_named(format_name)
         )
-        yield from adapter.read(source, origin or Origin(path.name))
+        yield from adapter.read(source, origin or LogOrigin(path.name))

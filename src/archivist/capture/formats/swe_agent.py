@@ -11,13 +11,13 @@ import shlex
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import Call
-from archivist.capture.json_stream import Skipped, decode, document, glimpse
+from archivist.capture.calls import LoggedCall
+from archivist.capture.json_stream import SkippedRecord, decode, preview_log, read_document
 from archivist.capture.outcomes import read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
-from archivist.capture.recorder import Origin, Recorder, Spent
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_exit
-from archivist.capture.values import compact, content_text, count, mapping, real, text
+from archivist.capture.values import as_float, compact_json, content_text, count, mapping, text
 from archivist.ids import derived_id
 from archivist.records import Episode, Event, EventKind
 
@@ -58,30 +58,30 @@ class SweAgent:
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Tell by the keys of the document and of its first step."""
-        first = glimpse(head).document
+        first = preview_log(head).document
         steps = first.get("trajectory")
         if isinstance(steps, list):
             return not steps or (isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys())
         info = mapping(first.get("info"))
         return "history" in first and ("environment" in first or "exit_status" in info)
 
-    def read(self, source: BinaryIO, origin: Origin) -> Iterator[Event | Episode | Skipped]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
         """Yield the steps and the opening messages, then the run."""
         trajectory = _Trajectory(origin)
-        for part in document(source, ("trajectory", "history")):
-            if isinstance(part, Skipped):
+        for part in read_document(source, ("trajectory", "history")):
+            if isinstance(part, SkippedRecord):
                 yield part
             elif part.key == "trajectory" and isinstance(part.value, dict):
                 yield from trajectory.step(part.value)
             elif part.key == "history" and isinstance(part.value, dict):
-                yield from trajectory.opening(part.value)
+                yield from trajectory.read_opening(part.value)
             else:
                 trajectory.facts[part.key] = part.value
         yield from trajectory.finish()
 
 
 class _Trajectory:
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: LogOrigin) -> None:
         self.facts: dict[str, Any] = {}
         self._origin = origin
         self._recorder: Recorder | None = None
@@ -90,21 +90,21 @@ class _Trajectory:
         self._folder = ""
         self._open_file = ""
 
-    def opening(self, item: Mapping[str, Any]) -> Iterator[Event]:
+    def read_opening(self, item: Mapping[str, Any]) -> Iterator[Event]:
         """Take a message of the history; those before the first reply open the run."""
         self._has_reply = self._has_reply or item.get("role") == "assistant"
         if self._has_reply or len(self._openings) == _OPENING_MESSAGES:
             return
         self._openings.append(item)
         if self._recorder is not None:
-            yield from self._say(self._recorder, len(self._openings) - 1)
+            yield from self._emit_opening(self._recorder, len(self._openings) - 1)
 
     def step(self, step: Mapping[str, Any]) -> Iterator[Event]:
         """Take one step: what the agent said, what it did, and what came of it."""
         recorder = self._recorder
         if recorder is None:
             recorder = yield from self._start(
-                compact([step.get(key) for key in ("action", "observation", "response")])
+                compact_json([step.get(key) for key in ("action", "observation", "response")])
             )
         state = step.get("state")
         if isinstance(state, str):
@@ -126,16 +126,18 @@ class _Trajectory:
             yield from recorder.message("system", observation)
             return
         is_error = True if _FAILED.match(observation) else None
-        outcome = read_outcome(observation, is_error=is_error, duration_s=real(step.get("execution_time")))
-        yield from recorder.whole_call(_call(action, self._open_file), outcome)
+        outcome = read_outcome(
+            observation, is_error=is_error, duration_s=as_float(step.get("execution_time"))
+        )
+        yield from recorder.call_with_result(_call(action, self._open_file), outcome)
 
-    def finish(self) -> Iterator[Event | Episode | Skipped]:
+    def finish(self) -> Iterator[Event | Episode | SkippedRecord]:
         recorder = self._recorder
         if recorder is None and self._origin.run:
             recorder = yield from self._start("")
         if recorder is None:
             # Without a step the run cannot be told from others of its task, and there is nothing to learn.
-            yield Skipped("trajectory", "the log ends before the first step")
+            yield SkippedRecord("trajectory", "the log ends before the first step")
             return
         info = mapping(self.facts.get("info"))
         replay = self.facts.get("replay_config")
@@ -152,10 +154,10 @@ class _Trajectory:
             recorder.extra["instance"] = instance
         recorder.project = project_of_instance(instance) or _project_of(self._folder)
         stats = mapping(info.get("model_stats"))
-        recorder.spent = Spent(
+        recorder.spent = UsageTotals(
             input_tokens=count(stats.get("tokens_sent")),
             output_tokens=count(stats.get("tokens_received")),
-            cost_usd=real(stats.get("instance_cost")) or real(stats.get("total_cost")) or 0.0,
+            cost_usd=as_float(stats.get("instance_cost")) or as_float(stats.get("total_cost")) or 0.0,
         )
         if count(stats.get("api_calls")):
             recorder.spent.extra["api_calls"] = count(stats.get("api_calls"))
@@ -172,10 +174,10 @@ class _Trajectory:
         recorder = self._recorder = Recorder(run, self._origin, agent="swe-agent")
         recorder.next_seq = _OPENING_MESSAGES
         for place in range(len(self._openings)):
-            yield from self._say(recorder, place)
+            yield from self._emit_opening(recorder, place)
         return recorder
 
-    def _say(self, recorder: Recorder, place: int) -> Iterator[Event]:
+    def _emit_opening(self, recorder: Recorder, place: int) -> Iterator[Event]:
         item = self._openings[place]
         following, recorder.next_seq = recorder.next_seq, place
         is_demonstration = item.get("is_demo") is True
@@ -186,18 +188,18 @@ class _Trajectory:
         recorder.next_seq = following
 
 
-def _call(action: str, open_file: str) -> Call:
+def _call(action: str, open_file: str) -> LoggedCall:
     if edit := _EDIT.match(action):
         if open_file:
-            return Call(
+            return LoggedCall(
                 "edit", {"path": open_file, "lines": edit.group(1) or "", "new_string": edit.group(2)}
             )
     elif create := _CREATE.match(action):
-        return Call("create_file", {"path": create.group(2), "content": ""})
+        return LoggedCall("create_file", {"path": create.group(2), "content": ""})
     word = action.split(None, 1)[0]
     if word == "str_replace_editor":
-        return Call(word, _editor_arguments(action))
-    return Call(word if word in _COMMANDS else "bash", {"command": action})
+        return LoggedCall(word, _editor_arguments(action))
+    return LoggedCall(word if word in _COMMANDS else "bash", {"command": action})
 
 
 def _editor_arguments(action: str) -> dict[str, Any]:

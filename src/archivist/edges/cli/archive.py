@@ -12,24 +12,24 @@ import click
 
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
-    Moment,
-    count,
+    DateTimeParam,
+    enum_choice,
     json_option,
     note,
+    pluralize,
     print_json,
     print_table,
     say,
-    word_choice,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
-    from archivist.archive.service import Refreshed
+    from archivist.archive.service import RefreshResult
     from archivist.bank import Bank
     from archivist.records import Document
 
-_TYPE = word_choice(DocumentType)
+_TYPE = enum_choice(DocumentType)
 _SHOWN = 20
 
 
@@ -41,8 +41,8 @@ def archive() -> None:
 @archive.command()
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TYPE, help="Only this sort; cycle asks for old entries of the stream too.")
-@click.option("--since", type=Moment(), help="Only from this day on.")
-@click.option("--until", type=Moment(), help="Only up to this day.")
+@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=DateTimeParam(), help="Only up to this day.")
 @click.option("--max", "limit", type=click.IntRange(1, 200), default=5, show_default=True, metavar="N")
 @json_option
 @click.pass_obj
@@ -99,7 +99,7 @@ def search(
 @click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How much it matters."
 )
-@click.option("--date", type=Moment(), help="Of which day it is.")
+@click.option("--date", type=DateTimeParam(), help="Of which day it is.")
 @json_option
 @click.pass_obj
 def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
@@ -108,9 +108,9 @@ def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
     with session.bank() as bank:
         made = bank.documents.insert(content, **fields)
     if as_json:
-        print_json({"source": made[0].source, "pieces": [_view(each) for each in made]})
+        print_json({"source": made[0].source, "pieces": [_document_view(each) for each in made]})
         return
-    say(f"{made[0].source}  {count(len(made), 'piece')}")
+    say(f"{made[0].source}  {pluralize(len(made), 'piece')}")
 
 
 @archive.command("list")
@@ -153,7 +153,7 @@ def show(session: Session, name: str, as_json: bool) -> None:
     if not found:
         raise NotFoundError("document", name, hint="archivist archive list shows what there is")
     if as_json:
-        print_json({"source": found[0].source, "pieces": [_view(each) for each in found]})
+        print_json({"source": found[0].source, "pieces": [_document_view(each) for each in found]})
         return
     say("\n\n".join(each.text for each in found))
 
@@ -185,7 +185,7 @@ def unwatch(session: Session, folder: str, keep: bool, as_json: bool) -> None:
     if as_json:
         print_json({"folder": folder, "texts": texts, "kept": keep})
         return
-    say(f"{folder} is not watched any more; {count(texts, 'text')} {'kept' if keep else 'removed'}")
+    say(f"{folder} is not watched any more; {pluralize(texts, 'text')} {'kept' if keep else 'removed'}")
 
 
 @archive.command()
@@ -213,7 +213,7 @@ def remove(session: Session, sources: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"removed": list(sources), "pieces": sum(pieces)})
         return
-    say(f"{count(len(sources), 'text')} removed ({count(sum(pieces), 'piece')})")
+    say(f"{pluralize(len(sources), 'text')} removed ({pluralize(sum(pieces), 'piece')})")
 
 
 @archive.command("import-bank")
@@ -233,26 +233,26 @@ def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int
         print_json({**done._asdict(), **lists})
     else:
         say(
-            f"{count(done.pages, 'bank')} taken in, {done.unchanged} known already:"
-            f" {count(len(done.roles), 'role')}, {count(done.threads, 'thread')},"
+            f"{pluralize(done.pages, 'bank')} taken in, {done.unchanged} known already:"
+            f" {pluralize(len(done.roles), 'role')}, {pluralize(done.threads, 'thread')},"
             f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
-            f" {count(done.documents, 'document')}"
+            f" {pluralize(done.documents, 'document')}"
         )
         if done.kept:
-            note(f"kept as documents: {count(len(done.kept), 'section')} ({', '.join(done.kept)})")
-    return _problems(done.problems)
+            note(f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})")
+    return _note_problems(done.problems)
 
 
 def _embed(bank: Bank) -> int:
     """Make the vectors that are missing, and return how many those were."""
     from archivist.edges.cli.doctor import embed
 
-    missing = bank.unembedded()
+    missing = bank.count_unembedded()
     embed(bank)
-    return missing - bank.unembedded()
+    return missing - bank.count_unembedded()
 
 
-def _view(document: Document) -> dict[str, object]:
+def _document_view(document: Document) -> dict[str, object]:
     return {
         "id": document.id,
         "position": document.position,
@@ -268,22 +268,22 @@ def _view(document: Document) -> dict[str, object]:
     }
 
 
-def _report(done: Refreshed, vectors: int, as_json: bool, beside: dict[str, object]) -> int:
+def _report(done: RefreshResult, vectors: int, as_json: bool, extra_fields: dict[str, object]) -> int:
     if as_json:
-        print_json({**beside, **done._asdict(), "vectors": vectors, "problems": list(done.problems)})
+        print_json({**extra_fields, **done._asdict(), "vectors": vectors, "problems": list(done.problems)})
     else:
         say(
             f"texts: {done.added} new, {done.changed} changed, {done.removed} removed,"
             f" {done.unchanged} the same"
         )
         if vectors:
-            note(f"{count(vectors, 'vector')} made for what could be found by words only")
+            note(f"{pluralize(vectors, 'vector')} made for what could be found by words only")
         if not done.folders:
             note("hint: no folder is watched; archivist archive watch FOLDER follows one")
-    return _problems(done.problems)
+    return _note_problems(done.problems)
 
 
-def _problems(problems: Sequence[str]) -> int:
+def _note_problems(problems: Sequence[str]) -> int:
     """Name what was left out; return the exit code that says whether there was anything."""
     for problem in problems[:_SHOWN]:
         note(f"archivist: {problem}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say, word_choice
+from archivist.edges.cli.output import enum_choice, json_option, note, pluralize, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import ArtifactType
 
@@ -27,7 +27,7 @@ def artifacts() -> None:
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
 @click.option("--task", metavar="T", required=True, help="The task that it was made for.")
 @click.option("--agent", metavar="A", default="", help="Who made it; by default who acts.")
-@click.option("--type", "kind", type=word_choice(ArtifactType), default="file", help="What it is.")
+@click.option("--type", "kind", type=enum_choice(ArtifactType), default="file", help="What it is.")
 @click.option("--description", metavar="TEXT", default="", help="What is in it.")
 @click.option("--run", metavar="ID", default="", help="The run that made it.")
 @json_option
@@ -47,7 +47,7 @@ def register(
     with session.bank() as bank:
         try:
             for path in paths:
-                where = _whole(path)
+                where = _absolute_path(path)
                 made.append(
                     bank.artifacts.register(
                         where, task=task, agent=agent, type=kind, description=description, run=run
@@ -56,13 +56,13 @@ def register(
         finally:
             # Those before a file that is refused are registered, and told.
             if made:
-                _print(made, as_json=as_json)
+                _print_artifacts(made, as_json=as_json)
 
 
 @artifacts.command("list")
 @click.option("--task", metavar="T", default="", help="Only of this task.")
 @click.option("--agent", metavar="A", default="", help="Only of this agent.")
-@click.option("--type", "kind", type=word_choice(ArtifactType), help="Only of this type.")
+@click.option("--type", "kind", type=enum_choice(ArtifactType), help="Only of this type.")
 @click.option("--path", metavar="FILE", default="", help="Only versions of this file.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the newest.")
 @json_option
@@ -72,9 +72,9 @@ def list_(
 ) -> None:
     """Print the artifacts, the newest first."""
     with session.bank() as bank:
-        where = _whole(path) if path else ""
+        where = _absolute_path(path) if path else ""
         found = bank.artifacts.query(task=task, agent=agent, type=kind, path=where, limit=limit)
-    _print(found, as_json=as_json)
+    _print_artifacts(found, as_json=as_json)
 
 
 @artifacts.command()
@@ -86,13 +86,13 @@ def show(session: Session, name: str, as_json: bool) -> None:
     from archivist.clock import to_short_text
 
     with session.bank() as bank:
-        artifact = _found(bank, name)
+        artifact = _find_artifact(bank, name)
     if as_json:
-        print_json({"artifact": _plain(artifact)})
+        print_json({"artifact": _artifact_view(artifact)})
         return
     say(f"{artifact.path}  {artifact.description}".rstrip())
     say()
-    known = {**_plain(artifact), "created": to_short_text(artifact.created)}
+    known = {**_artifact_view(artifact), "created": to_short_text(artifact.created)}
     for key, value in known.items():
         if key not in ("path", "description") and value != "":
             say(f"  {key.replace('_', ' '):<12}{value}")
@@ -105,8 +105,8 @@ def show(session: Session, name: str, as_json: bool) -> None:
 def versions(session: Session, path: str, as_json: bool) -> None:
     """Print every registered version of FILE, the first one first."""
     with session.bank() as bank:
-        found = bank.artifacts.versions(_whole(path))
-    _print(found, as_json=as_json)
+        found = bank.artifacts.versions(_absolute_path(path))
+    _print_artifacts(found, as_json=as_json)
 
 
 @artifacts.command()
@@ -116,17 +116,19 @@ def versions(session: Session, path: str, as_json: bool) -> None:
 def verify(session: Session, names: tuple[str, ...], as_json: bool) -> int:
     """Compare files with what was registered, all or the named ones; exit 1 when something does not match."""
     with session.bank() as bank:
-        known = [_found(bank, name).id for name in names]
+        known = [_find_artifact(bank, name).id for name in names]
         checks = bank.artifacts.verify(known)
     wrong = [each for each in checks if each.state.value != "same"]
     if as_json:
-        rows = [{**_plain(each.artifact), "state": each.state.value, "note": each.note} for each in checks]
+        rows = [
+            {**_artifact_view(each.artifact), "state": each.state.value, "note": each.note} for each in checks
+        ]
         print_json({"artifacts": rows, "same": len(checks) - len(wrong)})
         return 1 if wrong else 0
     if wrong:
         rows_told = [(each.state.value, each.artifact.path, each.artifact.task, each.note) for each in wrong]
         print_table(("State", "Path", "Task", "What"), rows_told)
-    note(f"{len(checks) - len(wrong)} of {count(len(checks), 'file')} the same")
+    note(f"{len(checks) - len(wrong)} of {pluralize(len(checks), 'file')} the same")
     return 1 if wrong else 0
 
 
@@ -137,25 +139,25 @@ def verify(session: Session, names: tuple[str, ...], as_json: bool) -> int:
 def remove(session: Session, names: tuple[str, ...], as_json: bool) -> None:
     """Take artifacts off the register, all or, if one is unknown, none; the files stay."""
     with session.bank() as bank, bank.transaction():
-        gone = [bank.artifacts.remove(_found(bank, name).id) for name in dict.fromkeys(names)]
+        gone = [bank.artifacts.remove(_find_artifact(bank, name).id) for name in dict.fromkeys(names)]
     if as_json:
-        print_json({"artifacts": [_plain(each) for each in gone]})
+        print_json({"artifacts": [_artifact_view(each) for each in gone]})
         return
-    say(f"{count(len(gone), 'artifact')} removed: {', '.join(each.path for each in gone)}")
+    say(f"{pluralize(len(gone), 'artifact')} removed: {', '.join(each.path for each in gone)}")
 
 
-def _whole(path: str) -> str:
+def _absolute_path(path: str) -> str:
     """Return a path from where the caller stands; the bank knows its own folder only."""
     from pathlib import Path
 
     return str(Path.cwd() / path) if path else path
 
 
-def _found(bank: Any, name: str) -> Artifact:
+def _find_artifact(bank: Any, name: str) -> Artifact:
     """Return an artifact by its id, by its path in the project, or by a path from here."""
     from archivist.errors import NotFoundError
 
-    for each in (_whole(name), name):
+    for each in (_absolute_path(name), name):
         try:
             found: Artifact = bank.artifacts.get(each)
         except NotFoundError:
@@ -164,16 +166,16 @@ def _found(bank: Any, name: str) -> Artifact:
     raise NotFoundError("artifact", name)
 
 
-def _plain(artifact: Artifact) -> dict[str, Any]:
+def _artifact_view(artifact: Artifact) -> dict[str, Any]:
     from archivist.records.plain import to_plain
 
     plain: dict[str, Any] = to_plain(artifact)
     return {name: value for name, value in plain.items() if name != "extra"}
 
 
-def _print(found: Sequence[Artifact], *, as_json: bool) -> None:
+def _print_artifacts(found: Sequence[Artifact], *, as_json: bool) -> None:
     if as_json:
-        print_json({"artifacts": [_plain(each) for each in found]})
+        print_json({"artifacts": [_artifact_view(each) for each in found]})
         return
     if not found:
         note("no artifacts")

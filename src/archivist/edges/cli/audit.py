@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from archivist.audit.lift import Lift
-    from archivist.audit.report import Line, Proposal, Report
+    from archivist.audit.report import LessonRecommendation, Report, ReportRow
     from archivist.records import Verdict
 
 _LEGEND = (
@@ -42,20 +42,20 @@ def check(session: Session, run: str, as_json: bool) -> None:
 
     with session.bank() as bank:
         beside = session.global_bank()
-        verdicts = bank.audit(run, beside=beside)
+        verdicts = bank.audit(run, global_bank=beside)
         names = bank.lesson_names()
         if beside is not None:
             theirs = beside.lesson_names().items()
             names = {**{key: (f"{GLOBAL_MARK}{name}", words) for key, (name, words) in theirs}, **names}
     named = [(*names.get(each.lesson, (each.lesson, "")), each) for each in verdicts]
     if as_json:
-        print_json({"run": run, "verdicts": [_verdict(name, each) for name, _, each in named]})
+        print_json({"run": run, "verdicts": [_verdict_view(name, each) for name, _, each in named]})
     elif not named:
         note(f"run {run!r} was told nothing")
     else:
         print_table(
             ("ID", "Effect", "Followed", "Description"),
-            [(name, each.effect.value, _spoken(each), words) for name, words, each in named],
+            [(name, each.effect.value, _following_text(each), words) for name, words, each in named],
         )
 
 
@@ -70,24 +70,24 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
 
     Where lessons are withheld from some runs (hold-out), failures with and without are compared.
     """
-    from archivist.audit.report import proposals
-    from archivist.brief.select import mark_of
+    from archivist.audit.report import recommend_steps
+    from archivist.brief.select import global_mark_of
 
     bank, bare = session.bank_of(*filter(None, [name]), is_global=is_global)
     with bank:
         found = bank.audit_report()
         lesson = bank.get(bare[0]).short_id if bare else ""
-    mark = mark_of(name or "")
+    mark = global_mark_of(name or "")
     lines = [
         replace(line, lesson=f"{mark}{line.lesson}") for line in found.lessons if lesson in (line.lesson, "")
     ]
     steps = [
         replace(each, lesson=f"{mark}{each.lesson}")
-        for each in proposals(found)
+        for each in recommend_steps(found)
         if lesson in (each.lesson, "")
     ]
     if svg and lines:
-        _draw(svg, lines[0] if lesson else found.total)
+        _draw_chart(svg, lines[0] if lesson else found.total)
     if as_json:
         _print_report(found, lines, steps, is_whole=not lesson)
     elif not lines:
@@ -124,11 +124,11 @@ def regressions(session: Session, run: str, as_json: bool) -> int:
     return 1 if rows else 0
 
 
-def _spoken(verdict: Verdict) -> str:
+def _following_text(verdict: Verdict) -> str:
     return verdict.following.value.replace("_", " ")
 
 
-def _verdict(name: str, verdict: Verdict) -> dict[str, str]:
+def _verdict_view(name: str, verdict: Verdict) -> dict[str, str]:
     known = verdict.following.value
     return {
         "lesson": name,
@@ -137,15 +137,15 @@ def _verdict(name: str, verdict: Verdict) -> dict[str, str]:
     }
 
 
-def _draw(path: str, line: Line) -> None:
+def _draw_chart(path: str, line: ReportRow) -> None:
     from pathlib import Path
 
-    from archivist.audit.chart import chart
+    from archivist.audit.chart import draw_report_chart
     from archivist.errors import InputError
 
     title = "Did the lessons help?" if line.lesson == "all" else f"Did {line.lesson} help?"
     try:
-        Path(path).write_text(chart(line, title), encoding="utf-8")
+        Path(path).write_text(draw_report_chart(line, title), encoding="utf-8")
     except OSError as error:
         raise InputError(
             f"{path!r} cannot be written: {error.strerror}", hint="name a file that can be"
@@ -153,17 +153,19 @@ def _draw(path: str, line: Line) -> None:
     note(f"wrote {path}")
 
 
-def _print_report(found: Report, lines: Sequence[Line], steps: Sequence[Proposal], *, is_whole: bool) -> None:
+def _print_report(
+    found: Report, lines: Sequence[ReportRow], steps: Sequence[LessonRecommendation], *, is_whole: bool
+) -> None:
     told: dict[str, Any] = {
-        "lessons": [_line(line) for line in lines],
+        "lessons": [_line_view(line) for line in lines],
         "proposals": [asdict(each) for each in steps],
     }
     if is_whole:
-        told |= {"months": [_line(line) for line in found.months], "total": _line(found.total)}
+        told |= {"months": [_line_view(line) for line in found.months], "total": _line_view(found.total)}
     print_json(told)
 
 
-def _print_lines(lines: Sequence[Line], steps: dict[str, str]) -> None:
+def _print_lines(lines: Sequence[ReportRow], steps: dict[str, str]) -> None:
     is_held_out = any(line.lift.arms.withheld for line in lines)
     headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
     headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
@@ -173,8 +175,8 @@ def _print_lines(lines: Sequence[Line], steps: dict[str, str]) -> None:
             (
                 *(line.lesson, line.told, line.followed, line.ignored, line.not_applicable),
                 *(line.helpful, line.ineffective),
-                _believed(line),
-                *(_compared(line.lift) if is_held_out else ()),
+                _posterior_text(line),
+                *(_lift_cells(line.lift) if is_held_out else ()),
                 steps.get(line.lesson, ""),
                 line.summary,
             )
@@ -184,38 +186,38 @@ def _print_lines(lines: Sequence[Line], steps: dict[str, str]) -> None:
     note(_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""))
 
 
-def _believed(line: Line) -> str:
-    if not line.judged:
+def _posterior_text(line: ReportRow) -> str:
+    if not line.judged_count:
         return "-"
     low, high = line.posterior.interval
     return f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})"
 
 
-def _compared(lift: Lift) -> tuple[str, ...]:
+def _lift_cells(lift: Lift) -> tuple[str, ...]:
     """Return the cells that compare told with withheld runs."""
     arms = lift.arms
     rates = "/".join("-" if rate is None else f"{rate:.0%}" for rate in (arms.rate_told, arms.rate_withheld))
     if lift.difference is None or lift.interval is None:
         return str(arms.withheld), rates, "-", "-"
     low, high = lift.interval
-    prevents = f"{lift.difference:+.0%} ({low:+.0%} to {high:+.0%}) {lift.word.value}"
+    prevents = f"{lift.difference:+.0%} ({low:+.0%} to {high:+.0%}) {lift.conclusion.value}"
     needed = "-" if lift.runs_needed is None else str(lift.runs_needed)
     return str(arms.withheld), rates, prevents, needed
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line_view(line: ReportRow) -> dict[str, Any]:
     counts = ("lesson", "summary", "helpful", "ineffective", "share", "told", "followed", "ignored")
     low, high = line.posterior.interval
     return {
         **{name: getattr(line, name) for name in counts},
         "not_applicable": line.not_applicable,
         "posterior": {"mean": line.posterior.mean, "low": low, "high": high},
-        "lift": _lift(line.lift),
-        **({"periods": [_line(each) for each in line.periods]} if line.periods else {}),
+        "lift": _lift_view(line.lift),
+        **({"periods": [_line_view(each) for each in line.periods]} if line.periods else {}),
     }
 
 
-def _lift(lift: Lift) -> dict[str, Any]:
+def _lift_view(lift: Lift) -> dict[str, Any]:
     low, high = lift.interval or (None, None)
     return {
         **asdict(lift.arms),
@@ -224,6 +226,6 @@ def _lift(lift: Lift) -> dict[str, Any]:
         "difference": lift.difference,
         "low": low,
         "high": high,
-        "verdict": lift.word.value,
+        "verdict": lift.conclusion.value,
         "runs_needed": lift.runs_needed,
     }

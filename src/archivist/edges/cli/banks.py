@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from archivist.edges.cli.output import count, global_option, json_option, note, print_json, print_table, say
+from archivist.edges.cli.output import (
+    global_option,
+    json_option,
+    note,
+    pluralize,
+    print_json,
+    print_table,
+    say,
+)
 from archivist.edges.cli.session import Session
 
 
@@ -64,7 +72,7 @@ def status(session: Session, is_global: bool, as_json: bool) -> None:
         from archivist.doctor import SHOW_QUARANTINED
 
         wait = "waits" if waiting == 1 else "wait"
-        note(f"{count(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
+        note(f"{pluralize(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
 
 
 @click.command()
@@ -105,7 +113,7 @@ def verify(session: Session, is_global: bool, as_json: bool) -> int:
             }
         )
     elif found.is_whole:
-        say(f"The ledger is whole: {count(found.entries, 'change')}, {found.erased} erased.")
+        say(f"The ledger is whole: {pluralize(found.entries, 'change')}, {found.erased} erased.")
     else:
         for problem in found.problems:
             say(problem)

@@ -12,7 +12,7 @@ from archivist.edges.cli.session import Session
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.presets import BriefPreset
-    from archivist.brief.select import Told
+    from archivist.brief.select import RenderedBrief
 
 format_option = click.option(
     "--format",
@@ -90,7 +90,7 @@ def brief(
     bank, beside = session.bank_if_any(), session.global_bank()
     lead = bank or beside
     if lead is None:
-        print_told(None, None, as_json or form == "json")
+        print_brief(None, None, as_json or form == "json")
         return
     if error is not None:
         told = lead.heal(
@@ -101,7 +101,7 @@ def brief(
             run=run,
             is_fenced=bool(fence),
         )
-        print_told(lead, told, as_json or form == "json")
+        print_brief(lead, told, as_json or form == "json")
         if not told.text:
             note("nobody met this error")
         return
@@ -112,14 +112,14 @@ def brief(
         repo=repo,
         tags=tags,
         run=run if bank else "",
-        preset=_preset(preset),
+        preset=_parse_preset(preset),
         max_lessons=limit,
         budget_tokens=budget,
-        form=text_form(form, is_about_task=is_about_task),
+        form=brief_format(form, is_about_task=is_about_task),
         is_fenced=(is_about_task and form != "yaml") if fence is None else fence,
-        beside=beside if bank else None,
+        global_bank=beside if bank else None,
     )
-    print_told(lead, told, as_json or form == "json")
+    print_brief(lead, told, as_json or form == "json")
     if explain:
         for line in lead.reasons(told):
             note(line)
@@ -132,13 +132,13 @@ def _refuse_for_healer(given: dict[str, object]) -> None:
         )
 
 
-def _preset(name: str | None) -> BriefPreset | None:
+def _parse_preset(name: str | None) -> BriefPreset | None:
     from archivist.brief.presets import BriefPreset
 
     return BriefPreset(name) if name else None
 
 
-def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
+def brief_format(form: str | None, *, is_about_task: bool = False) -> Any:
     """Return the form of the text that goes with a format: markdown with a task, else known issues."""
     from archivist.brief.forms import BriefFormat
 
@@ -147,12 +147,14 @@ def text_form(form: str | None, *, is_about_task: bool = False) -> Any:
     return BriefFormat(form)
 
 
-def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: object) -> None:
+def print_brief(
+    bank: Bank | None, rendered_brief: RenderedBrief | None, as_json: bool, **more: object
+) -> None:
     """Print a brief as text or as JSON."""
     if not as_json:
-        say(told.text if told else "", nl=False)
+        say(rendered_brief.text if rendered_brief else "", nl=False)
         return
-    chosen = told.chosen if told else ()
+    chosen = rendered_brief.chosen if rendered_brief else ()
     views = bank.views([each.lesson for each in chosen]) if bank else []
     marked = [
         {**view, "id": each.name, "is_global": each.is_global}
@@ -161,10 +163,10 @@ def print_told(bank: Bank | None, told: Told | None, as_json: bool, **more: obje
     print_json(
         {
             **more,
-            "text": told.text if told else "",
+            "text": rendered_brief.text if rendered_brief else "",
             "lessons": marked,
-            "brief": told.brief_id if told else "",
-            "withheld": [each.name for each in told.withheld] if told else [],
-            "stale": dict(told.stale) if told else {},
+            "brief": rendered_brief.brief_id if rendered_brief else "",
+            "withheld": [each.name for each in rendered_brief.withheld] if rendered_brief else [],
+            "stale": dict(rendered_brief.stale) if rendered_brief else {},
         }
     )

@@ -12,10 +12,10 @@ import click
 from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
-    count,
     ended_choice,
     json_option,
     note,
+    pluralize,
     print_json,
     print_table,
     progress,
@@ -26,9 +26,9 @@ from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.capture.service import Captured
+    from archivist.capture.service import CaptureResult
     from archivist.reflect.service import Reflection
-    from archivist.reflect.trigger import Outcome
+    from archivist.reflect.trigger import ReflectionOutcome
 
 _FORMATS = [
     "auto",
@@ -72,23 +72,23 @@ def capture(
     Secrets are replaced before anything is stored. The same log again changes nothing, a longer one adds.
     """
     from archivist.capture.outcomes_file import read_outcomes
-    from archivist.capture.service import Known
+    from archivist.capture.service import CaptureOverrides
     from archivist.errors import InputError
 
-    known = Known(
+    known = CaptureOverrides(
         run=run,
         project=project,
         status=EpisodeStatus(status) if status else None,
         outcomes=read_outcomes(outcomes) if outcomes else {},
     )
-    taken: list[Captured] = []
+    taken: list[CaptureResult] = []
     refused: list[str] = []
     hints: list[str] = []
-    paths = list(_paths(files))
+    paths = list(_expand_paths(files))
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         for path in paths:
             try:
-                taken.append(bank.capture_file(path, format_name=format_name, known=known))
+                taken.append(bank.capture_file(path, format_name=format_name, overrides=known))
             except InputError as error:
                 refused.append(f"{path}: {error.message}")
                 hints.append(error.hint)
@@ -98,9 +98,9 @@ def capture(
             note(f"archivist: {reason}")
         raise InputError(refused[0], hint=hints[0])
     if as_json:
-        print_json(_captured(taken, refused))
+        print_json(_capture_view(taken, refused))
     else:
-        _tell_captured(taken)
+        _print_capture(taken)
     for reason in refused[:_SHOWN]:
         note(f"archivist: {reason}")
     skipped = [f"{each.file}: {reason}" for each in taken for reason in each.reasons]
@@ -122,7 +122,7 @@ def reflect(
     session: Session, run: str, pending: bool, days: int | None, scenario: str | None, as_json: bool
 ) -> int:
     """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
-    from archivist.reflect.trigger import Outcome, Scenario
+    from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
     if sum((bool(run), pending, days is not None)) > 1:
         raise click.UsageError("--run, --pending and --days exclude each other")
@@ -130,40 +130,40 @@ def reflect(
         raise click.UsageError(f"unknown scenario {scenario!r}\nhint: one of {', '.join(Scenario)}")
     why = Scenario(scenario) if scenario else None
     done: list[Reflection] = []
-    failed: list[Outcome] = []
+    failed: list[ReflectionOutcome] = []
     with session.bank() as bank:
         if run:
             done.append(bank.reflect(run, scenario=why or Scenario.MANUAL))
         else:
-            for result in _reflections(bank, days, why):
-                if isinstance(result, Outcome):
+            for result in _iter_reflections(bank, days, why):
+                if isinstance(result, ReflectionOutcome):
                     failed.append(result)
                 else:
                     done.append(result)
         embed(bank)
         if as_json:
-            print_json(_reflected(bank, done, failed))
+            print_json(_reflection_view(bank, done, failed))
         elif done:
-            _tell_reflected(bank, done)
+            _print_reflection(bank, done)
         elif not failed:
-            note(_why_none(bank))
+            note(_explain_no_runs(bank))
     for each in failed:
         note(f"archivist: {each.run}: {each.error or each.summary}")
     return EXIT_PARTIAL if any(each.error for each in failed) else 0
 
 
-def _why_none(bank: Bank) -> str:
+def _explain_no_runs(bank: Bank) -> str:
     """Return why there was no run to reflect on."""
-    from archivist.doctor import reflection
+    from archivist.doctor import check_reflection
 
-    if bank.waiting():
-        return reflection(bank).text
+    if bank.waiting_runs():
+        return check_reflection(bank).text
     return "no run waits for reflection: archivist capture takes logs in"
 
 
-def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | Outcome]:
+def _iter_reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | ReflectionOutcome]:
     if days is None:
-        with progress(len(bank.waiting()), "reflect") as advance:
+        with progress(len(bank.waiting_runs()), "reflect") as advance:
             for result in bank.reflect_waiting(scenario=why):
                 yield result
                 advance(1)
@@ -177,7 +177,7 @@ def _reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection 
             advance(1)
 
 
-def _paths(files: Iterable[Path]) -> Iterator[Path]:
+def _expand_paths(files: Iterable[Path]) -> Iterator[Path]:
     for file in files:
         if file.is_dir():
             yield from sorted(path for path in file.rglob("*") if path.is_file())
@@ -185,7 +185,7 @@ def _paths(files: Iterable[Path]) -> Iterator[Path]:
             yield file
 
 
-def _captured(taken: list[Captured], refused: list[str]) -> dict[str, Any]:
+def _capture_view(taken: list[CaptureResult], refused: list[str]) -> dict[str, Any]:
     from archivist.records.shapes import to_episode_line
 
     runs = [
@@ -213,7 +213,7 @@ def _captured(taken: list[Captured], refused: list[str]) -> dict[str, Any]:
     return result
 
 
-def _tell_captured(taken: list[Captured]) -> None:
+def _print_capture(taken: list[CaptureResult]) -> None:
     # Several logs may tell of one run.
     runs = {episode.id: episode for each in taken for episode in each.episodes}
     by_status = Counter(episode.status.value for episode in runs.values())
@@ -230,7 +230,7 @@ def _tell_captured(taken: list[Captured]) -> None:
     print_table(("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")])
 
 
-def _reflected(bank: Bank, done: list[Reflection], failed: list[Outcome]) -> dict[str, Any]:
+def _reflection_view(bank: Bank, done: list[Reflection], failed: list[ReflectionOutcome]) -> dict[str, Any]:
     from dataclasses import asdict
 
     created = {lesson.id: lesson for each in done for lesson in each.created}
@@ -248,17 +248,17 @@ def _reflected(bank: Bank, done: list[Reflection], failed: list[Outcome]) -> dic
             }
             for each in done
         ],
-        "lessons": bank.views(bank.get_each(names)),
+        "lessons": bank.views(bank.get_many(names)),
         "failed": [{"run": each.run, "error": each.error} for each in failed],
     }
 
 
-def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
+def _print_reflection(bank: Bank, done: list[Reflection]) -> None:
     from archivist.doctor import SHOW_QUARANTINED
     from archivist.records.words import Status
 
     kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
-    live = [lesson for lesson in bank.get_each(kept) if lesson.status.is_live]
+    live = [lesson for lesson in bank.get_many(kept) if lesson.status.is_live]
     waiting = sum(lesson.status is Status.QUARANTINED for lesson in kept.values())
     by_category = Counter(lesson.category.value for lesson in live)
     rows: list[tuple[str, object]] = [
@@ -273,7 +273,7 @@ def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
     print_table(("Reflected", "Count"), rows)
     if waiting:
         wait = "waits" if waiting == 1 else "wait"
-        note(f"{count(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
+        note(f"{pluralize(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:
         say("")
@@ -281,4 +281,4 @@ def _tell_reflected(bank: Bank, done: list[Reflection]) -> None:
             ("ID", "Freq", "Category", "Lesson"),
             [(each.short_id, each.frequency, each.category, each.summary) for each in top],
         )
-        note(f"{count(len(live), 'lesson')} in all: archivist lessons list")
+        note(f"{pluralize(len(live), 'lesson')} in all: archivist lessons list")

@@ -10,8 +10,8 @@ import click
 
 from archivist.config import Config
 from archivist.config.file import change_file, to_toml
-from archivist.config.layers import Effective, check_key, flat, from_text
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say
+from archivist.config.layers import EffectiveConfig, check_key, flatten_config, from_text
+from archivist.edges.cli.output import json_option, note, pluralize, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.errors import NoBankError
 
@@ -99,7 +99,7 @@ MEANINGS = {
 }
 
 
-class _ShowingGroup(click.Group):
+class _DefaultShowGroup(click.Group):
     """A group that shows when the first word is none of its commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -108,7 +108,7 @@ class _ShowingGroup(click.Group):
         return super().parse_args(ctx, args if is_named else ["show", *args])
 
 
-@click.group(cls=_ShowingGroup)
+@click.group(cls=_DefaultShowGroup)
 def config() -> None:
     """Show the settings and where each came from; set and unset them.
 
@@ -124,21 +124,23 @@ def config() -> None:
 @click.pass_obj
 def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
     """Print the settings that are not at their default, or one: its value alone on stdout."""
-    effective = session.effective(session.place())
-    values = flat(effective.config)
+    effective = session.load_settings(session.find_bank_path())
+    values = flatten_config(effective.config)
     if key:
-        _show_one(effective, check_key(key, where="config"), as_json)
+        _show_setting(effective, check_key(key, where="config"), as_json)
         return
     chosen = list(values) if is_all else list(effective.origins)
     if as_json:
-        print_json({"settings": [_view(effective, each) for each in sorted(chosen, key=list(values).index)]})
+        print_json(
+            {"settings": [_setting_view(effective, each) for each in sorted(chosen, key=list(values).index)]}
+        )
     elif is_all:
         say("\n".join(_toml_lines(effective)))
     else:
-        rows = [(each, to_toml(value), _shown(effective, each)) for each, value in values.items()]
+        rows = [(each, to_toml(value), _origin_text(effective, each)) for each, value in values.items()]
         if chosen:
             print_table(("Key", "Value", "From"), [row for row in rows if row[0] in effective.origins])
-        note(f"{count(len(values) - len(chosen), 'setting')} at the default; --all shows every one")
+        note(f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one")
 
 
 @config.command("set")
@@ -150,14 +152,14 @@ def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
 def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool) -> None:
     """Write KEY = VALUE into the project's config.toml, or the global one; comments and order stay."""
     session.require_owner()
-    path = _file(session, is_global)
+    path = _config_file(session, is_global)
     meant = from_text(check_key(key, where="config set"), value, where="config set")
     is_changed = change_file(path, key, meant)
     if as_json:
         print_json({"key": key, "value": meant, "file": str(path), "changed": is_changed})
     else:
         say(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
-    origin = session.effective(session.place()).origin(key)
+    origin = session.load_settings(session.find_bank_path()).origin(key)
     if origin.layer != "default" and Path(origin.name) != path:
         note(f"hint: {origin.name} wins over it here")
 
@@ -170,7 +172,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
 def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
     """Take KEY out of the project's config.toml, or the global one; also one that no setting has."""
     session.require_owner()
-    path = _file(session, is_global)
+    path = _config_file(session, is_global)
     is_changed = change_file(path, key)
     if not is_changed:
         check_key(key, where="config unset")
@@ -180,43 +182,43 @@ def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
         say(f"Took {key} out of {path}" if is_changed else f"{key} is not set in {path}")
 
 
-def _file(session: Session, is_global: bool) -> Path:
+def _config_file(session: Session, is_global: bool) -> Path:
     from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
     if is_global:
         return home_folder() / CONFIG_NAME
-    place = session.place()
+    place = session.find_bank_path()
     if place is None:
         raise NoBankError(session.bank_path or str(Path.cwd()))
     return bank_file(place).parent / CONFIG_NAME
 
 
-def _show_one(effective: Effective, key: str, as_json: bool) -> None:
+def _show_setting(effective: EffectiveConfig, key: str, as_json: bool) -> None:
     if as_json:
-        print_json(_view(effective, key))
+        print_json(_setting_view(effective, key))
         return
-    value = flat(effective.config)[key]
+    value = flatten_config(effective.config)[key]
     say(value if isinstance(value, str) else to_toml(value))
-    note(f"from {_shown(effective, key)}: {MEANINGS.get(key, '')}")
+    note(f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}")
 
 
-def _view(effective: Effective, key: str) -> dict[str, object]:
+def _setting_view(effective: EffectiveConfig, key: str) -> dict[str, object]:
     origin = effective.origin(key)
     return {
         "key": key,
-        "value": flat(effective.config)[key],
-        "default": flat(Config())[key],
+        "value": flatten_config(effective.config)[key],
+        "default": flatten_config(Config())[key],
         "layer": origin.layer,
         "from": origin.name,
         "meaning": MEANINGS.get(key, ""),
     }
 
 
-def _toml_lines(effective: Effective) -> Iterator[str]:
+def _toml_lines(effective: EffectiveConfig) -> Iterator[str]:
     """Yield every setting as the lines of a configuration file, each with its meaning and its origin."""
-    defaults = flat(Config())
+    defaults = flatten_config(Config())
     section = ""
-    for key, value in flat(effective.config).items():
+    for key, value in flatten_config(effective.config).items():
         home, _, name = key.partition(".")
         if home != section:
             doc = type(getattr(effective.config, home)).__doc__ or ""
@@ -224,12 +226,12 @@ def _toml_lines(effective: Effective) -> Iterator[str]:
             yield f"[{home}]  # {doc.strip().splitlines()[0]}"
             section = home
         is_set = key in effective.origins
-        came = f" · from {_shown(effective, key)}, default {to_toml(defaults[key])}" if is_set else ""
+        came = f" · from {_origin_text(effective, key)}, default {to_toml(defaults[key])}" if is_set else ""
         entry = f"{name} = {to_toml(value)}"
         yield f"{entry:<34}  # {MEANINGS.get(key, '')}{came}"
 
 
-def _shown(effective: Effective, key: str) -> str:
+def _origin_text(effective: EffectiveConfig, key: str) -> str:
     origin = effective.origin(key)
     match origin.layer:
         case "default":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from archivist.records import Block
 
 
-class Wordy(click.Command):
+class DashTextCommand(click.Command):
     """A command whose texts may begin with a dash and a space, as lists in Markdown do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -40,7 +40,7 @@ def show(session: Session, role: str, as_json: bool) -> None:
     with session.bank() as bank:
         view = bank.core.view(role)
     if as_json:
-        print_json(_plain(view))
+        print_json(_core_view(view))
         return
     if view.text:
         say(view.text)
@@ -65,7 +65,7 @@ def render(session: Session, role: str, as_json: bool) -> None:
         say(view.text, nl=False)
 
 
-@core.command(cls=Wordy)
+@core.command(cls=DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
@@ -77,13 +77,13 @@ def update(session: Session, section: str, content: str, role: str, as_json: boo
     CONTENT is a text, or JSON with the section's fields: those given replace, the rest stays; - reads it from
     stdin. A text is the sprint of the status, what the role works on, or all its lessons.
     """
-    text = words(content)
+    text = read_text_argument(content)
     with session.bank() as bank:
         block = bank.core.update(section, text, role=role)
-    _tell(block, as_json)
+    _print_block(block, as_json)
 
 
-@core.command(cls=Wordy)
+@core.command(cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
@@ -95,8 +95,8 @@ def append(session: Session, section: str, item: str, role: str, as_json: bool) 
     A thread is a text, or JSON with id, summary, roles, lastUpdate; one whose id is known is updated.
     """
     with session.bank() as bank:
-        block = bank.core.append(section, words(item), role=role)
-    _tell(block, as_json)
+        block = bank.core.append(section, read_text_argument(item), role=role)
+    _print_block(block, as_json)
 
 
 @core.command("close-thread")
@@ -107,10 +107,10 @@ def close_thread(session: Session, name: str, as_json: bool) -> None:
     """Take the thread ID, which is settled, out of the list."""
     with session.bank() as bank:
         block = bank.core.close_thread(name)
-    _tell(block, as_json)
+    _print_block(block, as_json)
 
 
-@core.command("take-out", cls=Wordy)
+@core.command("take-out", cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
@@ -120,10 +120,10 @@ def take_out(session: Session, section: str, item: str, role: str, as_json: bool
     """Take ITEM out of LIST by its words: what is no longer a blocker, or in progress."""
     with session.bank() as bank:
         block = bank.core.take_out(section, item, role=role)
-    _tell(block, as_json)
+    _print_block(block, as_json)
 
 
-@core.command(cls=Wordy)
+@core.command(cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
@@ -134,7 +134,7 @@ def adopt(session: Session, section: str, content: str, reason: str, role: str, 
     """Give the playbook or the rules a new TEXT in one step, as people who approve may; - reads stdin."""
     from archivist.edges.cli.proposals import proposal_view
 
-    text = words(content)
+    text = read_text_argument(content)
     with session.bank() as bank:
         proposal = bank.proposals.adopt(section, text, reason=reason, role=role)
     if as_json:
@@ -144,14 +144,14 @@ def adopt(session: Session, section: str, content: str, reason: str, role: str, 
         say(f"{proposal.short_id}  {section} changed; {undo} takes it back")
 
 
-def words(given: str) -> str:
+def read_text_argument(given: str) -> str:
     """Return an argument's text; `-` means what stands on stdin."""
     if given != "-":
         return given
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
-def _tell(block: Block, as_json: bool) -> None:
+def _print_block(block: Block, as_json: bool) -> None:
     from archivist.core.view import render_block
 
     if as_json:
@@ -162,7 +162,7 @@ def _tell(block: Block, as_json: bool) -> None:
         say(render_block(block) or f"{block.id} is empty", nl=not render_block(block))
 
 
-def _plain(view: CoreView) -> dict[str, object]:
+def _core_view(view: CoreView) -> dict[str, object]:
     from archivist.records.plain import to_plain
 
     sizes = [

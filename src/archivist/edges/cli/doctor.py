@@ -27,7 +27,7 @@ def doctor(session: Session, reindex: bool, as_json: bool) -> int:
         with session.bank() as bank:
             bank.reindex()
             embed(bank)
-    found, error = _found(session)
+    found, error = _run_checks(session)
     if as_json:
         print_json({"checks": [{"name": each.name, "ok": each.is_well, "text": each.text} for each in found]})
     else:
@@ -38,26 +38,30 @@ def doctor(session: Session, reindex: bool, as_json: bool) -> int:
     return 0 if all(each.is_well for each in found) else 1
 
 
-def _found(session: Session) -> tuple[list[Check], ArchivistError | None]:
+def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; without a bank that opens, why it does not, and all that can be looked at still."""
     from archivist.clock import system_clock
-    from archivist.doctor import failures, refused
+    from archivist.doctor import check_hook_failures, failed_check
     from archivist.paths import bank_file
 
     try:
         with session.bank() as bank:
-            return [*bank.health(), *_chain(_opened(session, bank.root), bank.path.parent)], None
+            return [*bank.health(), *_client_checks(_client_root(session, bank.root), bank.path.parent)], None
     except ArchivistError as error:
-        place = session.place()
+        place = session.find_bank_path()
         file = bank_file(place) if place is not None else None
-        root = _opened(session, project_folder(file) if file is not None else Path.cwd())
-        reason = _unreadable() if isinstance(error, NoBankError) else None
-        shown = refused("bank", reason or error)
+        root = _client_root(session, project_folder(file) if file is not None else Path.cwd())
+        reason = _unreadable_bank_error() if isinstance(error, NoBankError) else None
+        shown = failed_check("bank", reason or error)
         folder = file.absolute().parent if file is not None else None
-        return [shown, failures(folder, system_clock()), *_chain(root, folder)], reason or error
+        return [
+            shown,
+            check_hook_failures(folder, system_clock()),
+            *_client_checks(root, folder),
+        ], reason or error
 
 
-def _unreadable() -> BankError | None:
+def _unreadable_bank_error() -> BankError | None:
     """Return that a bank's folder may not be looked into, if that is why there seems to be none."""
     from archivist.paths import unreadable_above
 
@@ -67,14 +71,14 @@ def _unreadable() -> BankError | None:
     return BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
 
 
-def _opened(session: Session, root: Path) -> Path:
+def _client_root(session: Session, root: Path) -> Path:
     """Return the folder whose settings a client reads that is opened here; a named bank's is its own."""
     from archivist.paths import checkout_of
 
     return root if session.bank_path else checkout_of(Path.cwd())
 
 
-def _chain(root: Path, log_folder: Path | None) -> list[Check]:
+def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
     from archivist.edges.install import chain
     from archivist.paths import home_folder
 
@@ -82,13 +86,13 @@ def _chain(root: Path, log_folder: Path | None) -> list[Check]:
         home = Path.home()
     except RuntimeError:
         home = None
-    return chain.checks(root.absolute(), home, (log_folder or home_folder()).absolute())
+    return chain.check_chain(root.absolute(), home, (log_folder or home_folder()).absolute())
 
 
 def embed(bank: Bank) -> None:
     """Make the vectors that are missing, with a bar where somebody watches."""
     done = 0
-    with progress(bank.unembedded(), "vectors") as advance:
+    with progress(bank.count_unembedded(), "vectors") as advance:
         for step in bank.embed_waiting():
             advance(step.done - done)
             done = step.done

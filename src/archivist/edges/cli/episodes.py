@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import Moment, json_option, note, print_json, print_table, say, word_choice
+from archivist.edges.cli.output import (
+    DateTimeParam,
+    enum_choice,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    say,
+)
 from archivist.edges.cli.session import Session
 from archivist.records.run_words import Action
 
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from archivist.audit.analytics import Rate
-    from archivist.layers.attempts.service import Analytics, Tried
+    from archivist.layers.attempts.service import Analytics, ApproachResult
     from archivist.records import Episode
 
 _SHOWN = 120
@@ -31,7 +39,7 @@ def episodes() -> None:
 @click.option("--project", metavar="NAME", default="", help="Only runs on this repository.")
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
-@click.option("--action", type=word_choice(Action), help="Only attempts of which this became.")
+@click.option("--action", type=enum_choice(Action), help="Only attempts of which this became.")
 @_MOST
 @json_option
 @click.pass_obj
@@ -88,7 +96,7 @@ def atif(session: Session, run: str) -> None:
 @episodes.command()
 @click.argument("task", metavar="TASK")
 @click.option("--agent", metavar="A", required=True, help="Who tried.")
-@click.option("--action", type=word_choice(Action), required=True, help="What became of it.")
+@click.option("--action", type=enum_choice(Action), required=True, help="What became of it.")
 @click.option("--approach", metavar="TEXT", required=True, help="What was tried.")
 @click.option("--outcome", metavar="TEXT", default="", help="What happened.")
 @click.option("--duration-ms", type=int, metavar="N", help="How long it took.")
@@ -105,11 +113,11 @@ def log(session: Session, /, task: str, time: str | None, name: str, as_json: bo
     from archivist.records.shapes import to_episode_line
 
     with session.bank() as bank:
-        made = bank.attempts.log(task, time=_moment(time), id=name, **told)
+        made = bank.attempts.log(task, time=_parse_time(time), id=name, **told)
     if as_json:
         print_json({"episode": to_episode_line(made)})
         return
-    say(f"{made.id}  {_told(made)}")
+    say(f"{made.id}  {_episode_summary(made)}")
 
 
 @episodes.command()
@@ -119,9 +127,9 @@ def log(session: Session, /, task: str, time: str | None, name: str, as_json: bo
 def tried(session: Session, task: str, as_json: bool) -> None:
     """Print what was tried for TASK and what became of it: what worked first."""
     with session.bank() as bank:
-        found = bank.attempts.tried(task)
+        found = bank.attempts.list_approaches(task)
     if as_json:
-        print_json({"task": task, "approaches": [_approach(each) for each in found]})
+        print_json({"task": task, "approaches": [_approach_view(each) for each in found]})
     elif not found:
         note("nothing was tried for this task")
     else:
@@ -159,7 +167,7 @@ def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
     with session.bank() as bank:
         found = bank.attempts.similar(text, limit=limit)
     if as_json:
-        rows = [{**_approach(each.tried), "score": round(each.score, 6)} for each in found]
+        rows = [{**_approach_view(each.tried), "score": round(each.score, 6)} for each in found]
         print_json({"text": text, "approaches": rows})
     elif not found:
         note("nothing was tried for a task like this")
@@ -170,7 +178,7 @@ def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
                 (
                     f"{each.score:.2f}",
                     each.tried.verdict,
-                    _short(each.tried.task),
+                    _shorten(each.tried.task),
                     each.tried.approach,
                     each.tried.last.outcome,
                 )
@@ -183,8 +191,8 @@ def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
 @click.option(
     "--by", type=click.Choice(["approach", "agent", "provider", "task"]), default="approach", help="Count by."
 )
-@click.option("--since", type=Moment(), help="Only from this day on.")
-@click.option("--until", type=Moment(), help="Only up to this time.")
+@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=DateTimeParam(), help="Only up to this time.")
 @click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also the course over time.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it.")
 @json_option
@@ -203,10 +211,10 @@ def stats(
     with session.bank() as bank:
         found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
     if svg:
-        _draw(svg, found)
+        _draw_chart(svg, found)
     if as_json:
-        rows = [_rate(each) for each in found.rows]
-        print_json({"by": by, "step": step, "rows": rows, "total": _rate(found.total)})
+        rows = [_rate_view(each) for each in found.rows]
+        print_json({"by": by, "step": step, "rows": rows, "total": _rate_view(found.total)})
     elif not found.rows:
         note("no attempts: archivist episodes log records them")
     else:
@@ -221,24 +229,24 @@ def _print_episodes(found: Sequence[Episode], *, as_json: bool) -> None:
         return
     print_table(
         ("Run", "Status", "Project", "Agent", "Summary"),
-        [(each.id, each.status, each.project, each.agent, _told(each)) for each in found],
+        [(each.id, each.status, each.project, each.agent, _episode_summary(each)) for each in found],
     )
 
 
-def _told(episode: Episode) -> str:
+def _episode_summary(episode: Episode) -> str:
     """Return a run in one line: of an attempt what was tried and what came of it."""
     if episode.action is None:
         return episode.summary or episode.task[:_SHOWN]
     ending = f": {episode.outcome}" if episode.outcome else ""
-    return f"{episode.action.value} {_short(episode.task)}: {episode.approach}{ending}"
+    return f"{episode.action.value} {_shorten(episode.task)}: {episode.approach}{ending}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN // 2 else f"{text[: _SHOWN // 2 - 1]}…"
 
 
-def _approach(tried: Tried) -> dict[str, Any]:
+def _approach_view(tried: ApproachResult) -> dict[str, Any]:
     from archivist.clock import to_short_text
 
     last = tried.last
@@ -259,7 +267,7 @@ def _approach(tried: Tried) -> dict[str, Any]:
     }
 
 
-def _moment(text: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     from archivist.clock import from_text
     from archivist.errors import InputError
 
@@ -269,14 +277,14 @@ def _moment(text: str | None) -> datetime | None:
         raise InputError(f"{text!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
 
 
-def _draw(path: str, found: Analytics) -> None:
+def _draw_chart(path: str, found: Analytics) -> None:
     from pathlib import Path
 
-    from archivist.audit.rate_chart import chart
+    from archivist.audit.rate_chart import draw_rate_chart
     from archivist.errors import InputError
 
     try:
-        Path(path).write_text(chart(found), encoding="utf-8")
+        Path(path).write_text(draw_rate_chart(found), encoding="utf-8")
     except OSError as error:
         raise InputError(
             f"{path!r} cannot be written: {error.strerror}", hint="name a file that can be"
@@ -284,37 +292,38 @@ def _draw(path: str, found: Analytics) -> None:
     note(f"wrote {path}")
 
 
-def _rate(rate: Rate) -> dict[str, Any]:
+def _rate_view(rate: Rate) -> dict[str, Any]:
     low, high = rate.interval
     return {
         "name": rate.name,
         "attempts": rate.attempts,
         "completed": rate.completed,
         "failed": rate.failed,
-        "undecided": rate.undecided,
+        "undecided": rate.undecided_count,
         "rate": rate.share,
         "low": low,
         "high": high,
         "mean_duration_ms": rate.mean_duration_ms,
         "tokens_in": rate.tokens_in,
         "tokens_out": rate.tokens_out,
-        **({"periods": [_rate(each) for each in rate.periods]} if rate.periods else {}),
+        **({"periods": [_rate_view(each) for each in rate.periods]} if rate.periods else {}),
     }
 
 
 def _print_rates(found: Analytics) -> None:
-    rows = [_cells(each, each.name or "(unknown)") for each in (*found.rows, found.total)]
+    rows = [_rate_cells(each, each.name or "(unknown)") for each in (*found.rows, found.total)]
     heading = found.by.value.capitalize()
     columns = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
     print_table((*columns, heading), rows)
     for each in (*found.rows, found.total) if found.step else ():
         say()
         print_table(
-            (*columns, each.name or "(unknown)"), [_cells(period, period.name) for period in each.periods]
+            (*columns, each.name or "(unknown)"),
+            [_rate_cells(period, period.name) for period in each.periods],
         )
 
 
-def _cells(rate: Rate, name: str) -> tuple[object, ...]:
+def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:
     low, high = rate.interval
     is_known = rate.share is not None
     return (
@@ -323,13 +332,13 @@ def _cells(rate: Rate, name: str) -> tuple[object, ...]:
         rate.failed,
         f"{rate.share:.0%}" if is_known else "-",
         f"{low:.0%} to {high:.0%}" if is_known else "-",
-        _duration(rate.mean_duration_ms),
+        _format_duration(rate.mean_duration_ms),
         f"{rate.tokens_in}/{rate.tokens_out}" if rate.tokens_in or rate.tokens_out else "-",
         name,
     )
 
 
-def _duration(milliseconds: float | None) -> str:
+def _format_duration(milliseconds: float | None) -> str:
     if milliseconds is None:
         return "-"
     seconds = milliseconds / 1000

@@ -8,10 +8,10 @@ import click
 
 from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
-    count,
     global_option,
     json_option,
     note,
+    pluralize,
     print_json,
     report_problems,
     say,
@@ -33,15 +33,15 @@ from archivist.edges.cli.session import Session
 @click.pass_obj
 def export(session: Session, folder: Path, shape: str, is_global: bool, as_json: bool) -> None:
     """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
-    from archivist.exchange.files import Shape
+    from archivist.exchange.files import LessonFormat
 
     with session.bank(is_global=is_global) as bank:
-        written = bank.export(folder, shape=Shape(shape))
+        written = bank.export(folder, shape=LessonFormat(shape))
     if as_json:
         print_json({"folder": str(folder), "lines": written})
         return
     for name, lines in written.items():
-        say(f"{folder / name}  {count(lines, 'line')}")
+        say(f"{folder / name}  {pluralize(lines, 'line')}")
 
 
 @click.command("import")
@@ -56,7 +56,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
     Both spellings are known by their content. A record that is here already is merged.
     """
     with session.bank(is_global=is_global) as bank:
-        taken = bank.import_files(_files(paths), is_strict=strict)
+        taken = bank.import_files(_expand_files(paths), is_strict=strict)
         embed(bank)
     if as_json:
         print_json(
@@ -97,14 +97,14 @@ def share(session: Session, folder: Path, as_json: bool) -> int:
         )
     else:
         say(
-            f"took in {count(done.changed['lessons'], 'lesson')}"
-            f" and {count(done.changed['audit'], 'audit record')};"
-            f" wrote {count(done.written['lessons'], 'lesson')} to {folder}"
+            f"took in {pluralize(done.changed['lessons'], 'lesson')}"
+            f" and {pluralize(done.changed['audit'], 'audit record')};"
+            f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}"
         )
     return report_problems(done.problems)
 
 
-def _files(paths: tuple[Path, ...]) -> list[Path]:
+def _expand_files(paths: tuple[Path, ...]) -> list[Path]:
     from archivist.errors import InputError
 
     files: list[Path] = []

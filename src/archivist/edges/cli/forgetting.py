@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.output import EXIT_PARTIAL, count, global_option, json_option, note, print_json, say
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    global_option,
+    json_option,
+    note,
+    pluralize,
+    print_json,
+    say,
+)
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
-    from archivist.forget.service import Pruned, Target
+    from archivist.forget.service import ErasureTarget, PruneResult
 
 _LISTED = 10
 
@@ -39,8 +47,8 @@ def erase(
     text = sys.stdin.read().strip() if matching == "-" else matching or ""
     bank, bare = session.bank_of(*names, is_global=is_global)
     with bank:
-        found = bank.erasable(bare, matching=text)
-        if not yes and not _may(found):
+        found = bank.find_erasure_targets(bare, matching=text)
+        if not yes and not _confirm_erasure(found):
             note("nothing was erased")
             return 0
         receipt = bank.erase(bare, matching=text)
@@ -49,7 +57,7 @@ def erase(
         else:
             for line in receipt_lines(receipt):
                 say(line)
-        if receipt.removed:
+        if receipt.removed_count:
             embed(bank)
     return 0 if receipt.is_clean else EXIT_PARTIAL
 
@@ -73,13 +81,13 @@ def prune(
     with session.bank(is_global=is_global) as bank:
         done = bank.prune(days=days, is_dry_run=not yes)
     if as_json:
-        print_json(_plain(done))
+        print_json(_pruning_view(done))
     else:
-        _print_pruned(done)
+        _print_pruning(done)
     return 0 if done.is_given_back else EXIT_PARTIAL
 
 
-def _may(found: list[Target]) -> bool:
+def _confirm_erasure(found: list[ErasureTarget]) -> bool:
     """Show what an erasure touches and ask whether it may."""
     if not sys.stdin.isatty():
         raise click.UsageError("erasing needs a yes\nhint: --yes erases without asking")
@@ -92,17 +100,17 @@ def _may(found: list[Target]) -> bool:
     return click.confirm("Erase for good?", err=True)
 
 
-def _print_pruned(done: Pruned) -> None:
-    from archivist.forget.retention import in_mb
+def _print_pruning(done: PruneResult) -> None:
+    from archivist.forget.retention import format_mb
 
     verb = "would go" if done.is_dry_run else "went"
-    trimmed = f", {count(done.trimmed, 'run')} trimmed to what is cited" if done.trimmed else ""
+    trimmed = f", {pluralize(done.trimmed, 'run')} trimmed to what is cited" if done.trimmed else ""
     say(
-        f"older than {done.days} days: {count(done.runs, 'run')} and {count(done.events, 'event')} {verb},"
-        f" about {in_mb(done.freed)}{trimmed}"
+        f"older than {done.days} days: {pluralize(done.runs, 'run')} and {pluralize(done.events, 'event')}"
+        f" {verb}, about {format_mb(done.freed)}{trimmed}"
     )
     for why, number in done.kept.items():
-        say(f"stays: {count(number, 'run')}, {why}")
+        say(f"stays: {pluralize(number, 'run')}, {why}")
     if done.is_dry_run and (done.runs or done.trimmed):
         note("hint: --yes lets them go")
     if not done.is_given_back:
@@ -110,7 +118,7 @@ def _print_pruned(done: Pruned) -> None:
         note("hint: end it and prune again")
 
 
-def _plain(done: Pruned) -> dict[str, object]:
+def _pruning_view(done: PruneResult) -> dict[str, object]:
     return {
         "days": done.days,
         "runs": done.runs,

@@ -46,7 +46,7 @@ _CLOSED = "check that it is there, may be read and written, and that the disk is
 _SERVERS = ("serve", "mcp")
 
 
-class _EndedError(BaseException):
+class _SignalError(BaseException):
     """Somebody ended the command by a signal: like an interruption, nothing but tidying up comes after."""
 
     def __init__(self, number: int) -> None:
@@ -55,7 +55,7 @@ class _EndedError(BaseException):
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _unwind_on_signals() -> Iterator[None]:
     """Let a signal that ends the command unwind it first, so that what it holds is given back."""
     import signal
     from threading import current_thread, main_thread
@@ -63,7 +63,7 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, _frame: object) -> None:
         # A second one does not wait.
         signal.signal(number, signal.SIG_DFL)
-        raise _EndedError(number)
+        raise _SignalError(number)
 
     known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
     is_ours = current_thread() is main_thread()
@@ -124,32 +124,32 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
 
         check_flags(flags)
     if ctx.invoked_subcommand not in _SERVERS:
-        ctx.with_resource(_ended_by_signals())
+        ctx.with_resource(_unwind_on_signals())
     ctx.obj = Session(bank or "", actor or "", flags)
 
 
 def run(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit by the class of what went wrong."""
-    _have_streams()
+    _prepare_streams()
     try:
-        code = _ended(argv)
+        code = _run_cli(argv)
     except BrokenPipeError:
         close_quietly(sys.stdout, sys.stderr)
         code = 0
     except OSError as error:
         close_quietly(sys.stdout)
         where = repr(str(error.filename)) if error.filename else "the output"
-        code = _complain(f"{where} cannot be used: {error.strerror or error}", _CLOSED, 5)
+        code = _report_error(f"{where} cannot be used: {error.strerror or error}", _CLOSED, 5)
     gc.freeze()
     sys.exit(code)
 
 
-def _ended(argv: Sequence[str] | None) -> int:
+def _run_cli(argv: Sequence[str] | None) -> int:
     """Run the command line and return its exit code, having said what went wrong."""
     try:
         result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
     except ArchivistError as error:
-        return _complain(error.message, error.hint, exit_code(error))
+        return _report_error(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
         # Where nothing can be said, the exit code still says it.
         try:
@@ -158,16 +158,16 @@ def _ended(argv: Sequence[str] | None) -> int:
             close_quietly(sys.stderr)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return _complain("interrupted", "", 130)
-    except _EndedError as error:
-        return _complain("ended by a signal", "", 128 + error.number)
+        return _report_error("interrupted", "", 130)
+    except _SignalError as error:
+        return _report_error("ended by a signal", "", 128 + error.number)
     except SystemExit:
         # Nothing of ours ends like this: Click does when the reader of what is printed has gone.
         raise BrokenPipeError from None
     return result if isinstance(result, int) else 0
 
 
-def _complain(message: str, hint: str, code: int) -> int:
+def _report_error(message: str, hint: str, code: int) -> int:
     note(f"archivist: {message}")
     if hint:
         note(f"hint: {hint}")
@@ -179,7 +179,7 @@ def exit_code(error: ArchivistError) -> int:
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
-def _have_streams() -> None:
+def _prepare_streams() -> None:
     """Write UTF-8 whatever the locale says; what the caller has closed reads as empty and writes nowhere."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

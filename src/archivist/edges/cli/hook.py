@@ -19,7 +19,7 @@ def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # no
     subagent-start, stop or session-end, or the client's own name for it; without it the event names itself.
     A hook never blocks and always exits 0.
     """
-    from archivist.edges.hooks.dispatch import answer
+    from archivist.edges.hooks.dispatch import answer_hook
 
     # Words that are off are noted too: to a client an exit code may mean that it must stop.
-    answer(words, bank=session.bank_path)
+    answer_hook(words, bank=session.bank_path)

@@ -14,8 +14,8 @@ from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 
 if TYPE_CHECKING:
-    from archivist.edges.install.changes import Change
-    from archivist.edges.install.clients import Place
+    from archivist.edges.install.changes import InstallChange
+    from archivist.edges.install.clients import InstallLocation
 
 _PLUGIN = "plugin"
 # What a client asks its user before it calls us.
@@ -60,14 +60,14 @@ def install(
     What else stands in the files stays as it is, comments too; a copy of each is kept beside it.
     """
     is_project = _is_project(project, user)
-    plan = _plan(session, client, folder, is_project)
-    _carry_out(plan, client, dry_run, as_json)
+    plan = _make_plan(session, client, folder, is_project)
+    _apply_plan(plan, client, dry_run, as_json)
     if not plan.changes_anything:
         note(f"{client} is installed already")
     elif client in _ASKS and not dry_run:
         note(_ASKS[client])
     if client != _PLUGIN:
-        _warn(session, is_project)
+        _warn_about_setup(session, is_project)
 
 
 @click.command()
@@ -90,10 +90,10 @@ def uninstall(
 
     A file that nobody has changed since becomes what it was, byte for byte; of others only ours goes.
     """
-    plan = _plan(session, client, folder, _is_project(project, user), is_removal=True)
-    _carry_out(plan, client, dry_run, as_json)
+    plan = _make_plan(session, client, folder, _is_project(project, user), is_removal=True)
+    _apply_plan(plan, client, dry_run, as_json)
     if not dry_run:
-        _tidy(plan)
+        _restore_git_exclude(plan)
     if not plan.changes_anything:
         note(f"{client} is not installed here")
 
@@ -108,13 +108,13 @@ class _Plan(NamedTuple):
     """What a command would change, and how to change it; writing returns the copies of what was."""
 
     root: Path
-    found: Sequence[Change]
+    found: Sequence[InstallChange]
     write: Callable[[], list[Path]]
     kept: Sequence[Path] = ()
-    place: Place | None = None
+    place: InstallLocation | None = None
 
     @property
-    def called(self) -> str:
+    def path_prefix(self) -> str:
         """Return what stands before the names of files, so that nobody takes the user's for a project's."""
         return "~" if self.place is not None and self.place.is_user else ""
 
@@ -123,55 +123,60 @@ class _Plan(NamedTuple):
         return any(change.action != "unchanged" for change in self.found)
 
 
-def _plan(
+def _make_plan(
     session: Session, client: str, folder: Path | None, is_project: bool, *, is_removal: bool = False
 ) -> _Plan:
     from archivist.edges.install import changes, plugin
-    from archivist.edges.install.clients import Place, targets
+    from archivist.edges.install.clients import InstallLocation, targets
 
     if client == _PLUGIN:
         if folder is None:
             raise click.UsageError(f"name the folder: archivist install {client} FOLDER")
-        found = plugin.to_uninstall(folder) if is_removal else plugin.to_install(folder)
-        return _Plan(folder, found, lambda: plugin.write(found, folder), plugin.kept(found, folder))
+        found = plugin.plan_uninstall(folder) if is_removal else plugin.plan_install(folder)
+        return _Plan(
+            folder,
+            found,
+            lambda: plugin.write_plugin(found, folder),
+            plugin.user_modified_files(found, folder),
+        )
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = _project(session) if is_project else Path.home().absolute()
-    place = Place(root, is_user=not is_project)
+    root = _project_root(session) if is_project else Path.home().absolute()
+    place = InstallLocation(root, is_user=not is_project)
     wanted = targets(client, place)
-    found = changes.to_uninstall(wanted) if is_removal else changes.to_install(wanted)
-    return _Plan(root, found, lambda: changes.write(found, wanted), place=place)
+    found = changes.plan_uninstall(wanted) if is_removal else changes.plan_install(wanted)
+    return _Plan(root, found, lambda: changes.apply_changes(found, wanted), place=place)
 
 
-def _project(session: Session) -> Path:
+def _project_root(session: Session) -> Path:
     """Return the folder whose settings a client reads: of a named bank its own, else that of the checkout."""
     from archivist.paths import checkout_of
 
-    root = session.place() if session.bank_path else None
+    root = session.find_bank_path() if session.bank_path else None
     if root is None:
         return checkout_of(Path.cwd())
     return (root.parent if root.is_file() else root).absolute()
 
 
-def _carry_out(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
-    from archivist.edges.install.changes import has_copy, refuse_closed
-    from archivist.edges.install.excluding import exclude
+def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
+    from archivist.edges.install.changes import has_backup, refuse_unwritable
+    from archivist.edges.install.excluding import exclude_from_git
 
-    refuse_closed(plan.found)
+    refuse_unwritable(plan.found)
     copies = [] if dry_run else plan.write()
     if not dry_run:
-        exclude(change.path for change in plan.found if has_copy(change.path))
+        exclude_from_git(change.path for change in plan.found if has_backup(change.path))
     root = plan.root.absolute()
     if as_json:
         rows = [
-            {"file": str(each.path), "action": each.action, "diff": each.diff(root, plan.called)}
+            {"file": str(each.path), "action": each.action, "diff": each.diff(root, plan.path_prefix)}
             for each in plan.found
         ]
         kept = [str(copy) for copy in copies]
         print_json({"client": client, "dry_run": dry_run, "changes": rows, "backups": kept})
         return
     for change in plan.found:
-        say(change.diff(root, plan.called), nl=False)
+        say(change.diff(root, plan.path_prefix), nl=False)
     for copy in copies:
         note(f"as it was: {copy}")
     for path in plan.kept:
@@ -180,19 +185,21 @@ def _carry_out(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
         note("nothing was changed: this was a dry run")
 
 
-def _tidy(plan: _Plan) -> None:
+def _restore_git_exclude(plan: _Plan) -> None:
     """Let git see what it saw, once no client has a copy left."""
-    from archivist.edges.install.excluding import include_again
+    from archivist.edges.install.excluding import remove_exclusion
 
     if plan.place is not None:
-        include_again(plan.root)
+        remove_exclusion(plan.root)
 
 
-def _warn(session: Session, is_project: bool) -> None:
+def _warn_about_setup(session: Session, is_project: bool) -> None:
     from archivist.edges.install import chain
 
     with suppress(RuntimeError):
-        for line in chain.doubled(chain.look_around(_project(session), Path.home(), CLIENTS)):
+        for line in chain.double_hook_warnings(
+            chain.find_installs(_project_root(session), Path.home(), CLIENTS)
+        ):
             note(f"hint: {line}")
-    if is_project and session.place() is None:
+    if is_project and session.find_bank_path() is None:
         note("hint: there is no bank yet, so that the hooks have nothing to say: archivist init makes one")

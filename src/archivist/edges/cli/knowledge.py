@@ -10,10 +10,10 @@ import click
 
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
-    count,
     global_option,
     json_option,
     note,
+    pluralize,
     print_json,
     print_table,
     say,
@@ -22,7 +22,7 @@ from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.records import Conflict, Fact
-    from archivist.store.ledger import Change
+    from archivist.store.ledger import LedgerChange
 
 _SHOWN = 100
 _VALUE_SHOWN = 48
@@ -66,12 +66,15 @@ def list_(
             limit=limit,
         )
     if as_json:
-        print_json({"facts": [_fact(each) for each in found]})
+        print_json({"facts": [_fact_view(each) for each in found]})
         return
     if not found:
         note("no facts")
         return
-    rows = [(_name(each), f"{each.confidence:g}", each.source, _short(each.value, _SHOWN)) for each in found]
+    rows = [
+        (_fact_name(each), f"{each.confidence:g}", each.source, _shorten(each.value, _SHOWN))
+        for each in found
+    ]
     print_table(("Fact", "Sure", "Source", "Value"), rows)
 
 
@@ -86,12 +89,12 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
         fact = bank.knowledge.find(name)
         disputes = [each for each in bank.knowledge.conflicts() if each.fact == fact.id]
     if as_json:
-        print_json({"fact": _fact(fact), "conflicts": [_conflict(each) for each in disputes]})
+        print_json({"fact": _fact_view(fact), "conflicts": [_conflict_view(each) for each in disputes]})
         return
     for line in _fact_lines(fact):
         say(line)
     for each in disputes:
-        say(f"  {'disputed':<12}{each.lost_source} says {_short(each.lost)!r} ({each.id})")
+        say(f"  {'disputed':<12}{each.lost_source} says {_shorten(each.lost)!r} ({each.id})")
 
 
 @knowledge.command("set")
@@ -129,10 +132,10 @@ def set_(
             category, key, words, source=source, confidence=confidence, project=project, tags=tags
         )
     if as_json:
-        told = _conflict(kept.conflict) if kept.conflict else None
-        print_json({"fact": _fact(kept.fact), "changed": kept.is_changed, "conflict": told})
+        told = _conflict_view(kept.conflict) if kept.conflict else None
+        print_json({"fact": _fact_view(kept.fact), "changed": kept.is_changed, "conflict": told})
         return
-    say(f"{_name(kept.fact)}  {_short(kept.fact.value, _SHOWN)}")
+    say(f"{_fact_name(kept.fact)}  {_shorten(kept.fact.value, _SHOWN)}")
     if kept.conflict is None:
         return
     if kept.conflict.status.value == "open":
@@ -152,9 +155,9 @@ def remove(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
     with session.bank(is_global=is_global) as bank, bank.transaction():
         gone = [bank.knowledge.remove(name) for name in dict.fromkeys(names)]
     if as_json:
-        print_json({"facts": [_fact(each) for each in gone]})
+        print_json({"facts": [_fact_view(each) for each in gone]})
         return
-    say(f"{count(len(gone), 'fact')} removed: {', '.join(_name(each) for each in gone)}")
+    say(f"{pluralize(len(gone), 'fact')} removed: {', '.join(_fact_name(each) for each in gone)}")
 
 
 @knowledge.command()
@@ -168,7 +171,7 @@ def conflicts(session: Session, name: str, with_decided: bool, is_global: bool, 
     with session.bank(is_global=is_global) as bank:
         found = bank.knowledge.conflicts(name, with_decided=with_decided)
     if as_json:
-        print_json({"conflicts": [_conflict(each) for each in found]})
+        print_json({"conflicts": [_conflict_view(each) for each in found]})
         return
     if not found:
         note("no conflicts" if with_decided else "no open conflicts")
@@ -180,8 +183,8 @@ def conflicts(session: Session, name: str, with_decided: bool, is_global: bool, 
                 each.id,
                 each.status.value,
                 f"{each.category}/{each.key}",
-                f"{_short(each.kept)} ({each.kept_source})",
-                f"{_short(each.lost)} ({each.lost_source})",
+                f"{_shorten(each.kept)} ({each.kept_source})",
+                f"{_shorten(each.lost)} ({each.lost_source})",
                 each.reason,
             )
             for each in found
@@ -208,12 +211,12 @@ def decide(session: Session, name: str, choice: str | None, is_global: bool, as_
         done = decided[-1]
         fact = desk.get(done.category, done.key, project=str(done.extra.get("project", "")))
     if as_json:
-        told = {"conflict": _conflict(done), "conflicts": [_conflict(each) for each in decided]}
-        print_json({**told, "fact": _fact(fact) if fact else None})
+        told = {"conflict": _conflict_view(done), "conflicts": [_conflict_view(each) for each in decided]}
+        print_json({**told, "fact": _fact_view(fact) if fact else None})
         return
-    say(f"{done.category}/{done.key}  {done.status.value}: {_short(fact.value, _SHOWN) if fact else '-'}")
+    say(f"{done.category}/{done.key}  {done.status.value}: {_shorten(fact.value, _SHOWN) if fact else '-'}")
     if len(decided) > 1:
-        note(f"{count(len(decided), 'conflict')} decided")
+        note(f"{pluralize(len(decided), 'conflict')} decided")
 
 
 @knowledge.command("import")
@@ -248,7 +251,7 @@ def import_(session: Session, paths: tuple[str, ...], is_global: bool, as_json: 
 def history(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """Tell the story of FACT: every change and every dispute, who made it, and why one word won."""
     with session.bank(is_global=is_global) as bank:
-        rows = list(_history(bank.knowledge.history(name)))
+        rows = list(_history_rows(bank.knowledge.history(name)))
     if as_json:
         print_json({"history": rows})
         return
@@ -258,7 +261,7 @@ def history(session: Session, name: str, is_global: bool, as_json: bool) -> None
     )
 
 
-def _history(changes: list[Change]) -> Iterator[dict[str, Any]]:
+def _history_rows(changes: list[LedgerChange]) -> Iterator[dict[str, Any]]:
     from archivist.clock import to_short_text
 
     for change in changes:
@@ -269,36 +272,36 @@ def _history(changes: list[Change]) -> Iterator[dict[str, Any]]:
             "actor": str(entry.actor),
             "verb": entry.verb,
             "kind": entry.kind,
-            "change": _told(change),
+            "change": _describe_change(change),
             "after": change.after,
         }
 
 
-def _told(change: Change) -> str:
+def _describe_change(change: LedgerChange) -> str:
     after: dict[str, Any] | None = change.after
     if change.is_erased:
         return "(erased)"
     if after is None:
         return "removed"
     if change.entry.kind == "conflict":
-        lost = f"{_short(after['lost'])!r} of {after['lost_source']}"
+        lost = f"{_shorten(after['lost'])!r} of {after['lost_source']}"
         by = f" by {after['decided_by']}" if after["decided_by"] else ""
         return f"{lost} lost, {after['status']}{by}: {after['reason']}"
-    return f"{_short(after['value'])!r} of {after['source']}, sure {after['confidence']:g}"
+    return f"{_shorten(after['value'])!r} of {after['source']}, sure {after['confidence']:g}"
 
 
-def _name(fact: Fact) -> str:
+def _fact_name(fact: Fact) -> str:
     return f"{fact.category}/{fact.key}" + (f" ({fact.project})" if fact.project else "")
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
+def _fact_view(fact: Fact) -> dict[str, Any]:
     from archivist.records.plain import to_plain
 
     plain: dict[str, Any] = to_plain(fact)
     return {name: value for name, value in plain.items() if name != "extra"}
 
 
-def _conflict(conflict: Conflict) -> dict[str, Any]:
+def _conflict_view(conflict: Conflict) -> dict[str, Any]:
     from archivist.records.plain import to_plain
 
     plain: dict[str, Any] = to_plain(conflict)
@@ -324,6 +327,6 @@ def _fact_lines(fact: Fact) -> Iterator[str]:
     yield from (f"  {name:<12}{value}" for name, value in known.items() if value)
 
 
-def _short(value: str, most: int = _VALUE_SHOWN) -> str:
+def _shorten(value: str, most: int = _VALUE_SHOWN) -> str:
     text = " ".join(value.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from archivist.edges.cli.output import (
-    count,
+    enum_choice,
     global_option,
     json_option,
     note,
+    pluralize,
     print_json,
     print_table,
     say,
-    word_choice,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
@@ -29,12 +29,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FACETS = ("type", "category", "scope", "domain", "role", "repo", "task", "provider", "tool")
 
 
-def _facets(command: F) -> F:
+def _facet_options(command: F) -> F:
     """Add the options that place a lesson: the same for adding, editing and listing."""
     options = [
-        click.option("--type", type=word_choice(LessonType), help="How it came to be believed."),
-        click.option("--category", type=word_choice(Category), help="What sort of advice it is."),
-        click.option("--scope", type=word_choice(Scope), help="What it is about."),
+        click.option("--type", type=enum_choice(LessonType), help="How it came to be believed."),
+        click.option("--category", type=enum_choice(Category), help="What sort of advice it is."),
+        click.option("--scope", type=enum_choice(Scope), help="What it is about."),
         click.option("--domain", metavar="D", help="writing, code, general, or your own."),
         click.option("--role", metavar="R", help="The role it is for."),
         click.option("--repo", metavar="R", help="The repository it is for."),
@@ -48,12 +48,12 @@ def _facets(command: F) -> F:
     return command
 
 
-def _words(command: F) -> F:
+def _content_options(command: F) -> F:
     """Add the options for a lesson's own words and weight."""
     options = [
         click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
         click.option("--detail", metavar="TEXT", help="A short paragraph with nuance."),
-        click.option("--severity", type=word_choice(Severity), help="How bad it is to ignore it."),
+        click.option("--severity", type=enum_choice(Severity), help="How bad it is to ignore it."),
         click.option("--importance", type=float, help="0 to 1."),
     ]
     for option in reversed(options):
@@ -61,7 +61,7 @@ def _words(command: F) -> F:
     return command
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
@@ -71,9 +71,9 @@ def lessons() -> None:
 
 
 @lessons.command("list")
-@_facets
+@_facet_options
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
-@click.option("--status", type=word_choice(Status), help="Only this status.")
+@click.option("--status", type=enum_choice(Status), help="Only this status.")
 @click.option(
     "--matching",
     metavar="TEXT",
@@ -98,7 +98,9 @@ def list_(
     from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
-    query = Query(text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_given(facets))
+    query = Query(
+        text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_drop_unset(facets)
+    )
     with session.bank(is_global=is_global) as bank:
         found = bank.query(query)
         if not matching and not limit:
@@ -111,15 +113,15 @@ def list_(
     if with_retired or any(each.status is Status.QUARANTINED for each in found):
         headings.insert(2, "Status")
         for row, each in zip(rows, found, strict=True):
-            row.insert(2, _standing(each))
+            row.insert(2, _status_text(each))
     print_table(headings, rows)
 
 
-def _standing(lesson: Lesson) -> str:
+def _status_text(lesson: Lesson) -> str:
     """Return a lesson's status, and why it waits if it does."""
-    from archivist.lessons.quarantine import reason
+    from archivist.lessons.quarantine import quarantine_reason
 
-    why = reason(lesson)
+    why = quarantine_reason(lesson)
     return f"{lesson.status}: {why}" if why else lesson.status.value
 
 
@@ -133,7 +135,10 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
         lesson = bank.get(bare)
-        view = {**_views(bank, [lesson], name)[0], "stale": bank.stale([lesson]).get(lesson.id, "")}
+        view = {
+            **_lesson_views(bank, [lesson], name)[0],
+            "stale": bank.find_stale([lesson]).get(lesson.id, ""),
+        }
     if as_json:
         print_json(view)
         return
@@ -145,8 +150,8 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
 
 @lessons.command()
 @click.argument("text")
-@_facets
-@_words
+@_facet_options
+@_content_options
 @global_option
 @json_option
 @click.pass_obj
@@ -155,7 +160,7 @@ def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields
 
     What agents add is a candidate, a pattern unless --type says otherwise.
     """
-    values = _given(fields)
+    values = _drop_unset(fields)
     if is_global:
         values.setdefault("scope", Scope.GLOBAL.value)
     with session.bank(is_global=is_global) as bank:
@@ -163,59 +168,59 @@ def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields
         if as_json:
             print_json(bank.views([lesson])[0])
             return
-    _tell_kept(lesson, lesson.short_id)
+    _print_saved(lesson, lesson.short_id)
 
 
 @lessons.command()
 @click.argument("name", metavar="ID")
 @click.option("--summary", metavar="TEXT", help="New words for it.")
-@_facets
-@_words
+@_facet_options
+@_content_options
 @global_option
 @json_option
 @click.pass_obj
 def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **fields: Any) -> None:
     """Change the lesson ID; its history keeps what it was."""
-    values = _given(fields)
+    values = _drop_unset(fields)
     if not values:
         raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists what can be")
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
         lesson = bank.edit(bare, **values)
         if as_json:
-            print_json(_views(bank, [lesson], name)[0])
+            print_json(_lesson_views(bank, [lesson], name)[0])
             return
-    _tell_kept(lesson, _called(lesson, name))
+    _print_saved(lesson, _display_name(lesson, name))
 
 
-def _tell_kept(lesson: Lesson, name: str) -> None:
+def _print_saved(lesson: Lesson, name: str) -> None:
     """Print a lesson that was written, and that it waits for a person if it does."""
-    from archivist.lessons.quarantine import reason
+    from archivist.lessons.quarantine import quarantine_reason
 
     say(f"{name}  {lesson.summary}")
-    if why := reason(lesson):
+    if why := quarantine_reason(lesson):
         note(f"it waits for a person ({why}): archivist lessons approve {name}")
 
 
-def _called(lesson: Lesson, asked: str) -> str:
+def _display_name(lesson: Lesson, asked: str) -> str:
     """Return a lesson's name in the answer to who asked by a name: of the global bank if that was."""
-    from archivist.brief.select import mark_of
+    from archivist.brief.select import global_mark_of
 
-    return f"{mark_of(asked)}{lesson.short_id}"
+    return f"{global_mark_of(asked)}{lesson.short_id}"
 
 
-def _views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dict[str, object]]:
+def _lesson_views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dict[str, object]]:
     """Return lessons as plain values, called as they were asked for."""
     views = zip(bank.views(lessons), lessons, strict=True)
-    return [{**view, "id": _called(lesson, asked)} for view, lesson in views]
+    return [{**view, "id": _display_name(lesson, asked)} for view, lesson in views]
 
 
-def _tell_moved(verb: str, known: Sequence[Lesson], after: Sequence[Lesson], asked: str) -> None:
+def _print_status_changes(verb: str, known: Sequence[Lesson], after: Sequence[Lesson], asked: str) -> None:
     """Say which lessons were changed, and which had been so before."""
-    moved = [_called(each, asked) for each in after if each not in known]
-    was_so = [_called(each, asked) for each in after if each in known]
+    moved = [_display_name(each, asked) for each in after if each not in known]
+    was_so = [_display_name(each, asked) for each in after if each in known]
     if moved:
-        say(f"{count(len(moved), 'lesson')} {verb}: {', '.join(moved)}")
+        say(f"{pluralize(len(moved), 'lesson')} {verb}: {', '.join(moved)}")
     if was_so:
         note(f"{verb} already: {', '.join(was_so)}")
 
@@ -229,12 +234,12 @@ def approve(session: Session, names: tuple[str, ...], is_global: bool, as_json: 
     """Believe the lessons ID as they stand: those that wait in quarantine are told from now on."""
     bank, bare = session.bank_of(*names, is_global=is_global)
     with bank, bank.transaction():
-        known = bank.get_each(bare)
+        known = bank.get_many(bare)
         approved = [bank.approve(name) for name in bare]
         if as_json:
-            print_json({"lessons": _views(bank, approved, names[0])})
+            print_json({"lessons": _lesson_views(bank, approved, names[0])})
             return
-    _tell_moved("approved", known, approved, names[0])
+    _print_status_changes("approved", known, approved, names[0])
 
 
 @lessons.command()
@@ -253,12 +258,12 @@ def forget(
     bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
     by = bare.pop() if replaced_by else ""
     with bank, bank.transaction():
-        known = bank.get_each(bare)
+        known = bank.get_many(bare)
         gone = [bank.archive(name, by) if by else bank.forget(name) for name in bare]
         if as_json:
-            print_json({"lessons": _views(bank, gone, names[0])})
+            print_json({"lessons": _lesson_views(bank, gone, names[0])})
             return
-    _tell_moved("superseded" if by else "archived", known, gone, names[0])
+    _print_status_changes("superseded" if by else "archived", known, gone, names[0])
 
 
 @lessons.command()

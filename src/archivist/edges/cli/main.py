@@ -63,9 +63,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     gc.set_threshold(_SELDOM)
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == [_HOOK] and not {"-h", "--help"} & set(words):
-        from archivist.edges.hooks.dispatch import answer
+        from archivist.edges.hooks.dispatch import answer_hook
 
-        answer(words[1:])
+        answer_hook(words[1:])
         if argv is None:
             # Everything is written and closed; the interpreter would only tidy up behind itself.
             os._exit(0)

@@ -44,9 +44,9 @@ def mcp(
     The bank is opened at the first call. With --http, each client needs a token (archivist token create).
     """
     from archivist.records import Actor
-    from archivist.tools.functions import selected
+    from archivist.tools.functions import select_tools
 
-    chosen = selected(sets)
+    chosen = select_tools(sets)
     named = replace(
         session, bank_path=bank_path or session.bank_path, actor_text=actor_text or session.actor_text
     )

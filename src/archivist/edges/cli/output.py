@@ -13,21 +13,21 @@ from typing import Any, TextIO
 
 import click
 
-from archivist.cold_start import late
-from archivist.text import legible
+from archivist.cold_start import lazy_pattern
+from archivist.text import make_legible
 
 EXIT_PARTIAL = 7
 _PROBLEMS_SHOWN = 20
 # No column is cut to less: the last one, and any between it and the first; then where that is too wide.
 _LEAST = ((10, 5), (8, 3))
 # What JSON leaves as it is and a terminal, or UTF-8, does not.
-_OBEYED = late("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
 
 
-def word_choice(words: type[StrEnum]) -> click.Choice[str]:
+def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
     """Return the choice of a closed set's words; Click by itself would ask for the names of its members."""
     return click.Choice([word.value for word in words])
 
@@ -35,7 +35,7 @@ def word_choice(words: type[StrEnum]) -> click.Choice[str]:
 ended_choice = click.Choice(["success", "partial", "failed", "aborted"])
 
 
-class Moment(click.DateTime):
+class DateTimeParam(click.DateTime):
     """A day or a time, as people write it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
@@ -48,13 +48,13 @@ class Moment(click.DateTime):
 
 def say(text: object = "", *, nl: bool = True) -> None:
     """Print a text to stdout; what came from somebody's log must not steer the reader's terminal."""
-    click.echo(legible(str(text)), nl=nl)
+    click.echo(make_legible(str(text)), nl=nl)
 
 
 def note(text: object) -> None:
     """Say something that is not data; where it cannot be said, the work goes on without."""
     try:
-        click.echo(legible(str(text)), err=True)
+        click.echo(make_legible(str(text)), err=True)
     except OSError:
         close_quietly(sys.stderr)
 
@@ -76,22 +76,22 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
     """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between."""
     import shutil
 
-    lines = [list(headings), *([" ".join(legible(str(cell)).split()) for cell in row] for row in rows)]
-    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    lines = [list(headings), *([" ".join(make_legible(str(cell)).split()) for cell in row] for row in rows)]
+    widths = [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
     if sys.stdout.isatty():
-        widths = fitted(widths, shutil.get_terminal_size().columns)
+        widths = fit_widths(widths, shutil.get_terminal_size().columns)
     for line in lines:
-        cells = (_padded(cell, width) for cell, width in zip(line, widths, strict=True))
+        cells = (_pad_cell(cell, width) for cell, width in zip(line, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
 
 
-def fitted(widths: Sequence[int], columns: int) -> list[int]:
+def fit_widths(widths: Sequence[int], columns: int) -> list[int]:
     """Return the widths of columns that stand in a line; the first, by which a row is called, stays whole."""
-    fits = [_cut(widths, columns, *least) for least in _LEAST]
+    fits = [_trim_widths(widths, columns, *least) for least in _LEAST]
     return next((fit for fit in fits if sum(fit) + 2 * (len(fit) - 1) <= columns), fits[0])
 
 
-def _cut(widths: Sequence[int], columns: int, least_last: int, least_between: int) -> list[int]:
+def _trim_widths(widths: Sequence[int], columns: int, least_last: int, least_between: int) -> list[int]:
     fit = list(widths)
     last = len(fit) - 1
     for place in (last, *sorted(range(1, last), key=lambda each: -widths[each])):
@@ -101,18 +101,18 @@ def _cut(widths: Sequence[int], columns: int, least_last: int, least_between: in
     return fit
 
 
-def _padded(cell: str, width: int) -> str:
+def _pad_cell(cell: str, width: int) -> str:
     """Return a cell that takes up a width: cut where it is wider, filled up where it is not."""
-    taken = _width(cell)
+    taken = _display_width(cell)
     if taken > width:
-        while cell and _width(cell) >= width:
+        while cell and _display_width(cell) >= width:
             cell = cell[:-1]
         cell += "…"
-        taken = _width(cell)
+        taken = _display_width(cell)
     return cell + " " * (width - taken)
 
 
-def _width(text: str) -> int:
+def _display_width(text: str) -> int:
     """Return how many columns of a terminal a text takes up."""
     if text.isascii():
         return len(text)
@@ -144,6 +144,6 @@ def report_problems(problems: Sequence[object]) -> int:
     return EXIT_PARTIAL if problems else 0
 
 
-def count(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return `1 lesson` or `3 lessons`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.core import Wordy, words
-from archivist.edges.cli.output import count, json_option, note, print_json, print_table, say, word_choice
+from archivist.edges.cli.core import DashTextCommand, read_text_argument
+from archivist.edges.cli.output import enum_choice, json_option, note, pluralize, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import ProposalStatus
 
@@ -25,7 +25,7 @@ def proposals() -> None:
 
 
 @proposals.command("list")
-@click.option("--status", type=word_choice(ProposalStatus), help="Only this status.")
+@click.option("--status", type=enum_choice(ProposalStatus), help="Only this status.")
 @click.option("--all", "with_decided", is_flag=True, help="Also those that were decided or have expired.")
 @json_option
 @click.pass_obj
@@ -37,7 +37,9 @@ def list_(session: Session, status: str | None, with_decided: bool, as_json: boo
     if as_json:
         print_json({"proposals": [proposal_view(each) for each in found]})
         return
-    print_table(("ID", "Status", "Block", "Proposer", "Until", "Reason"), [_row(each) for each in found])
+    print_table(
+        ("ID", "Status", "Block", "Proposer", "Until", "Reason"), [_proposal_row(each) for each in found]
+    )
 
 
 @proposals.command()
@@ -53,13 +55,13 @@ def show(session: Session, name: str, as_json: bool) -> None:
     if as_json:
         print_json({**proposal_view(proposal), "cited": cited, "diff": changed})
         return
-    for line in _lines(proposal, cited):
+    for line in _proposal_lines(proposal, cited):
         say(line)
     say("")
     say(changed, nl=False)
 
 
-@proposals.command(cls=Wordy)
+@proposals.command(cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
@@ -79,7 +81,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Propose TEXT as all of the playbook or the rules; - reads it from stdin."""
-    text = words(content)
+    text = read_text_argument(content)
     with session.bank() as bank:
         proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
         changed = bank.proposals.diff(proposal.id)
@@ -90,7 +92,7 @@ def add(
     say(changed, nl=False)
 
 
-@proposals.command(cls=Wordy)
+@proposals.command(cls=DashTextCommand)
 @_name
 @_comment
 @json_option
@@ -98,10 +100,10 @@ def add(
 def accept(session: Session, name: str, comment: str, as_json: bool) -> None:
     """Accept the proposal ID: its text becomes the block's."""
     with session.bank() as bank:
-        _tell(bank.proposals.accept(name, comment=comment), as_json)
+        _print_proposal(bank.proposals.accept(name, comment=comment), as_json)
 
 
-@proposals.command(cls=Wordy)
+@proposals.command(cls=DashTextCommand)
 @_name
 @_comment
 @json_option
@@ -109,10 +111,10 @@ def accept(session: Session, name: str, comment: str, as_json: bool) -> None:
 def reject(session: Session, name: str, comment: str, as_json: bool) -> None:
     """Reject the proposal ID; the block stays as it is."""
     with session.bank() as bank:
-        _tell(bank.proposals.reject(name, comment=comment), as_json)
+        _print_proposal(bank.proposals.reject(name, comment=comment), as_json)
 
 
-@proposals.command("roll-back", cls=Wordy)
+@proposals.command("roll-back", cls=DashTextCommand)
 @_name
 @_comment
 @json_option
@@ -120,7 +122,7 @@ def reject(session: Session, name: str, comment: str, as_json: bool) -> None:
 def roll_back(session: Session, name: str, comment: str, as_json: bool) -> None:
     """Give the block back the text that it had before the accepted proposal ID."""
     with session.bank() as bank:
-        _tell(bank.proposals.roll_back(name, comment=comment), as_json)
+        _print_proposal(bank.proposals.roll_back(name, comment=comment), as_json)
 
 
 @proposals.command()
@@ -150,7 +152,7 @@ def rules(session: Session, as_json: bool) -> None:
         return
     for each in made:
         say(f"{each.short_id}  {each.extra.get('rule', '')}")
-    note(f"{count(len(made), 'rule')} proposed")
+    note(f"{pluralize(len(made), 'rule')} proposed")
 
 
 def proposal_view(proposal: Proposal) -> dict[str, object]:
@@ -160,36 +162,36 @@ def proposal_view(proposal: Proposal) -> dict[str, object]:
     return {**to_plain(proposal), "id": proposal.short_id, "uid": proposal.id}
 
 
-def _row(proposal: Proposal) -> tuple[object, ...]:
+def _proposal_row(proposal: Proposal) -> tuple[object, ...]:
     until = f"{proposal.expires:%Y-%m-%d}"
-    status = _said(proposal.status)
-    return proposal.short_id, status, _block(proposal), proposal.proposer, until, proposal.reason
+    status = _status_text(proposal.status)
+    return proposal.short_id, status, _block_name(proposal), proposal.proposer, until, proposal.reason
 
 
-def _tell(proposal: Proposal, as_json: bool) -> None:
+def _print_proposal(proposal: Proposal, as_json: bool) -> None:
     if as_json:
         print_json(proposal_view(proposal))
     else:
-        say(f"{proposal.short_id}  {_block(proposal)}: {_said(proposal.status)}")
+        say(f"{proposal.short_id}  {_block_name(proposal)}: {_status_text(proposal.status)}")
 
 
-def _block(proposal: Proposal) -> str:
+def _block_name(proposal: Proposal) -> str:
     from archivist.core.proposals import block_name
 
     return block_name(proposal)
 
 
-def _said(status: ProposalStatus) -> str:
+def _status_text(status: ProposalStatus) -> str:
     return status.value.replace("_", " ")
 
 
-def _lines(proposal: Proposal, cited: list[str]) -> Iterator[str]:
+def _proposal_lines(proposal: Proposal, cited: list[str]) -> Iterator[str]:
     from archivist.clock import to_short_text
 
     yield f"{proposal.short_id}  {proposal.reason}"
     yield ""
-    yield f"  {'status':<12}{_said(proposal.status)}"
-    yield f"  {'block':<12}{_block(proposal)}"
+    yield f"  {'status':<12}{_status_text(proposal.status)}"
+    yield f"  {'block':<12}{_block_name(proposal)}"
     yield f"  {'proposer':<12}{proposal.proposer}"
     yield f"  {'created':<12}{to_short_text(proposal.created)}"
     if proposal.status is ProposalStatus.OPEN:

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import Moment, count, global_option, json_option, note, print_json, say
+from archivist.edges.cli.output import (
+    DateTimeParam,
+    global_option,
+    json_option,
+    note,
+    pluralize,
+    print_json,
+    say,
+)
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.recall.scoring import Weights
-    from archivist.recall.service import Hit, Recalled
+    from archivist.recall.service import Hit, RecallResult
 
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
@@ -29,8 +37,8 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--repo", metavar="NAME", default="", help="Only of this repository.")
 @click.option("--domain", metavar="D", default="", help="Only of this domain.")
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
-@click.option("--since", type=Moment(), help="Only from this day on.")
-@click.option("--until", type=Moment(), help="Only up to this time.")
+@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=DateTimeParam(), help="Only up to this time.")
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
@@ -61,10 +69,10 @@ def recall(
     with session.bank(is_global=is_global) as bank:
         found = bank.recall(Query(text=text, min_importance=importance, **asked))
     if as_json:
-        print_json(_as_json(found))
+        print_json(_recall_view(found))
         return
     for hit in found.hits:
-        for line in _lines(hit, found.weights, explain=explain):
+        for line in _hit_lines(hit, found.weights, explain=explain):
             say(line)
     if not found.hits:
         note("nothing found")
@@ -73,21 +81,21 @@ def recall(
     if found.problem:
         note(f"archivist: by words alone: {found.problem}")
     if found.unembedded:
-        waiting = count(found.unembedded, "text")
+        waiting = pluralize(found.unembedded, "text")
         note(f"hint: {waiting} not yet found by meaning, only by words: archivist doctor --reindex")
 
 
-def _lines(hit: Hit, weights: Weights, *, explain: bool) -> Iterator[str]:
+def _hit_lines(hit: Hit, weights: Weights, *, explain: bool) -> Iterator[str]:
     when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
     yield f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}"
     yield f"      {hit.text}"
     yield from (f"      ({text})" for text in hit.notes)
     yield from (f"      │ {text}" for text in hit.window)
     if explain:
-        yield f"      {_explained(hit, weights)}"
+        yield f"      {_explain_score(hit, weights)}"
 
 
-def _explained(hit: Hit, weights: Weights) -> str:
+def _explain_score(hit: Hit, weights: Weights) -> str:
     """Return each part of a score in one line."""
     score, why = hit.why, hit.why.why
     words, meaning = why.words_weight, 1 - why.words_weight
@@ -110,9 +118,9 @@ def _explained(hit: Hit, weights: Weights) -> str:
     )
 
 
-def _as_json(found: Recalled) -> dict[str, object]:
+def _recall_view(found: RecallResult) -> dict[str, object]:
     return {
-        "hits": [_hit_as_json(hit) for hit in found.hits],
+        "hits": [_hit_view(hit) for hit in found.hits],
         "words": list(found.words),
         "embedder": found.embedder,
         "unembedded": found.unembedded,
@@ -125,7 +133,7 @@ def _as_json(found: Recalled) -> dict[str, object]:
     }
 
 
-def _hit_as_json(hit: Hit) -> dict[str, object]:
+def _hit_view(hit: Hit) -> dict[str, object]:
     why = hit.why.why
     return {
         "id": hit.name,
@@ -133,7 +141,7 @@ def _hit_as_json(hit: Hit) -> dict[str, object]:
         "kind": hit.kind,
         "text": hit.text,
         "score": round(hit.score, 6),
-        "time": _text(hit.time),
+        "time": _time_text(hit.time),
         "notes": list(hit.notes),
         "window": list(hit.window),
         "parts": {
@@ -151,7 +159,7 @@ def _hit_as_json(hit: Hit) -> dict[str, object]:
     }
 
 
-def _text(time: datetime | None) -> str | None:
+def _time_text(time: datetime | None) -> str | None:
     from archivist.clock import to_text
 
     return to_text(time) if time else None

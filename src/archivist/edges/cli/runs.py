@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.brief import fence_option, format_option, print_told, text_form
+from archivist.edges.cli.brief import brief_format, fence_option, format_option, print_brief
 from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
-    count,
     ended_choice,
     json_option,
     note,
+    pluralize,
     print_json,
     report_problems,
     say,
@@ -25,9 +25,9 @@ from archivist.records.run_words import EpisodeStatus
 if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
-    from archivist.brief.select import Told
+    from archivist.brief.select import RenderedBrief
     from archivist.capture.formats.archeflow import RunLog
-    from archivist.capture.runs_service import Aged, Finished
+    from archivist.capture.runs_service import AgeingResult, FinishedRun
     from archivist.records import Lesson, Verdict
     from archivist.reflect.service import FinishedLog
 
@@ -74,34 +74,36 @@ def start(
 
     name = run_id or new_id(system_clock())
     bank, beside = session.bank_if_any(), session.global_bank()
-    told: Told | None
+    told: RenderedBrief | None
     is_about_task = bool(repo) or bool(task and not domain)
     how = {
         "domain": domain,
         "role": role,
         "repo": repo,
         "provider": provider,
-        "form": text_form(form, is_about_task=is_about_task),
+        "form": brief_format(form, is_about_task=is_about_task),
         "is_fenced": (is_about_task and form != "yaml") if fence is None else fence,
     }
     if bank is not None:
-        told = _started(bank, name, task, beside, how)
+        told = _start_run(bank, name, task, beside, how)
     else:
         told = beside.brief(**how) if beside else None
     if not run_id:
         note(f"run: {name}")
-    print_told(bank or beside, told, as_json or form == "json", run=name)
+    print_brief(bank or beside, told, as_json or form == "json", run=name)
 
 
-def _started(bank: Bank, name: str, task: str, beside: Bank | None, how: dict[str, Any]) -> Told:
+def _start_run(
+    bank: Bank, name: str, task: str, global_bank: Bank | None, options: dict[str, Any]
+) -> RenderedBrief:
     """Open a run and brief it; where neither can be recorded, brief it all the same."""
     from archivist.errors import BankLockedError, BankReadOnlyError
 
     try:
-        return bank.start_run(name, task=task, beside=beside, **how)
+        return bank.start_run(name, task=task, global_bank=global_bank, **options)
     except (BankReadOnlyError, BankLockedError) as error:
         note(f"archivist: {error.message}: the run is told, but not recorded")
-        return bank.brief(task="" if how["domain"] else task, beside=beside, **how)
+        return bank.brief(task="" if options["domain"] else task, global_bank=global_bank, **options)
 
 
 @run.command()
@@ -147,14 +149,19 @@ def finish(
     with session.bank() as bank:
         beside = session.global_bank()
         done = [
-            bank.finish_run(episode, events, status=ended, domain=domain, beside=beside)
+            bank.finish_run(episode, events, status=ended, domain=domain, global_bank=beside)
             for episode, events in taken
         ]
         if as_json:
-            print_json({"runs": [_finished(bank, each) for each in done], "skipped": _texts(log.problems)})
+            print_json(
+                {
+                    "runs": [_finished_view(bank, each) for each in done],
+                    "skipped": _problem_texts(log.problems),
+                }
+            )
         else:
             for each in done:
-                _tell(each)
+                _print_finished(each)
     code = report_problems(log.problems)
     came_back = any(each.regressions for each in done)
     return 1 if came_back and fail_on_regression else code
@@ -190,13 +197,15 @@ def extract(
                     "updated": len(met),
                     "slight": slight,
                     "lessons": bank.views([*created, *met]),
-                    "skipped": _texts(log.problems),
+                    "skipped": _problem_texts(log.problems),
                 }
             )
         else:
             for lesson in (*created, *met):
-                say(_line(lesson))
-            note(f"{count(len(created), 'new lesson')}, {len(met)} met again, {slight} too slight to keep")
+                say(_lesson_line(lesson))
+            note(
+                f"{pluralize(len(created), 'new lesson')}, {len(met)} met again, {slight} too slight to keep"
+            )
     return report_problems(log.problems)
 
 
@@ -209,10 +218,10 @@ def decay(session: Session, run_id: str, as_json: bool) -> None:
     with session.bank() as bank:
         aged = bank.decay(run_id)
         if as_json:
-            print_json({"run": run_id, **_aged(bank, aged)})
+            print_json({"run": run_id, **_ageing_view(bank, aged)})
             return
     for lesson in (*aged.faded, *aged.archived):
-        say(_line(lesson))
+        say(_lesson_line(lesson))
     was = "" if aged.was_counted else " (this run had aged the bank before)"
     note(f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}")
 
@@ -224,17 +233,17 @@ def read_log(files: Sequence[Path], run_id: str, is_strict: bool) -> RunLog:
 
     log = read_runs((line for file in files for line in read_lines(file)), run=run_id)
     if is_strict:
-        _refuse(log.problems)
+        _refuse_problems(log.problems)
     return log
 
 
-def _refuse(problems: Sequence[object]) -> None:
+def _refuse_problems(problems: Sequence[object]) -> None:
     """Refuse everything where there is a bad line."""
     from archivist.errors import InputError
 
     if problems:
         raise InputError(
-            f"{count(len(problems), 'bad line')}, nothing was taken; the first: {problems[0]}",
+            f"{pluralize(len(problems), 'bad line')}, nothing was taken; the first: {problems[0]}",
             hint="without --strict the good lines are taken",
         )
 
@@ -242,10 +251,12 @@ def _refuse(problems: Sequence[object]) -> None:
 def _refuse_bad_lines(files: Sequence[Path]) -> None:
     """Read agents' logs for nothing but what cannot be read in them, and refuse all of them then."""
     from archivist.capture.formats.registry import read_log as lines_of
-    from archivist.capture.json_stream import Skipped
+    from archivist.capture.json_stream import SkippedRecord
 
     told = ((file, item) for file in files for item in lines_of(file))
-    _refuse([f"{file}: {item.where}: {item.reason}" for file, item in told if isinstance(item, Skipped)])
+    _refuse_problems(
+        [f"{file}: {item.where}: {item.reason}" for file, item in told if isinstance(item, SkippedRecord)]
+    )
 
 
 def _is_agent_log(file: Path) -> bool:
@@ -264,60 +275,61 @@ def _finish_logs(
     session: Session, files: Sequence[Path], run_id: str, ended: EpisodeStatus | None, as_json: bool
 ) -> tuple[bool, int]:
     """Close runs by their agents' logs; return whether a fixed finding came back, and the exit code."""
-    from archivist.capture.service import Known
+    from archivist.capture.service import CaptureOverrides
 
     with session.bank() as bank:
-        known, beside = Known(run=run_id, status=ended), session.global_bank()
-        done = [each for file in files for each in bank.finish_log(file, known=known, beside=beside)]
+        known, beside = CaptureOverrides(run=run_id, status=ended), session.global_bank()
+        done = [each for file in files for each in bank.finish_log(file, overrides=known, global_bank=beside)]
         embed(bank)
         came_back = {each.run: bank.regressions(each.run) for each in done}
         left_out = list(dict.fromkeys(line for each in done for line in each.left_out))
         if as_json:
-            rows = [_finished_log(bank, each, came_back[each.run]) for each in done]
+            rows = [_finished_log_view(bank, each, came_back[each.run]) for each in done]
             print_json({"runs": rows, "skipped": left_out})
         else:
             for each in done:
-                _tell_log(each, came_back[each.run])
+                _print_finished_log(each, came_back[each.run])
     return any(came_back.values()), report_problems(left_out)
 
 
-def _finished_log(bank: Bank, done: FinishedLog, came_back: Sequence[Regression]) -> dict[str, Any]:
+def _finished_log_view(bank: Bank, done: FinishedLog, came_back: Sequence[Regression]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
         **asdict(done.outcome),
         "events": done.events,
-        **_aged(bank, done.aged),
+        **_ageing_view(bank, done.aged),
         "verdicts": [{"lesson": told.lesson, "effect": told.effect.value} for told in done.verdicts],
-        "regressions": [_regression(each) for each in came_back],
+        "regressions": [_regression_view(each) for each in came_back],
     }
 
 
-def _tell_log(done: FinishedLog, came_back: Sequence[Regression]) -> None:
-    learnt = f"{count(done.outcome.created, 'new lesson')}, {done.outcome.updated} met again"
+def _print_finished_log(done: FinishedLog, came_back: Sequence[Regression]) -> None:
+    learnt = f"{pluralize(done.outcome.created, 'new lesson')}, {done.outcome.updated} met again"
     faded = f"{len(done.aged.faded)} faded, {len(done.aged.archived)} archived"
-    say(f"{done.run}: {count(done.events, 'event')}, {learnt}, {faded}{_judged(done.verdicts)}")
+    say(f"{done.run}: {pluralize(done.events, 'event')}, {learnt}, {faded}{_verdict_summary(done.verdicts)}")
     say(f"  {done.outcome.summary}")
-    _tell_regressions(came_back)
+    _print_regressions(came_back)
 
 
-def _tell(done: Finished) -> None:
+def _print_finished(done: FinishedRun) -> None:
     say(
-        f"{done.run}: {count(done.events, 'event')}, {count(len(done.extraction.created), 'new lesson')},"
+        f"{done.run}: {pluralize(done.events, 'event')},"
+        f" {pluralize(len(done.extraction.created), 'new lesson')},"
         f" {len(done.extraction.met)} met again, {len(done.aged.faded)} faded,"
-        f" {len(done.aged.archived)} archived{_judged(done.verdicts)}"
+        f" {len(done.aged.archived)} archived{_verdict_summary(done.verdicts)}"
     )
     for lesson in (*done.extraction.created, *done.extraction.met):
-        say(f"  {_line(lesson)}")
-    _tell_regressions(done.regressions)
+        say(f"  {_lesson_line(lesson)}")
+    _print_regressions(done.regressions)
 
 
-def _tell_regressions(came_back: Sequence[Regression]) -> None:
+def _print_regressions(came_back: Sequence[Regression]) -> None:
     for each in came_back:
         say(f"  regression: {each.found.description} (fixed in {each.fixed_in})")
 
 
-def _judged(verdicts: Sequence[Verdict]) -> str:
+def _verdict_summary(verdicts: Sequence[Verdict]) -> str:
     """Say how many of the told lessons helped, and how many were withheld."""
     told = [each for each in verdicts if each.following.value != "withheld"]
     helped = sum(each.effect.value == "helpful" for each in told)
@@ -326,24 +338,24 @@ def _judged(verdicts: Sequence[Verdict]) -> str:
     return f"; of {len(told)} briefed {helped} helped{withheld}" if verdicts else ""
 
 
-def _line(lesson: Lesson) -> str:
+def _lesson_line(lesson: Lesson) -> str:
     return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
 
 
-def _finished(bank: Bank, done: Finished) -> dict[str, Any]:
+def _finished_view(bank: Bank, done: FinishedRun) -> dict[str, Any]:
     return {
         "run": done.run,
         "events": done.events,
         "created": len(done.extraction.created),
         "updated": len(done.extraction.met),
         "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
-        **_aged(bank, done.aged),
+        **_ageing_view(bank, done.aged),
         "verdicts": [{"lesson": each.lesson, "effect": each.effect.value} for each in done.verdicts],
-        "regressions": [_regression(each) for each in done.regressions],
+        "regressions": [_regression_view(each) for each in done.regressions],
     }
 
 
-def _regression(came_back: Regression) -> dict[str, str]:
+def _regression_view(came_back: Regression) -> dict[str, str]:
     return {
         "found": came_back.found.description,
         "fixed": came_back.fixed,
@@ -351,7 +363,7 @@ def _regression(came_back: Regression) -> dict[str, str]:
     }
 
 
-def _aged(bank: Bank, aged: Aged) -> dict[str, Any]:
+def _ageing_view(bank: Bank, aged: AgeingResult) -> dict[str, Any]:
     return {
         "faded": [view["id"] for view in bank.views(aged.faded)],
         "archived": [view["id"] for view in bank.views(aged.archived)],
@@ -359,5 +371,5 @@ def _aged(bank: Bank, aged: Aged) -> dict[str, Any]:
     }
 
 
-def _texts(problems: Sequence[object]) -> list[str]:
+def _problem_texts(problems: Sequence[object]) -> list[str]:
     return [str(problem) for problem in problems]

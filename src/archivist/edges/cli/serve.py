@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import count, global_option, json_option, note, print_json, print_table, say
+from archivist.edges.cli.output import (
+    global_option,
+    json_option,
+    note,
+    pluralize,
+    print_json,
+    print_table,
+    say,
+)
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ def serve(
         raise click.UsageError("--tls-cert and --tls-key go together")
     with session.bank(is_global=is_global) as bank:
         rules = bank.config.server
-    serving = _serving()
+    serving = _import_serving()
     opened = serving.open_server(
         lambda: session.bank(is_global=is_global),
         host=host,
@@ -66,7 +74,7 @@ def serve(
     opened.serve()
 
 
-def _serving() -> Any:
+def _import_serving() -> Any:
     try:
         return import_module(_SERVING)
     except ModuleNotFoundError as error:
@@ -109,16 +117,16 @@ def create(
         raise click.UsageError("--bank and --global exclude each other")
     asked = replace(session, bank_path=place) if place else session
     with asked.bank(is_global=is_global) as bank:
-        issued = bank.tokens.create(_in_role(who, role), name=name, expires_days=expires)
+        issued = bank.tokens.create(_parse_actor(who, role), name=name, expires_days=expires)
     if as_json:
-        print_json({**_view(issued.token, "valid"), "token": issued.secret})
+        print_json({**_token_view(issued.token, "valid"), "token": issued.secret})
         return
     say(issued.secret)
     until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
     note(f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now")
 
 
-def _in_role(who: str, role: str) -> Actor:
+def _parse_actor(who: str, role: str) -> Actor:
     from archivist.records import Actor
 
     actor = Actor.parse(who)
@@ -137,7 +145,7 @@ def list_(session: Session, with_ended: bool, is_global: bool, as_json: bool) ->
     with session.bank(is_global=is_global) as bank:
         found = [(each, each.state(bank.now()).value) for each in bank.tokens.list(with_ended=with_ended)]
     if as_json:
-        print_json({"tokens": [_view(each, state) for each, state in found]})
+        print_json({"tokens": [_token_view(each, state) for each, state in found]})
         return
     if not found:
         note("no tokens: archivist token create hands one out")
@@ -159,12 +167,12 @@ def revoke(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
     with session.bank(is_global=is_global) as bank, bank.transaction():
         gone = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
     if as_json:
-        print_json({"tokens": [_view(each, "revoked") for each in gone]})
+        print_json({"tokens": [_token_view(each, "revoked") for each in gone]})
         return
-    say(f"{count(len(gone), 'token')} revoked: {', '.join(each.name for each in gone)}")
+    say(f"{pluralize(len(gone), 'token')} revoked: {', '.join(each.name for each in gone)}")
 
 
-def _view(token: Token, state: str) -> dict[str, object]:
+def _token_view(token: Token, state: str) -> dict[str, object]:
     from archivist.clock import to_short_text
 
     times = {name: getattr(token, name) for name in ("created", "expires", "revoked")}

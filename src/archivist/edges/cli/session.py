@@ -10,7 +10,7 @@ from archivist.errors import InputError, NoBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.config.layers import Effective
+    from archivist.config.layers import EffectiveConfig
     from archivist.records import Actor
 
 
@@ -26,7 +26,7 @@ class Session:
     actor_text: str
     flags: tuple[str, ...] = ()
 
-    def place(self) -> Path | None:
+    def find_bank_path(self) -> Path | None:
         """Return where the project's bank is: as named, or the nearest upwards; None without one."""
         from archivist.paths import bank_file, find_project, is_file
 
@@ -43,17 +43,17 @@ class Session:
         from archivist.paths import home_folder
 
         if is_global:
-            return self._open(home_folder(), create=True, folder=folder)
-        place = self.place()
+            return self._open_bank(home_folder(), create=True, folder=folder)
+        place = self.find_bank_path()
         if place is None:
             raise NoBankError(self.bank_path or str(Path.cwd()))
-        return self._open(place, create=False, folder=folder)
+        return self._open_bank(place, create=False, folder=folder)
 
     def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
         """Open the bank that names of records are of, `global-m-001` of the global one; return them bare."""
-        from archivist.brief.select import mark_of
+        from archivist.brief.select import global_mark_of
 
-        marks = [mark_of(name) for name in names]
+        marks = [global_mark_of(name) for name in names]
         if any(marks) and not all(marks):
             raise InputError("records of two banks in one call", hint="call it once for each bank")
         bare = [name.removeprefix(mark) for name, mark in zip(names, marks, strict=True)]
@@ -61,7 +61,7 @@ class Session:
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None when there is none."""
-        return None if self.place() is None else self.bank(folder=Path.cwd())
+        return None if self.find_bank_path() is None else self.bank(folder=Path.cwd())
 
     def global_bank(self) -> Bank | None:
         """Open the global bank when there is one."""
@@ -70,19 +70,19 @@ class Session:
         is_there = bank_file(home_folder()).is_file()
         return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
-    def effective(self, place: Path | None) -> Effective:
+    def load_settings(self, place: Path | None) -> EffectiveConfig:
         """Return the settings that count for the bank at a place, or for no project's, with the flags."""
         from archivist.config.layers import load_effective
         from archivist.paths import bank_file
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 
-    def _open(self, place: Path, *, create: bool, folder: Path | None = None) -> Bank:
+    def _open_bank(self, place: Path, *, create: bool, folder: Path | None = None) -> Bank:
         from archivist.bank import Bank
 
-        effective = self.effective(place)
+        effective = self.load_settings(place)
         bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config, folder=folder)
-        self._refuse_own_rules(bank, effective)
+        self._refuse_guarded_settings(bank, effective)
         return bank
 
     def require_owner(self) -> None:
@@ -90,7 +90,7 @@ class Session:
         from archivist.access.rights import Layer, Verb
         from archivist.records import ActorKind
 
-        place, actor = self.place(), self.actor()
+        place, actor = self.find_bank_path(), self.actor()
         if place is None or actor.kind is not ActorKind.AGENT:
             return
         from archivist.bank import Bank
@@ -100,7 +100,7 @@ class Session:
         with Bank.open(place, create=False, actor=actor, config=Config()) as bank:
             bank.require(Layer.BANK, Verb.WRITE)
 
-    def _refuse_own_rules(self, bank: Bank, effective: Effective) -> None:
+    def _refuse_guarded_settings(self, bank: Bank, effective: EffectiveConfig) -> None:
         """Refuse an agent that says in its own call who may approve what it proposes."""
         from archivist.records import ActorKind
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli.output import (
-    count,
+    enum_choice,
     json_option,
     note,
+    pluralize,
     print_json,
     print_table,
     report_problems,
     say,
-    word_choice,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.tier_words import EntryType
@@ -40,7 +40,7 @@ def stream() -> None:
 @click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How much it matters."
 )
-@click.option("--type", type=word_choice(EntryType), default="action", show_default=True, help="What it is.")
+@click.option("--type", type=enum_choice(EntryType), default="action", show_default=True, help="What it is.")
 @click.option("--content", metavar="TEXT", default="", help="What happened, in some sentences.")
 @click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated.")
 @click.option("--issue", "issues", type=int, multiple=True, metavar="N", help="An issue; may be repeated.")
@@ -53,15 +53,15 @@ def log(session: Session, /, action: str, reflect: bool, as_json: bool, **fields
     """Log ACTION to the stream. Issues and pull requests in its words (#84, PR #12) are found."""
     with session.bank() as bank:
         entry = bank.stream.log(action, **fields)
-        due = bank.stream.due()
+        due = bank.stream.due_reason()
         done = bank.stream.reflect(if_due=True) if reflect and due else None
     if as_json:
         reflected = {"reflection": _insights_view(done)} if done else {}
-        print_json({"entry": _line(entry), "reflection_due": due if not done else "", **reflected})
+        print_json({"entry": _entry_view(entry), "reflection_due": due if not done else "", **reflected})
         return
     say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
     if done:
-        _tell_insights(done)
+        _print_insights(done)
     elif due:
         note(f"hint: reflection is due ({due}): archivist stream reflect")
 
@@ -95,15 +95,15 @@ def list_(
     """Print entries in order: the latest, or those of --cycles 180:185."""
     with session.bank() as bank:
         if cycles or importance != 1:
-            first, last = _range(cycles) if cycles else (0, MAX_CYCLE)
+            first, last = _parse_cycles(cycles) if cycles else (0, MAX_CYCLE)
             found = bank.stream.by_cycle(first, last, role=role, min_importance=importance)
             found = found[-limit:] if limit else found
         else:
             found = bank.stream.recent(limit or 20, role=role)[::-1]
     if as_json:
-        print_json({"entries": [_line(entry) for entry in found]})
+        print_json({"entries": [_entry_view(entry) for entry in found]})
         return
-    _table(found)
+    _print_entries(found)
 
 
 @stream.command()
@@ -115,9 +115,9 @@ def show(session: Session, name: str, as_json: bool) -> None:
     with session.bank() as bank:
         entry = bank.stream.get(name)
     if as_json:
-        print_json(_line(entry))
+        print_json(_entry_view(entry))
         return
-    for label, value in _line(entry).items():
+    for label, value in _entry_view(entry).items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if text:
             say(f"{label}: {text}")
@@ -152,11 +152,13 @@ def search(
             issue=issue,
             min_importance=importance,
             limit=limit,
-            cycles=_range(cycles) if cycles else None,
+            cycles=_parse_cycles(cycles) if cycles else None,
             tier="" if archived else "stream",
         )
     if as_json:
-        print_json({"hits": [{**_line(each.entry), "score": round(each.hit.score, 4)} for each in found]})
+        print_json(
+            {"hits": [{**_entry_view(each.entry), "score": round(each.hit.score, 4)} for each in found]}
+        )
         return
     for each in found:
         say(f"{each.hit.score:.2f}  {each.entry.id}  cycle {each.entry.cycle}  {each.entry.role}".rstrip())
@@ -172,7 +174,7 @@ def search(
 @click.option("--action", metavar="TEXT", help="New words for it.")
 @click.option("--content", metavar="TEXT", help="What happened.")
 @click.option("--importance", type=int, metavar="1-10", help="How much it matters.")
-@click.option("--type", type=word_choice(EntryType), help="What it is.")
+@click.option("--type", type=enum_choice(EntryType), help="What it is.")
 @click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated.")
 @click.option("--issue", "issues", type=int, multiple=True, metavar="N", help="An issue; may be repeated.")
 @click.option("--pr", "prs", type=int, multiple=True, metavar="N", help="A pull request; may be repeated.")
@@ -186,7 +188,7 @@ def edit(session: Session, /, name: str, as_json: bool, **fields: Any) -> None:
     with session.bank() as bank:
         entry = bank.stream.edit(name, **changes)
     if as_json:
-        print_json(_line(entry))
+        print_json(_entry_view(entry))
         return
     say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
@@ -216,7 +218,7 @@ def reflect(session: Session, if_due: bool, as_json: bool) -> None:
     if as_json:
         print_json(_insights_view(done))
         return
-    _tell_insights(done)
+    _print_insights(done)
 
 
 @stream.command("import")
@@ -229,7 +231,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, as_json: bo
     from archivist.edges.cli.doctor import embed
 
     with session.bank() as bank:
-        taken = bank.stream.take_lines(paths, is_strict=strict)
+        taken = bank.stream.import_lines(paths, is_strict=strict)
         embed(bank)
     if as_json:
         skipped = [str(problem) for problem in taken.problems]
@@ -257,23 +259,23 @@ def export(session: Session, file: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file), "lines": lines})
         return
-    say(f"{file}  {count(lines, 'line')}")
+    say(f"{file}  {pluralize(lines, 'line')}")
 
 
-def _line(entry: Entry) -> dict[str, object]:
+def _entry_view(entry: Entry) -> dict[str, object]:
     from archivist.records.stream_lines import to_stream_line
 
     return {**to_stream_line(entry), "archived": entry.is_archived}
 
 
-def _table(entries: list[Entry]) -> None:
+def _print_entries(entries: list[Entry]) -> None:
     rows = [
         (each.id, each.cycle, each.role, each.importance, each.type.value, each.action) for each in entries
     ]
     print_table(("ID", "Cycle", "Role", "Imp", "Type", "Action"), rows)
 
 
-def _range(text: str) -> tuple[int, int]:
+def _parse_cycles(text: str) -> tuple[int, int]:
     """Read `180` or `180:185`."""
     first, mark, last = text.partition(":")
     try:
@@ -290,14 +292,14 @@ def _insights_view(done: Insights) -> dict[str, object]:
         "skipped": done.skipped,
         "gathered": done.gathered,
         "cycles": list(done.cycles) if done.cycles else None,
-        "entries": [_line(entry) for entry in done.entries],
+        "entries": [_entry_view(entry) for entry in done.entries],
         "documents": [f"{each.source}#{each.position}" for each in done.documents],
         "core": list(done.told_core),
         "problems": list(done.problems),
     }
 
 
-def _tell_insights(done: Insights) -> None:
+def _print_insights(done: Insights) -> None:
     if done.skipped:
         note(f"no reflection: {done.skipped}")
         return
@@ -308,7 +310,7 @@ def _tell_insights(done: Insights) -> None:
         say(f"core  {text}")
     first, last = done.cycles or (0, 0)
     looked = "1 entry" if done.gathered == 1 else f"{done.gathered} entries"
-    found = count(len(done.entries), "insight") if done.entries else "nothing recurs"
+    found = pluralize(len(done.entries), "insight") if done.entries else "nothing recurs"
     note(f"{done.reason}: looked at {looked} of cycles {first} to {last}, {found}")
     for problem in done.problems:
         note(f"archivist: core memory: {problem}")

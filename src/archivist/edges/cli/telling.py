@@ -7,7 +7,7 @@ from typing import Any
 
 from archivist.clock import to_short_text
 from archivist.records import Episode
-from archivist.store.ledger import Change
+from archivist.store.ledger import LedgerChange
 
 _SHOWN = (
     "status", "quarantined_for",
@@ -70,7 +70,7 @@ def episode_lines(episode: Episode) -> Iterator[str]:
         yield f"  {'usage':<12}{tokens}" + (f", ${spent.cost_usd:.2f}" if spent.cost_usd else "")
 
 
-def history_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
+def history_rows(changes: Sequence[LedgerChange]) -> list[dict[str, Any]]:
     """Return one row a change, each saying what it changed against the one before."""
     rows = []
     before: Mapping[str, Any] | None = None
@@ -82,7 +82,7 @@ def history_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
                 "time": to_short_text(entry.time),
                 "actor": str(entry.actor),
                 "verb": entry.verb,
-                "change": "(erased)" if change.is_erased else _difference(before, change.after),
+                "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
                 "hash": entry.hash,
             }
         )
@@ -91,7 +91,7 @@ def history_rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
     return rows
 
 
-def _difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     if after is None:
         return "removed"
     if before is None:
@@ -103,7 +103,7 @@ def _difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | Non
     for key in after:
         if key in _SILENT or key in ("runs", "faded") or before.get(key) == after[key]:
             continue
-        parts.append(f"{key.replace('_', ' ')} {_short(before.get(key))} → {_short(after[key])}")
+        parts.append(f"{key.replace('_', ' ')} {_shorten(before.get(key))} → {_shorten(after[key])}")
     return ", ".join(parts) or "counted from here"
 
 
@@ -111,7 +111,7 @@ def _frequency(plain: Mapping[str, Any]) -> int:
     return max(0, len(plain.get("runs", ())) - int(plain.get("faded", 0)))
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = (
         "nothing" if value in ("", None, []) else ", ".join(value) if isinstance(value, list) else str(value)
     )

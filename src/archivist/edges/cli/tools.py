@@ -46,10 +46,10 @@ def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  #
     with session.bank(folder=Path.cwd()) as bank:
         # What agents call is called with an agent's rights.
         acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
-        print_json(offered.call(acting, name, _object(arguments)))
+        print_json(offered.call(acting, name, _parse_object(arguments)))
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:

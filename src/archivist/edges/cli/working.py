@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.core import Wordy, words
+from archivist.edges.cli.core import DashTextCommand, read_text_argument
 from archivist.edges.cli.output import json_option, note, print_json, say
 from archivist.edges.cli.session import Session
 
@@ -28,22 +28,22 @@ def show(session: Session, as_json: bool) -> None:
     """Print the plan, the constraints, the context and the notes; nothing when there are none."""
     with session.bank() as bank:
         kept = bank.working.get()
-    _tell(kept, as_json)
+    _print_working(kept, as_json)
     if kept is None and not as_json:
         note("nothing in mind")
 
 
-@working.command(cls=Wordy)
+@working.command(cls=DashTextCommand)
 @click.argument("text")
 @json_option
 @click.pass_obj
 def plan(session: Session, text: str, as_json: bool) -> None:
     """Make TEXT the plan; - reads it from stdin."""
     with session.bank() as bank:
-        _tell(bank.working.update(plan=words(text).strip()), as_json)
+        _print_working(bank.working.update(plan=read_text_argument(text).strip()), as_json)
 
 
-@working.command(cls=Wordy)
+@working.command(cls=DashTextCommand)
 @click.argument("text")
 @click.option("--lift", is_flag=True, help="Let go of it instead.")
 @json_option
@@ -54,20 +54,20 @@ def constraint(session: Session, text: str, lift: bool, as_json: bool) -> None:
         kept = bank.working.get()
         active = kept.constraints if kept else ()
         rest = [each for each in active if each != text.strip()]
-        _tell(bank.working.update(constraints=rest if lift else [*active, text]), as_json)
+        _print_working(bank.working.update(constraints=rest if lift else [*active, text]), as_json)
 
 
-@working.command("note", cls=Wordy)
+@working.command("note", cls=DashTextCommand)
 @click.argument("text")
 @json_option
 @click.pass_obj
 def note_(session: Session, text: str, as_json: bool) -> None:
     """Add the note TEXT to the scratchpad; - reads it from stdin."""
     with session.bank() as bank:
-        _tell(bank.working.note(words(text)), as_json)
+        _print_working(bank.working.note(read_text_argument(text)), as_json)
 
 
-@working.command(cls=Wordy)
+@working.command(cls=DashTextCommand)
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option("--drop", is_flag=True, help="Take KEY out instead.")
@@ -78,7 +78,9 @@ def context(session: Session, key: str, value: str | None, drop: bool, as_json: 
     if drop == (value is not None):
         raise click.UsageError("give a VALUE, or --drop\nhint: archivist working context branch main")
     with session.bank() as bank:
-        _tell(bank.working.update(context={key: None if value is None else _value(value)}), as_json)
+        _print_working(
+            bank.working.update(context={key: None if value is None else _parse_value(value)}), as_json
+        )
 
 
 @working.command()
@@ -94,7 +96,7 @@ def clear(session: Session, as_json: bool) -> None:
         note("cleared" if was_there else "nothing was in mind")
 
 
-def _value(text: str) -> object:
+def _parse_value(text: str) -> object:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -102,17 +104,17 @@ def _value(text: str) -> object:
     return value
 
 
-def _tell(kept: Working | None, as_json: bool) -> None:
+def _print_working(kept: Working | None, as_json: bool) -> None:
     from archivist.records.plain import to_plain
 
     if as_json:
         print_json({"working": to_plain(kept)})
         return
-    for line in _lines(kept) if kept else ():
+    for line in _working_lines(kept) if kept else ():
         say(line)
 
 
-def _lines(kept: Working) -> Iterator[str]:
+def _working_lines(kept: Working) -> Iterator[str]:
     if kept.plan:
         yield f"Plan: {kept.plan}"
     for heading, items in (("Constraints", kept.constraints), ("Notes", kept.scratchpad)):

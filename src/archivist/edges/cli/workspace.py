@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, say
+from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, pluralize, print_json, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import root_option, topology_of
+from archivist.edges.cli.workspace_root import find_topology, root_option
 from archivist.errors import InputError
 from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view, to_yaml
 from archivist.workspace.memory import Workspace
 
 if TYPE_CHECKING:
-    from archivist.workspace.migrate import Change
-    from archivist.workspace.problems import Problem
-    from archivist.workspace.save import MemoryItem, Outcome
-    from archivist.workspace.service import WorkspaceDesk
+    from archivist.workspace.migrate import FileChange
+    from archivist.workspace.problems import LintProblem
+    from archivist.workspace.save import MemoryItem, SaveOutcome
+    from archivist.workspace.service import WorkspaceService
 
 _SHOWN = 5
 _MAX_INPUT = 4 * 1024**2
@@ -41,7 +41,7 @@ _ELSEWHERE = {
 }
 
 
-class _Group(click.Group):
+class _LazyWorkspaceGroup(click.Group):
     """A group some of whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -60,7 +60,7 @@ class _Group(click.Group):
             formatter.write_dl([*own, *((name, text) for name, (_, text) in _ELSEWHERE.items())])
 
 
-@click.group(cls=_Group)
+@click.group(cls=_LazyWorkspaceGroup)
 def workspace() -> None:
     """Read, save, check and migrate a workspace's markdown.
 
@@ -74,18 +74,18 @@ _tags = click.option(
 )
 
 
-def _opened(session: Session, root: str | None) -> Workspace:
-    topology = topology_of(session, root)
+def _open_workspace(session: Session, root: str | None) -> Workspace:
+    topology = find_topology(session, root)
     return Workspace(topology.root, topology.rules)
 
 
 @contextmanager
-def _writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceDesk]:
+def _open_writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceService]:
     """Open what is written through: the bank's desk, which checks who acts, when the root is a bank's."""
     from archivist.paths import bank_file, project_folder
 
-    found = _opened(session, root)
-    place = session.place()
+    found = _open_workspace(session, root)
+    place = session.find_bank_path()
     if place is None or project_folder(bank_file(place)).resolve() != found.topology.root.resolve():
         yield found
         return
@@ -111,16 +111,16 @@ def plans(
     as_json: bool,
 ) -> None:
     """Print the front matter of the plans of SCOPE as YAML."""
-    opened = _opened(session, root)
+    opened = _open_workspace(session, root)
     if name:
         detail = opened.retrieve_plan(name, scope)
         view = plan_view(detail.plan)
         meta = view.pop("_meta")
-        _print({"plans": [{**view, "content": detail.content, "_meta": meta}]}, as_json=as_json)
+        _print_view({"plans": [{**view, "content": detail.content, "_meta": meta}]}, as_json=as_json)
         return
     found = opened.retrieve_plans(scope, status=status, tags=tags)
-    _print(plans_view(found), as_json=as_json)
-    _report(opened, scope, is_empty=not found)
+    _print_view(plans_view(found), as_json=as_json)
+    _report_problems(opened, scope, is_empty=not found)
 
 
 @workspace.command()
@@ -131,10 +131,10 @@ def plans(
 @click.pass_obj
 def overview(session: Session, scope: str, is_full: bool, root: str | None, as_json: bool) -> None:
     """Print what SCOPE is about: a workspace or a repository in full, what lies below as abstracts."""
-    opened = _opened(session, root)
+    opened = _open_workspace(session, root)
     found = opened.retrieve_overview(scope, is_full=is_full)
-    _print(overviews_view(found), as_json=as_json)
-    _report(opened, scope, is_empty=not found)
+    _print_view(overviews_view(found), as_json=as_json)
+    _report_problems(opened, scope, is_empty=not found)
 
 
 @workspace.command()
@@ -155,29 +155,29 @@ def learnings(
     as_json: bool,
 ) -> None:
     """Print the decisions and lessons of SCOPE as YAML."""
-    opened = _opened(session, root)
+    opened = _open_workspace(session, root)
     found = opened.retrieve_learnings(scope, tags=tags, category=category, with_superseded=with_superseded)
-    _print(learnings_view(found), as_json=as_json)
-    _report(opened, scope, is_empty=not found.decisions and not found.lessons)
+    _print_view(learnings_view(found), as_json=as_json)
+    _report_problems(opened, scope, is_empty=not found.decisions and not found.lessons)
 
 
-def _print(view: dict[str, object], *, as_json: bool) -> None:
+def _print_view(view: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(view)
     else:
         say(to_yaml(view), nl=False)
 
 
-def _report(opened: Workspace, scope: str, *, is_empty: bool) -> None:
+def _report_problems(opened: Workspace, scope: str, *, is_empty: bool) -> None:
     """Name on stderr what was in the way, and what there is when a scope is not."""
-    from archivist.workspace.problems import Severity
-    from archivist.workspace.topology import Scope, near_scopes
+    from archivist.workspace.problems import LintSeverity
+    from archivist.workspace.topology import WorkspaceScope, suggest_scopes
 
-    serious = [each for each in opened.problems if each.severity is Severity.ERROR]
+    serious = [each for each in opened.problems if each.severity is LintSeverity.ERROR]
     _note_problems(serious, "archivist workspace lint says what to do")
     if not is_empty:
         return
-    asked = Scope.parse(scope)
+    asked = WorkspaceScope.parse(scope)
     known = opened.topology.scopes()
     if not known:
         rules = opened.topology.rules
@@ -186,12 +186,12 @@ def _report(opened: Workspace, scope: str, *, is_empty: bool) -> None:
             f"in {opened.topology.root}"
         )
         note("hint: --root names another folder; archivist workspace save WORKSPACE TEXT begins one")
-    elif asked.parts and not any(asked.holds(each) for each in known):
+    elif asked.parts and not any(asked.contains(each) for each in known):
         note(f"archivist: no scope {str(asked)!r}")
-        note(f"hint: {near_scopes(asked, known)}")
+        note(f"hint: {suggest_scopes(asked, known)}")
 
 
-def _note_problems(problems: Sequence[Problem], hint: str) -> None:
+def _note_problems(problems: Sequence[LintProblem], hint: str) -> None:
     for problem in problems[:_SHOWN]:
         note(f"archivist: {problem}")
     if len(problems) > _SHOWN:
@@ -239,7 +239,7 @@ def save(
     """
     from archivist.workspace.save import MemoryItem, item_from
 
-    items: Sequence[MemoryItem | Outcome] = _items(source) if source else []
+    items: Sequence[MemoryItem | SaveOutcome] = _read_items(source) if source else []
     if not source:
         if not text and not fields["plan"]:
             raise click.UsageError(
@@ -247,13 +247,13 @@ def save(
             )
         items = [item_from({"text": text, **fields})]
     good = [item for item in items if isinstance(item, MemoryItem)]
-    with _writable(session, root) as opened:
+    with _open_writable(session, root) as opened:
         saved = iter(opened.save_memory(good, scope, on_conflict=on_conflict, create=create))
     outcomes = [next(saved) if isinstance(item, MemoryItem) else item for item in items]
     return _print_outcomes(outcomes, as_json=as_json)
 
 
-def _items(source: str) -> list[MemoryItem | Outcome]:
+def _read_items(source: str) -> list[MemoryItem | SaveOutcome]:
     from archivist.workspace.save import items_from
 
     try:
@@ -269,10 +269,10 @@ def _items(source: str) -> list[MemoryItem | Outcome]:
         raise InputError(f"{source!r} is no UTF-8: byte {error.start}") from error
     if len(data) > _MAX_INPUT:
         raise InputError(f"{source!r} is larger than {_MAX_INPUT >> 20} MiB", hint="save it in parts")
-    return items_from(_values(text, source))
+    return items_from(_parse_items(text, source))
 
 
-def _values(text: str, source: str) -> list[object]:
+def _parse_items(text: str, source: str) -> list[object]:
     """Return the items of a JSON list, of one object, or of one object a line."""
     hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
     try:
@@ -288,12 +288,12 @@ def _values(text: str, source: str) -> list[object]:
             raise InputError(f"{source!r} is no JSON: line {error.lineno}: {error.msg}", hint=hint) from None
 
 
-def _print_outcomes(outcomes: Sequence[Outcome], *, as_json: bool) -> int:
-    from archivist.workspace.save import Result
+def _print_outcomes(outcomes: Sequence[SaveOutcome], *, as_json: bool) -> int:
+    from archivist.workspace.save import SaveResult
 
-    bad = [each for each in outcomes if each.result in (Result.CONFLICT, Result.REFUSED)]
+    bad = [each for each in outcomes if each.result in (SaveResult.CONFLICT, SaveResult.REFUSED)]
     if as_json:
-        counts = {result.value: sum(each.result is result for each in outcomes) for result in Result}
+        counts = {result.value: sum(each.result is result for each in outcomes) for result in SaveResult}
         print_json({**counts, "items": [_outcome_view(each) for each in outcomes]})
         return EXIT_PARTIAL if bad else 0
     for each in outcomes:
@@ -302,14 +302,14 @@ def _print_outcomes(outcomes: Sequence[Outcome], *, as_json: bool) -> int:
         if each.reason:
             against = f" ({each.against})" if each.against and each.against != each.place else ""
             say(f"          {each.reason}{against}")
-    if any(each.result is Result.CONFLICT for each in outcomes):
+    if any(each.result is SaveResult.CONFLICT for each in outcomes):
         note(
             "hint: --on-conflict supersede marks the old entry and writes the new; keep_both writes it beside"
         )
     return EXIT_PARTIAL if bad else 0
 
 
-def _outcome_view(outcome: Outcome) -> dict[str, object]:
+def _outcome_view(outcome: SaveOutcome) -> dict[str, object]:
     return {**outcome._asdict(), "result": outcome.result.value, "kind": outcome.kind.value}
 
 
@@ -326,7 +326,7 @@ def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_js
     """Check the files of SCOPE against their formats; exit 1 when there are errors."""
     if with_rules:
         return _print_rules(as_json=as_json)
-    opened = _opened(session, root)
+    opened = _open_workspace(session, root)
     checked = opened.lint(scope)
     warnings = len(checked.problems) - checked.errors
     if as_json:
@@ -336,13 +336,16 @@ def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_js
         return 1 if checked.errors else 0
     for each in checked.problems:
         say(f"{each}  [{each.remedy}]")
-    note(f"{count(checked.errors, 'error')}, {count(warnings, 'warning')} in {count(checked.files, 'file')}")
+    note(
+        f"{pluralize(checked.errors, 'error')}, {pluralize(warnings, 'warning')}"
+        f" in {pluralize(checked.files, 'file')}"
+    )
     opened.problems = []
-    _report(opened, scope, is_empty=not checked.files)
+    _report_problems(opened, scope, is_empty=not checked.files)
     return 1 if checked.errors else 0
 
 
-def _problem_view(problem: Problem) -> dict[str, object]:
+def _problem_view(problem: LintProblem) -> dict[str, object]:
     view = {key: value for key, value in problem._asdict().items() if key != "advice"}
     return {**view, "remedy": problem.remedy}
 
@@ -372,8 +375,8 @@ def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as
     Shows a unified diff; --write makes the changes. Bodies stay; what of an ABSTRACT.md is more than a
     description is added below the overview. A second run changes nothing.
     """
-    with _writable(session, root) as opened:
-        migration = opened.proposed_migration(scope)
+    with _open_writable(session, root) as opened:
+        migration = opened.propose_migration(scope)
         done, left = opened.migrate(migration.changes) if is_writing else ([], [])
     problems = [*migration.problems, *left]
     if as_json:
@@ -389,15 +392,15 @@ def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as
         for change in done:
             told = "removed" if change.after is None else "made" if change.before is None else "changed"
             say(f"{told:<8} {change.path}  ({', '.join(change.reasons)})")
-        note(f"{count(len(done), 'file')} changed")
+        note(f"{pluralize(len(done), 'file')} changed")
     else:
         for change in migration.changes:
             say(change.diff(), nl=False)
         to_do = "; --write makes the changes" if migration.changes else ""
-        note(f"{count(len(migration.changes), 'file')} would change{to_do}")
+        note(f"{pluralize(len(migration.changes), 'file')} would change{to_do}")
     _note_problems(problems, "these are left as they are; archivist workspace lint says what to do")
     return EXIT_PARTIAL if problems else 0
 
 
-def _change_view(change: Change) -> dict[str, object]:
+def _change_view(change: FileChange) -> dict[str, object]:
     return {"path": change.path, "reasons": list(change.reasons), "diff": change.diff()}

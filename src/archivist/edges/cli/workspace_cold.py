@@ -7,16 +7,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, count, json_option, note, print_json, print_table, say
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    json_option,
+    note,
+    pluralize,
+    print_json,
+    print_table,
+    say,
+)
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
+from archivist.edges.cli.workspace_root import find_topology, require_bank, root_option
 
 if TYPE_CHECKING:
     from archivist.workspace.cold import Transcript
     from archivist.workspace.drafts import Draft
-    from archivist.workspace.drafts_service import LookedAt
-    from archivist.workspace.save import Outcome
-    from archivist.workspace.transcripts_service import Shown
+    from archivist.workspace.drafts_service import DraftCoverage
+    from archivist.workspace.save import SaveOutcome
+    from archivist.workspace.transcripts_service import TranscriptLines
 
 _LINE_CHARACTERS = 2_000
 _PROBLEMS_SHOWN = 10
@@ -39,13 +47,13 @@ def list_(session: Session, root: str | None, as_json: bool) -> None:
     """
     from archivist.workspace.transcripts_service import Transcripts
 
-    with bank_of(session) as bank:
-        found = Transcripts(bank, topology_of(session, root)).shelf()
+    with require_bank(session) as bank:
+        found = Transcripts(bank, find_topology(session, root)).scan_folder()
     if as_json:
         others = [{"name": name, "reason": reason} for name, reason in found.others]
-        print_json({"transcripts": [_plain(each) for each in found.transcripts], "others": others})
+        print_json({"transcripts": [_transcript_view(each) for each in found.transcripts], "others": others})
         return
-    _print_list(found.transcripts)
+    _print_transcripts(found.transcripts)
     _note_others([f"{name} ({reason})" for name, reason in found.others])
 
 
@@ -56,10 +64,10 @@ def _note_others(others: Sequence[str]) -> None:
         note(f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}")
 
 
-def _print_list(found: Sequence[Transcript]) -> None:
-    from archivist.workspace.cold import abstract
+def _print_transcripts(found: Sequence[Transcript]) -> None:
+    from archivist.workspace.cold import summarize_transcript
 
-    told = [abstract(each) for each in found]
+    told = [summarize_transcript(each) for each in found]
     print_table(
         ("Name", "Run", "Outcome", "First", "Last", "Size", "Task"),
         [
@@ -67,9 +75,9 @@ def _print_list(found: Sequence[Transcript]) -> None:
                 each.name,
                 each.run,
                 each.outcome,
-                _moment(each.first),
-                _moment(each.last),
-                _size(each.size_bytes),
+                _format_time(each.first),
+                _format_time(each.last),
+                _format_size(each.size_bytes),
                 each.task,
             )
             for each in told
@@ -77,7 +85,7 @@ def _print_list(found: Sequence[Transcript]) -> None:
     )
     waiting = sum(not each.run for each in told)
     if waiting:
-        note(f"hint: {count(waiting, 'transcript')} to take in: archivist workspace transcripts capture")
+        note(f"hint: {pluralize(waiting, 'transcript')} to take in: archivist workspace transcripts capture")
 
 
 @transcripts.command()
@@ -89,10 +97,10 @@ def capture(session: Session, names: tuple[str, ...], root: str | None, as_json:
     """Take the transcripts in, all or those named; one that did not change is not read again."""
     from archivist.workspace.transcripts_service import Transcripts
 
-    with bank_of(session) as bank:
-        taken = Transcripts(bank, topology_of(session, root)).capture(names)
+    with require_bank(session) as bank:
+        taken = Transcripts(bank, find_topology(session, root)).capture(names)
     if as_json:
-        captured = [_plain(each) for each in taken.captured]
+        captured = [_transcript_view(each) for each in taken.captured]
         print_json(
             {
                 "captured": captured,
@@ -102,7 +110,7 @@ def capture(session: Session, names: tuple[str, ...], root: str | None, as_json:
             }
         )
     else:
-        told = f"{count(len(taken.captured), 'transcript')} captured, {count(taken.events, 'event')}"
+        told = f"{pluralize(len(taken.captured), 'transcript')} captured, {pluralize(taken.events, 'event')}"
         say(f"{told}; {taken.unchanged} unchanged")
     for problem in taken.problems[:_PROBLEMS_SHOWN]:
         note(f"archivist: {problem}")
@@ -134,31 +142,31 @@ def show(
     as_json: bool,
 ) -> None:
     """Print what the transcript NAME was; of RUN#12, an event that recall found, the line that tells it."""
-    from archivist.workspace.transcripts_service import Shown, Transcripts
+    from archivist.workspace.transcripts_service import TranscriptLines, Transcripts
 
     if asked and matching is not None:
         raise click.UsageError("--lines and --matching exclude each other")
-    with bank_of(session) as bank:
-        desk = Transcripts(bank, topology_of(session, root))
+    with require_bank(session) as bank:
+        desk = Transcripts(bank, find_topology(session, root))
         if asked:
-            shown = desk.lines(name, asked)
+            shown = desk.read_range(name, asked)
         elif matching is not None:
-            shown = desk.matching(name, matching)
+            shown = desk.search_lines(name, matching)
         elif "#" in name:
-            shown = desk.at_event(name)
+            shown = desk.lines_at_event(name)
         else:
-            shown = Shown(desk.find(name))
+            shown = TranscriptLines(desk.find(name))
     is_about_lines = bool(asked or matching is not None or "#" in name)
     if as_json:
         lines = [{"line": number, "text": text} for number, text in shown.lines]
-        print_json({**_plain(shown.transcript), "lines": lines, "line": shown.marked})
+        print_json({**_transcript_view(shown.transcript), "lines": lines, "line": shown.marked})
     elif is_about_lines:
         _print_lines(shown, is_full=is_full)
     else:
-        _print_account(shown.transcript)
+        _print_transcript(shown.transcript)
 
 
-def _print_lines(shown: Shown, *, is_full: bool) -> None:
+def _print_lines(shown: TranscriptLines, *, is_full: bool) -> None:
     if not shown.lines:
         note(f"archivist: no such line in {shown.transcript.name}")
     for number, text in shown.lines:
@@ -168,40 +176,40 @@ def _print_lines(shown: Shown, *, is_full: bool) -> None:
         say(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
 
 
-def _print_account(transcript: Transcript) -> None:
+def _print_transcript(transcript: Transcript) -> None:
     from archivist.edges.cli.telling import episode_lines
 
     if not transcript.runs:
-        say(f"{transcript.name}  {_size(transcript.size_bytes)}  not captured")
+        say(f"{transcript.name}  {_format_size(transcript.size_bytes)}  not captured")
         note(f"hint: archivist workspace transcripts capture {transcript.name}")
         return
-    say(f"{transcript.name}  {_size(transcript.size_bytes)}")
+    say(f"{transcript.name}  {_format_size(transcript.size_bytes)}")
     for run in transcript.runs:
         for line in episode_lines(run):
             say(line)
 
 
-def _plain(transcript: Transcript) -> dict[str, object]:
-    from archivist.workspace.cold import abstract
+def _transcript_view(transcript: Transcript) -> dict[str, object]:
+    from archivist.workspace.cold import summarize_transcript
 
-    told = abstract(transcript)
+    told = summarize_transcript(transcript)
     return {
         "name": told.name,
         "outcome": told.outcome,
         "task": told.task,
-        "first": _moment(told.first) or None,
-        "last": _moment(told.last) or None,
+        "first": _format_time(told.first) or None,
+        "last": _format_time(told.last) or None,
         "size_bytes": told.size_bytes,
         "summary": told.summary,
         "runs": [run.id for run in transcript.runs],
     }
 
 
-def _moment(time: object) -> str:
+def _format_time(time: object) -> str:
     return f"{time:%Y-%m-%d %H:%M}" if time else ""
 
 
-def _size(size_bytes: int) -> str:
+def _format_size(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:.1f} MB" if size_bytes >= 1e5 else f"{size_bytes / 1e3:.1f} kB"
 
 
@@ -248,18 +256,18 @@ def drafts(
     """
     from archivist.workspace.drafts_service import Drafts
 
-    with bank_of(session) as bank:
-        desk = Drafts(bank, topology_of(session, root))
-        found = desk.of(runs, scope=scope, latest=latest)
-        looked_at = desk.looked_at(runs, latest=latest)
+    with require_bank(session) as bank:
+        desk = Drafts(bank, find_topology(session, root))
+        found = desk.collect(runs, scope=scope, latest=latest)
+        looked_at = desk.coverage(runs, latest=latest)
         outcomes = desk.save(found, on_conflict=on_conflict) if is_saving else []
     if as_json:
-        offered = [_plain_draft(each.run, draft) for each in found for draft in each.drafts]
+        offered = [_draft_view(each.run, draft) for each in found for draft in each.drafts]
         told = [each._asdict() for each in outcomes]
         print_json({"drafts": offered, "outcomes": told, **looked_at._asdict()})
         return _exit_code(outcomes)
     if not found:
-        note(f"archivist: nothing worth a draft in {count(looked_at.runs, 'run')}")
+        note(f"archivist: nothing worth a draft in {pluralize(looked_at.runs, 'run')}")
     for each in found:
         say(each.run)
         for draft in each.drafts:
@@ -267,11 +275,11 @@ def drafts(
     for outcome in outcomes:
         place = f" in {outcome.place}" if outcome.place else ""
         say(f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}")
-    _note_looked_at(looked_at)
+    _note_coverage(looked_at)
     return _exit_code(outcomes)
 
 
-def _note_looked_at(looked_at: LookedAt) -> None:
+def _note_coverage(looked_at: DraftCoverage) -> None:
     """Say what would show more: reflection, or more runs."""
     if not looked_at.known:
         note(
@@ -282,10 +290,10 @@ def _note_looked_at(looked_at: LookedAt) -> None:
         wait = "1 run waits" if looked_at.waiting == 1 else f"{looked_at.waiting} runs wait"
         note(f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again")
     if looked_at.runs < looked_at.known:
-        note(f"hint: {looked_at.runs} of {count(looked_at.known, 'run')} looked at; --last N, --run ID")
+        note(f"hint: {looked_at.runs} of {pluralize(looked_at.known, 'run')} looked at; --last N, --run ID")
 
 
-def _exit_code(outcomes: list[Outcome]) -> int:
+def _exit_code(outcomes: list[SaveOutcome]) -> int:
     """Return the code that says whether something was left out."""
     return EXIT_PARTIAL if any(each.result in ("conflict", "refused") for each in outcomes) else 0
 
@@ -301,7 +309,7 @@ def _print_draft(draft: Draft) -> None:
     say(f"      evidence: {', '.join(draft.evidence)}")
 
 
-def _plain_draft(run: str, draft: Draft) -> dict[str, object]:
+def _draft_view(run: str, draft: Draft) -> dict[str, object]:
     return {
         "run": run,
         "trigger": draft.trigger,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, print_table, say, word_choice
+from archivist.edges.cli.output import enum_choice, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import bank_of, scope_option, topology_of
+from archivist.edges.cli.workspace_root import find_topology, require_bank, scope_option
 from archivist.workspace.graph import EntityKind
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ _ROOTS = click.option(
 )
 
 
-def _topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
+def _resolve_topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
     from archivist.workspace.corpus import topologies
     from archivist.workspace.topology import Topology
 
     if roots:
-        rules = session.effective(session.place()).config.workspace
+        rules = session.load_settings(session.find_bank_path()).config.workspace
         found = {Path(root).resolve(): Topology(Path(root), rules) for root in roots}
         return list(found.values())
-    topology = topology_of(session, None)
+    topology = find_topology(session, None)
     return topologies(topology.root, topology.rules)
 
 
@@ -47,7 +47,7 @@ def _topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only what is around this thing.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=word_choice(EntityKind), help="Only things of this kind."
+    "--kind", "kinds", multiple=True, type=enum_choice(EntityKind), help="Only things of this kind."
 )
 @click.option(
     "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
@@ -70,36 +70,36 @@ def graph(
     """Print what the documents of SCOPE speak of and how it hangs together, with the places that show it."""
     from archivist.recall.embedders.static import StaticEmbedder
     from archivist.workspace import graph as policy
-    from archivist.workspace.corpus import known_scope, read_corpus
+    from archivist.workspace.corpus import find_scope, read_corpus
 
-    topologies = _topologies(session, roots)
-    corpus = read_corpus(topologies, known_scope(topologies, scope))
-    found = policy.mine(corpus.sources, StaticEmbedder().knows)
+    topologies = _resolve_topologies(session, roots)
+    corpus = read_corpus(topologies, find_scope(topologies, scope))
+    found = policy.build_graph(corpus.sources, StaticEmbedder().has_word)
     if about:
-        found = policy.about(found, about)
+        found = policy.subgraph_around(found, about)
     if kinds:
-        found = policy.of_kinds(found, {EntityKind(kind) for kind in kinds})
+        found = policy.filter_kinds(found, {EntityKind(kind) for kind in kinds})
     _note_problems(corpus.problems)
     if svg:
-        _draw(found, svg, about)
+        _draw_graph(found, svg, about)
         return
     if as_json:
-        print_json(_plain(found))
+        print_json(_graph_view(found))
         return
     _print_graph(found, limit)
 
 
-def _draw(found: Graph, file: str, about: str) -> None:
-    from archivist.files.compare_and_write import told_plainly
-    from archivist.workspace.graph_chart import chart
+def _draw_graph(found: Graph, file: str, about: str) -> None:
+    from archivist.files.compare_and_write import explain_os_errors
+    from archivist.workspace.graph_chart import render_svg
 
-    image = chart(
+    image = render_svg(
         found, f"What the workspace says about {about}" if about else "What the workspace speaks of"
     )
     if file == "-":
         say(image, nl=False)
         return
-    with told_plainly(Path(file)):
+    with explain_os_errors(Path(file)):
         Path(file).write_text(image, encoding="utf-8")
     note(f"archivist: wrote {file}")
 
@@ -126,7 +126,7 @@ def _print_graph(found: Graph, limit: int) -> None:
         note(f"archivist: {len(found.relations) - limit} more relations; --max N, --about NAME, --json")
 
 
-def _plain(found: Graph) -> dict[str, object]:
+def _graph_view(found: Graph) -> dict[str, object]:
     return {
         "entities": [each._asdict() for each in found.entities],
         "relations": [{**each._asdict(), "evidence": list(each.evidence)} for each in found.relations],
@@ -144,16 +144,16 @@ def search(
     session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int, as_json: bool
 ) -> None:
     """Find what the documents of all workspaces say about TEXT, by words and by meaning."""
-    from archivist.workspace.corpus import known_scope
+    from archivist.workspace.corpus import find_scope
     from archivist.workspace.search_service import WorkspaceSearch
 
-    with bank_of(session) as bank:
-        topologies = _topologies(session, roots)
+    with require_bank(session) as bank:
+        topologies = _resolve_topologies(session, roots)
         desk = WorkspaceSearch(bank, topologies)
-        found = desk.search(text, scope=known_scope(topologies, scope), limit=limit)
+        found = desk.search(text, scope=find_scope(topologies, scope), limit=limit)
     _note_problems(list(found.problems))
     if as_json:
-        print_json({"hits": [_plain_hit(each) for each in found.snippets]})
+        print_json({"hits": [_snippet_view(each) for each in found.snippets]})
         return
     if not found.snippets:
         note("archivist: nothing found")
@@ -164,7 +164,7 @@ def search(
         say(f"    {each.text}")
 
 
-def _plain_hit(each: Snippet) -> dict[str, object]:
+def _snippet_view(each: Snippet) -> dict[str, object]:
     return {
         "scope": str(each.scope),
         "heading": each.heading,

@@ -8,21 +8,21 @@ import click
 
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
+    enum_choice,
     json_option,
     note,
     print_json,
     print_table,
     say,
-    word_choice,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import bank_of, root_option, topology_of
+from archivist.edges.cli.workspace_root import find_topology, require_bank, root_option
 from archivist.workspace.links import Client
 
 if TYPE_CHECKING:
-    from archivist.workspace.hot import HotFile, Use
+    from archivist.workspace.hot import HotFile, RuleUsage
     from archivist.workspace.hot_service import Review
-    from archivist.workspace.link_files import Linked
+    from archivist.workspace.link_files import LinkResult
     from archivist.workspace.topology import Topology
 
 EXIT_OVER = 1
@@ -43,20 +43,20 @@ def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -
         ctx.meta[_ROOT] = root
         return 0
     session: Session = ctx.obj
-    review = _review(session, topology_of(session, root))
+    review = _load_review(session, find_topology(session, root))
     if as_json:
-        print_json(_plain(review))
+        print_json(_review_view(review))
     else:
         _print_review(review, with_items=with_items)
     return EXIT_OVER if review.usage.is_over else 0
 
 
-def _review(session: Session, topology: Topology) -> Review:
-    from archivist.workspace.hot_service import HotMemory, Seen, review
+def _load_review(session: Session, topology: Topology) -> Review:
+    from archivist.workspace.hot_service import HotMemory, UsageHistory, review
 
     bank = session.bank_if_any()
     if bank is None:
-        return review(topology, Seen())
+        return review(topology, UsageHistory())
     with bank:
         return HotMemory(bank, topology).review()
 
@@ -76,7 +76,7 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
     from archivist.workspace.hot_service import demote as demote_in_files
 
     session: Session = ctx.obj
-    topology = topology_of(session, root or ctx.meta.get(_ROOT))
+    topology = find_topology(session, root or ctx.meta.get(_ROOT))
     bank = session.bank_if_any()
     if bank is None:
         moved = demote_in_files(topology, item, scope)
@@ -86,7 +86,7 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
     if as_json:
         print_json(moved._asdict())
         return
-    say(f"{moved.source} → {moved.target}  {_short(moved.text)}")
+    say(f"{moved.source} → {moved.target}  {_shorten(moved.text)}")
 
 
 @hot.command()
@@ -103,19 +103,19 @@ def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json:
     from archivist.workspace.hot_service import HotMemory, promote_entry
 
     session: Session = ctx.obj
-    topology = topology_of(session, root or ctx.meta.get(_ROOT))
-    if ":" in name and session.place() is None:
+    topology = find_topology(session, root or ctx.meta.get(_ROOT))
+    if ":" in name and session.find_bank_path() is None:
         moved = promote_entry(topology, name, file)
     else:
-        with bank_of(session) as bank:
+        with require_bank(session) as bank:
             moved = HotMemory(bank, topology).promote(name, file)
     if as_json:
         print_json(moved._asdict())
         return
-    say(f"{moved.source} → {moved.target}  {_short(moved.text)}")
+    say(f"{moved.source} → {moved.target}  {_shorten(moved.text)}")
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     said = " ".join(text.split())
     return said if len(said) <= _ITEM_CHARACTERS else f"{said[: _ITEM_CHARACTERS - 1]}…"
 
@@ -128,8 +128,8 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         note("archivist: no hot files")
         note("hint: workspace.hot names their folder (agent/rules/common unless set)")
         return
-    rows: list[tuple[object, ...]] = [_row(file) for file in usage.files]
-    total = _note_of(usage.share, is_declared=True)
+    rows: list[tuple[object, ...]] = [_file_row(file) for file in usage.files]
+    total = _budget_note(usage.share, is_declared=True)
     if usage.agent:
         total = f"as {usage.agent} loads it{', ' if total else ''}{total}"
     rows.append(("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total))
@@ -137,7 +137,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
     if with_items:
         say("\nRules and the runs that met them")
         _print_items(
-            [(each.id, f"{each.file}:{each.line}", _met(use), each.text) for each, use in review.items]
+            [(each.id, f"{each.file}:{each.line}", _usage_text(use), each.text) for each, use in review.items]
         )
     if review.demotions:
         say("\nDemote: the least used first, just enough to come under budget")
@@ -147,7 +147,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         ]
         _print_items(found)
         note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
-    elif usage.is_over and any(file.agents for file in usage.given(usage.agent)):
+    elif usage.is_over and any(file.agents for file in usage.files_for(usage.agent)):
         note(f"hint: shorten the files that {usage.agent} loads by itself, or raise workspace.hot_lines")
     elif usage.is_over:
         note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
@@ -161,28 +161,28 @@ def _print_review(review: Review, *, with_items: bool) -> None:
 
 def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
     for name, place, reason, text in rows:
-        say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_short(text)}")
+        say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_shorten(text)}")
 
 
-def _met(use: Use) -> str:
+def _usage_text(use: RuleUsage) -> str:
     return f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
 
 
-def _row(file: HotFile) -> tuple[object, ...]:
+def _file_row(file: HotFile) -> tuple[object, ...]:
     budget = file.budget
     said = "-"
     if budget is not None:
         parts = [str(budget.lines)] if budget.lines else []
         said = " / ".join([*parts, *([f"{budget.tokens} tokens"] if budget.tokens else [])])
     share = "-" if file.share is None else f"{file.share:.0%}"
-    told = file.problem or _note_of(file.share, is_declared=budget is not None)
+    told = file.problem or _budget_note(file.share, is_declared=budget is not None)
     if file.agents:
         read_by = f"read by {', '.join(file.agents)}"
         told = read_by if budget is None and not file.problem else f"{read_by}{', ' if told else ''}{told}"
     return file.path, file.lines, said, file.tokens, share, told
 
 
-def _note_of(share: float | None, *, is_declared: bool) -> str:
+def _budget_note(share: float | None, *, is_declared: bool) -> str:
     from archivist.workspace.hot import NEARLY
 
     if not is_declared or share is None:
@@ -190,7 +190,7 @@ def _note_of(share: float | None, *, is_declared: bool) -> str:
     return "over budget" if share > 1 else "nearly full" if share > NEARLY else ""
 
 
-def _plain(review: Review) -> dict[str, object]:
+def _review_view(review: Review) -> dict[str, object]:
     usage = review.usage
     return {
         "files": [
@@ -239,7 +239,7 @@ _CLIENTS = click.argument(
     metavar="CLIENT…",
     nargs=-1,
     required=True,
-    type=click.Choice([*word_choice(Client).choices, "all"]),
+    type=click.Choice([*enum_choice(Client).choices, "all"]),
 )
 _DRY_RUN = click.option("--dry-run", "is_dry_run", is_flag=True, help="Say what would be done, do nothing.")
 
@@ -267,21 +267,21 @@ def link(
     from archivist.workspace.link_files import link as link_files
     from archivist.workspace.link_files import read_rules
 
-    topology = topology_of(session, root)
+    topology = find_topology(session, root)
     folder = topology.rules.hot
     rules, problems = read_rules(topology.root, folder)
     for problem in problems:
         note(f"archivist: {problem}")
     done = link_files(
-        topology.root, folder, rules, _chosen(clients), as_copies=as_copies, is_dry_run=is_dry_run
+        topology.root, folder, rules, _parse_clients(clients), as_copies=as_copies, is_dry_run=is_dry_run
     )
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
         )
-    if "codex" in _chosen(clients):
+    if "codex" in _parse_clients(clients):
         _note_codex(topology)
-    return max(_report(done, as_json=as_json, is_dry_run=is_dry_run), EXIT_PARTIAL if problems else 0)
+    return max(_report_links(done, as_json=as_json, is_dry_run=is_dry_run), EXIT_PARTIAL if problems else 0)
 
 
 @click.command()
@@ -296,12 +296,12 @@ def unlink(
     """Take everything that `link` made out of the places of agent tools; the rest is as it was before."""
     from archivist.workspace.link_files import unlink as unlink_files
 
-    topology = topology_of(session, root)
-    done = unlink_files(topology.root, topology.rules.hot, _chosen(clients), is_dry_run=is_dry_run)
-    return _report(done, as_json=as_json, is_dry_run=is_dry_run)
+    topology = find_topology(session, root)
+    done = unlink_files(topology.root, topology.rules.hot, _parse_clients(clients), is_dry_run=is_dry_run)
+    return _report_links(done, as_json=as_json, is_dry_run=is_dry_run)
 
 
-def _chosen(clients: tuple[str, ...]) -> list[Client]:
+def _parse_clients(clients: tuple[str, ...]) -> list[Client]:
     return list(Client) if "all" in clients else [Client(name) for name in dict.fromkeys(clients)]
 
 
@@ -313,14 +313,18 @@ def _note_codex(topology: Topology) -> None:
         note("archivist: AGENTS.md has more than 32 KiB, of which Codex reads no more unless told to")
 
 
-def _report(done: list[Linked], *, as_json: bool, is_dry_run: bool) -> int:
-    from archivist.workspace.link_files import Done
+def _report_links(done: list[LinkResult], *, as_json: bool, is_dry_run: bool) -> int:
+    from archivist.workspace.link_files import LinkStatus
 
-    left = [each for each in done if each.done is Done.LEFT]
+    left = [each for each in done if each.done is LinkStatus.LEFT]
     if as_json:
         print_json({"places": [each._asdict() for each in done], "dry_run": is_dry_run})
     elif len(done) > len(left):
-        rows = [(each.client, each.path, each.done, each.told) for each in done if each.done is not Done.LEFT]
+        rows = [
+            (each.client, each.path, each.done, each.told)
+            for each in done
+            if each.done is not LinkStatus.LEFT
+        ]
         print_table(("Client", "Path", "Would be" if is_dry_run else "Done", "As"), rows)
     elif not done:
         note("archivist: nothing of ours there")

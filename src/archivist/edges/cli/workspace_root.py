@@ -24,13 +24,13 @@ scope_option = click.option(
 )
 
 
-def topology_of(session: Session, root: str | None) -> Topology:
+def find_topology(session: Session, root: str | None) -> Topology:
     """Return the files of the root: as named, else the nearest upwards that is one, else the bank's."""
     from archivist.paths import bank_file, project_folder
     from archivist.workspace.topology import Topology, find_root
 
-    place = session.place()
-    rules = session.effective(place).config.workspace
+    place = session.find_bank_path()
+    rules = session.load_settings(place).config.workspace
     if root:
         return Topology(Path(root), rules)
     here = Path.cwd()
@@ -45,7 +45,7 @@ def topology_of(session: Session, root: str | None) -> Topology:
     return Topology(nearest or here, rules)
 
 
-def bank_of(session: Session) -> Bank:
+def require_bank(session: Session) -> Bank:
     """Open the project's bank for a command that cannot do without; where there is none, say which can."""
     from archivist.errors import NoBankError
 

@@ -12,7 +12,7 @@ import click
 
 from archivist.edges.cli.output import json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import root_option, scope_option, topology_of
+from archivist.edges.cli.workspace_root import find_topology, root_option, scope_option
 
 if TYPE_CHECKING:
     from archivist.workspace.skills import Skill
@@ -32,13 +32,13 @@ def skills() -> None:
 @click.pass_obj
 def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.corpus import known_scope
+    from archivist.workspace.corpus import find_scope
     from archivist.workspace.skill_files import list_skills
 
-    topology = topology_of(session, root)
-    found = list_skills(topology, known_scope([topology], scope))
+    topology = find_topology(session, root)
+    found = list_skills(topology, find_scope([topology], scope))
     if as_json:
-        print_json({"skills": [_plain(each) for each in found]})
+        print_json({"skills": [_skill_view(each) for each in found]})
         return
     print_table(
         ("Name", "Scope", "Description"), [(each.name, each.scope, each.description) for each in found]
@@ -57,11 +57,11 @@ def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None
 def show(session: Session, name: str, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skill NAME that counts for a scope: its own, else that of the scope around it."""
     from archivist.workspace.skill_files import find_skill
-    from archivist.workspace.topology import Scope
+    from archivist.workspace.topology import WorkspaceScope
 
-    skill = find_skill(topology_of(session, root), name, Scope.parse(scope))
+    skill = find_skill(find_topology(session, root), name, WorkspaceScope.parse(scope))
     if as_json:
-        print_json({**_plain(skill), "content": skill.text})
+        print_json({**_skill_view(skill), "content": skill.text})
         return
     say(skill.text, nl=not skill.text.endswith("\n"))
 
@@ -88,27 +88,27 @@ def save(
     as_json: bool,
 ) -> None:
     """Save a text as the skill NAME of a scope; secrets in it are taken out."""
-    from archivist.workspace.skills_service import Skills, save_cleaned
+    from archivist.workspace.skills_service import Skills, save_redacted
 
-    topology = topology_of(session, root)
-    text = _read(source)
+    topology = find_topology(session, root)
+    text = _read_source(source)
     bank = session.bank_if_any()
     with bank or nullcontext():
-        saved = (Skills(bank, topology).save if bank else partial(save_cleaned, topology))(
+        saved = (Skills(bank, topology).save if bank else partial(save_redacted, topology))(
             name, text, scope, description=description, is_replacing=is_replacing, create=create
         )
     if as_json:
-        print_json({**_plain(saved.skill), "saved": saved.kept})
+        print_json({**_skill_view(saved.skill), "saved": saved.kept})
         return
     say(f"{saved.kept}: {saved.skill.path}")
 
 
-def _read(source: str) -> str:
+def _read_source(source: str) -> str:
     """Return a file's text, or that of stdin."""
     from archivist.errors import InputError
-    from archivist.files.compare_and_write import told_plainly
+    from archivist.files.compare_and_write import explain_os_errors
 
-    with told_plainly(Path(source)):
+    with explain_os_errors(Path(source)):
         data = sys.stdin.buffer.read(_LARGEST + 1) if source == "-" else Path(source).read_bytes()
     if len(data) > _LARGEST:
         raise InputError(
@@ -120,7 +120,7 @@ def _read(source: str) -> str:
         raise InputError(f"{source!r} is not UTF-8 text", hint="save it as UTF-8") from None
 
 
-def _plain(skill: Skill) -> dict[str, object]:
+def _skill_view(skill: Skill) -> dict[str, object]:
     return {
         "name": skill.name,
         "description": skill.description,

@@ -18,10 +18,10 @@ from typing import NamedTuple
 from archivist import projects
 from archivist.bank import Bank
 from archivist.capture.formats.registry import head_of, open_file, recognise
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.said import Dialect
-from archivist.edges.hooks.whereabouts import note
+from archivist.edges.hooks.whereabouts import note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files import hook_log
 from archivist.paths import bank_file, home_folder, is_file
@@ -35,7 +35,7 @@ _LOCK_WAIT_S = 600.0
 _MISSING = "its log is not where it says"
 
 
-class Task(NamedTuple):
+class FollowUpTask(NamedTuple):
     """What is to be done, as it was handed over."""
 
     moment: str
@@ -57,34 +57,34 @@ class Task(NamedTuple):
         return not self.is_end or dialect.is_ended_by_stop
 
     @property
-    def log(self) -> Path:
+    def log_path(self) -> Path:
         """Return the session's log as the client names it; only of use when it names one."""
         return Path(self.transcript).expanduser()
 
 
-def main(words: Sequence[str]) -> None:
+def main(args: Sequence[str]) -> None:
     """Do what was handed over; what goes wrong is noted for the doctor."""
-    task = Task(*words)
+    task = FollowUpTask(*args)
     place = Path(task.place)
     try:
         if task.transcript:
-            _settle(task.log)
-        with _alone(bank_file(place).parent, is_patient=task.is_end) as is_alone:
+            _wait_until_stable(task.log_path)
+        with _exclusive_lock(bank_file(place).parent, is_patient=task.is_end) as is_alone:
             if is_alone:
-                _work(task, place)
+                _process_session(task, place)
             elif task.is_end:
                 raise InputError(f"other work held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
     except Exception as error:  # noqa: BLE001 nobody is there to see it; the doctor tells
-        note(f"{task.client} after {task.moment}", error, place)
+        note_failure(f"{task.client} after {task.moment}", error, place)
 
 
-def _work(task: Task, place: Path) -> None:
+def _process_session(task: FollowUpTask, place: Path) -> None:
     with Bank.open(place, create=False, actor=Actor(ActorKind.ORCHESTRATOR, task.client)) as bank:
         try:
-            _take_in(bank, task)
+            _capture_log(bank, task)
         finally:
             if task.is_end:
-                _close(bank, task.session)
+                _close_run(bank, task.session)
         failed = [each for each in bank.reflect_waiting() if getattr(each, "error", "")]
         for _ in bank.embed_waiting():
             pass
@@ -92,26 +92,26 @@ def _work(task: Task, place: Path) -> None:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
 
 
-def _take_in(bank: Bank, task: Task) -> None:
+def _capture_log(bank: Bank, task: FollowUpTask) -> None:
     """Take the session's log in, and let its run keep for the doctor why that did not come, if it did not.
 
     Only a turn must have left a log: a session without a prompt has none.
     """
-    why = _unread(task)
+    why = _unread_reason(task)
     try:
         if not why:
-            _read(bank, task)
+            _finish_logs(bank, task)
     except ArchivistError as error:
         why = error.message
         raise
     finally:
         if task.is_turn or not why:
-            _keep(bank, task, why)
+            _record_log_state(bank, task, why)
     if why == _MISSING and task.is_turn and task.client in READABLE:
         raise InputError(f"no log at {task.transcript!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
 
 
-def _keep(bank: Bank, task: Task, why: str) -> None:
+def _record_log_state(bank: Bank, task: FollowUpTask, why: str) -> None:
     with bank.transaction() as writer:
         begun = writer.get(Episode, task.session) if task.session else None
         kept = {"client": task.client, "missing": why}
@@ -119,35 +119,37 @@ def _keep(bank: Bank, task: Task, why: str) -> None:
             writer.put(replace(begun, extra={**begun.extra, LOG: kept}), "capture")
 
 
-def _read(bank: Bank, task: Task) -> None:
+def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
     """Take in what the session and its subagents did, and judge what they were told by either bank."""
     with bank.reading() as reader:
         begun = reader.get(Episode, task.session) if task.session else None
         # A session may end in another folder than it began in; it stays where it was filed.
-        folder = (projects.made_in(begun) if begun is not None else "") or task.folder or str(bank.root)
-        project = (begun.project if begun is not None else "") or projects.worked_on(
+        folder = (
+            (projects.checkout_folder(begun) if begun is not None else "") or task.folder or str(bank.root)
+        )
+        project = (begun.project if begun is not None else "") or projects.project_at(
             reader, Path(folder), bank.root
         )
-    known = Known(run=task.session, project=project, folder=folder)
-    logs = [task.log, *_of_subagents(task.log)]
+    known = CaptureOverrides(run=task.session, project=project, folder=folder)
+    logs = [task.log_path, *_subagent_logs(task.log_path)]
     home, beside = home_folder(), None
     try:
         if is_file(bank_file(home)):
             beside = Bank.open(home, create=False, actor=bank.actor)
             for each in logs:
-                bank.finish_log(each, known=known, beside=beside)
+                bank.finish_log(each, overrides=known, global_bank=beside)
             return
     except BankError as error:
         # What was taken in already stays; the rest does not wait until the global bank is mended.
-        note(f"{task.client} after {task.moment}, the global bank", error, bank.path)
+        note_failure(f"{task.client} after {task.moment}, the global bank", error, bank.path)
     finally:
         if beside is not None:
             beside.close()
     for each in logs:
-        bank.finish_log(each, known=known)
+        bank.finish_log(each, overrides=known)
 
 
-def _close(bank: Bank, run: str) -> None:
+def _close_run(bank: Bank, run: str) -> None:
     """Close a run that has ended and of which no log told how: nobody knows what it came to."""
     with bank.reading() as reader:
         known = reader.get(Episode, run) if run else None
@@ -156,7 +158,7 @@ def _close(bank: Bank, run: str) -> None:
         bank.capture(replace(known, status=EpisodeStatus.PARTIAL, finished=ended), ())
 
 
-def _settle(log: Path) -> None:
+def _wait_until_stable(log: Path) -> None:
     """Wait until a log is there and has not grown for a moment; not for ever, a session may go on."""
     deadline = time.monotonic() + _LONGEST_WAIT_S
     size, since = -1, time.monotonic()
@@ -167,31 +169,31 @@ def _settle(log: Path) -> None:
         time.sleep(_LOOK_S)
 
 
-def _unread(task: Task) -> str:
+def _unread_reason(task: FollowUpTask) -> str:
     """Say why a log is not read; nothing when it holds something, in a form that is known."""
     if not task.transcript:
         return "it names no log"
-    if not is_file(task.log):
+    if not is_file(task.log_path):
         return _MISSING
-    if not task.log.stat().st_size:
+    if not task.log_path.stat().st_size:
         return "its log is empty"
     if task.client in READABLE:
         return ""
     try:
-        with open_file(task.log) as source:
-            recognise(head_of(source), task.log.name)
+        with open_file(task.log_path) as source:
+            recognise(head_of(source), task.log_path.name)
     except InputError:
         return "its log is in no form that is known"
     return ""
 
 
-def _of_subagents(log: Path) -> list[Path]:
+def _subagent_logs(log: Path) -> list[Path]:
     """Return the logs of a session's subagents, which Claude Code keeps in a folder beside its own."""
     return sorted((log.with_suffix("") / "subagents").glob("agent-*.jsonl"))
 
 
 @contextmanager
-def _alone(folder: Path, *, is_patient: bool) -> Iterator[bool]:
+def _exclusive_lock(folder: Path, *, is_patient: bool) -> Iterator[bool]:
     """Let one process at a time work for a bank; a turn's end gives way, a session's end waits."""
     try:
         import fcntl

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archivist.edges.hook_events import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
-from archivist.edges.hooks.said import Dialect, Said, command_in, specific, text_in
+from archivist.edges.hooks.said import Dialect, HookPayload, command_of, first_text, hook_specific_output
 
 
-def read(said: Mapping[str, object]) -> Said:
+def read(raw_event: Mapping[str, object]) -> HookPayload:
     """Read what Claude Code says; what the user interrupted did not fail."""
-    return Said(
-        session=text_in(said, "session_id"),
-        folder=text_in(said, "cwd"),
-        transcript=text_in(said, "transcript_path"),
-        prompt=text_in(said, "prompt"),
-        error="" if said.get("is_interrupt") is True else text_in(said, "error"),
-        tool=text_in(said, "tool_name"),
-        command=command_in(said),
-        agent=text_in(said, "agent_id"),
-        role=text_in(said, "agent_type"),
+    return HookPayload(
+        session=first_text(raw_event, "session_id"),
+        folder=first_text(raw_event, "cwd"),
+        transcript=first_text(raw_event, "transcript_path"),
+        prompt=first_text(raw_event, "prompt"),
+        error="" if raw_event.get("is_interrupt") is True else first_text(raw_event, "error"),
+        tool=first_text(raw_event, "tool_name"),
+        command=command_of(raw_event),
+        agent=first_text(raw_event, "agent_id"),
+        role=first_text(raw_event, "agent_type"),
     )
 
 
@@ -34,6 +34,6 @@ DIALECT = Dialect(
         SESSION_END: "SessionEnd",
     },
     read,
-    specific,
+    hook_specific_output,
     provider="anthropic",
 )

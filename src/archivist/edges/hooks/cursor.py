@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 
 from archivist.edges.hook_events import SESSION_END, SESSION_START, STOP
-from archivist.edges.hooks.said import Dialect, Said, text_in
+from archivist.edges.hooks.said import Dialect, HookPayload, first_text
 
 
-def read(said: Mapping[str, object]) -> Said:
+def read(raw_event: Mapping[str, object]) -> HookPayload:
     """Read what Cursor says; the first of its roots is where it works."""
-    roots = said.get("workspace_roots")
+    roots = raw_event.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
-    return Said(
-        session=text_in(said, "conversation_id", "session_id"),
-        folder=root or text_in(said, "cwd"),
-        transcript=text_in(said, "transcript_path"),
+    return HookPayload(
+        session=first_text(raw_event, "conversation_id", "session_id"),
+        folder=root or first_text(raw_event, "cwd"),
+        transcript=first_text(raw_event, "transcript_path"),
     )
 
 

@@ -26,17 +26,17 @@ from archivist.edges.hooks.said import (
     LONGEST_NAME,
     MOST_CHARACTERS,
     Dialect,
-    Said,
-    moment_of,
-    text_in,
-    within,
+    HookPayload,
+    canonical_event,
+    first_text,
+    truncate_fenced,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bank import Bank
-    from archivist.brief.select import Told
+    from archivist.brief.select import RenderedBrief
 
 # A tool's output is far below this; more is somebody's mistake.
 _MOST_BYTES = 16 * 1024 * 1024
@@ -46,38 +46,38 @@ _MOST_TOKENS = MOST_CHARACTERS * 7 // 8 // 4
 _PATIENCE_S = 1.0
 
 
-def answer(words: Sequence[str], bank: str = "") -> None:
+def answer_hook(args: Sequence[str], bank: str = "") -> None:
     """Answer the event on stdin to stdout; whatever goes wrong is noted for the doctor."""
     # For `dataclasses` and for `urllib.parse`, a tenth of all there is to load.
-    _put_off("inspect")
-    _put_off("ipaddress")
+    _import_lazily("inspect")
+    _import_lazily("ipaddress")
     folder = ""
     written = ""
     said: Mapping[str, object] = {}
     try:
-        dialect = _dialect(words)
+        dialect = _load_dialect(args)
         written = dialect.write("", "")
-        said = _heard(sys.stdin.buffer.read(_MOST_BYTES + 1) if sys.stdin else b"")
-        moment = moment_of(dialect, words[1] if len(words) > 1 else _named(said))
+        said = _parse_event(sys.stdin.buffer.read(_MOST_BYTES + 1) if sys.stdin else b"")
+        moment = canonical_event(dialect, args[1] if len(args) > 1 else _event_name(said))
         heard = dialect.read(said)
         folder = heard.folder
         event = dialect.events.get(moment, "")
         if moment and event:
-            written = dialect.write(event, within(_told(dialect, moment, heard, bank)))
-        elif len(words) > 1 and not moment and "-" in words[1]:
+            written = dialect.write(event, truncate_fenced(_answer_event(dialect, moment, heard, bank)))
+        elif len(args) > 1 and not moment and "-" in args[1]:
             # Clients have events that are nothing to us; a word with a hyphen is one of ours, misspelt.
-            raise ValueError(f"no event {words[1]!r}")
+            raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
-        from archivist.edges.hooks.whereabouts import note, place_of_notes, reason_of
+        from archivist.edges.hooks.whereabouts import error_text, find_log_bank, note_failure
 
         if said.get(PROBE) is True:
-            print(reason_of(error), file=sys.stderr)
+            print(error_text(error), file=sys.stderr)
         else:
-            note(" ".join(words[:2]), error, place_of_notes(folder, bank))
-    _print(written)
+            note_failure(" ".join(args[:2]), error, find_log_bank(folder, bank))
+    _write_stdout(written)
 
 
-def _put_off(name: str) -> None:
+def _import_lazily(name: str) -> None:
     """Let a module be loaded when it is first used: what imports it here hardly ever does."""
     if name in sys.modules:
         return
@@ -93,15 +93,15 @@ def _put_off(name: str) -> None:
     sys.modules[name] = stand_in
 
 
-def _dialect(words: Sequence[str]) -> Dialect:
-    client = words[0] if words else ""
+def _load_dialect(args: Sequence[str]) -> Dialect:
+    client = args[0] if args else ""
     if client not in CLIENTS:
         raise ValueError(f"no client {client!r}: one of {', '.join(CLIENTS)}")
     found: Dialect = import_module(f"archivist.edges.hooks.{client.replace('-', '_')}").DIALECT
     return found
 
 
-def _heard(raw: bytes) -> Mapping[str, object]:
+def _parse_event(raw: bytes) -> Mapping[str, object]:
     """Return the event that a client wrote; an empty one is an event of which nothing is known."""
     if len(raw) > _MOST_BYTES:
         raise ValueError(f"the event is larger than {_MOST_BYTES >> 20} MiB")
@@ -114,88 +114,100 @@ def _heard(raw: bytes) -> Mapping[str, object]:
     return said
 
 
-def _named(said: Mapping[str, object]) -> str:
-    return text_in(said, "hook_event_name", "hookEventName")
+def _event_name(raw_event: Mapping[str, object]) -> str:
+    return first_text(raw_event, "hook_event_name", "hookEventName")
 
 
-def _told(dialect: Dialect, moment: str, said: Said, bank: str) -> str:
+def _answer_event(dialect: Dialect, hook_event: str, payload: HookPayload, bank: str) -> str:
     """Return what there is to say at a moment; what happens after a session is handed over."""
-    if moment == TOOL_FAILURE and not said.error:
+    if hook_event == TOOL_FAILURE and not payload.error:
         return ""
-    from archivist.edges.hooks.whereabouts import note, place_of
+    from archivist.edges.hooks.whereabouts import find_bank, note_failure
     from archivist.errors import ArchivistError
 
-    place, foreign = place_of(said.folder, bank)
+    place, foreign = find_bank(payload.folder, bank)
     if foreign is not None:
-        note(f"{dialect.name} {moment}", foreign, place)
-    if moment in (STOP, SESSION_END):
+        note_failure(f"{dialect.name} {hook_event}", foreign, place)
+    if hook_event in (STOP, SESSION_END):
         if place is not None:
-            from archivist.edges.hooks.handover import hand_over
+            from archivist.edges.hooks.handover import start_follow_up
 
-            hand_over(dialect, said, place, is_end=moment == SESSION_END or dialect.is_ended_by_stop)
+            start_follow_up(
+                dialect, payload, place, is_end=hook_event == SESSION_END or dialect.is_ended_by_stop
+            )
         return ""
-    home = _global_bank(dialect, moment, place)
+    home = _open_global_bank(dialect, hook_event, place)
     try:
-        return _recalled(dialect, moment, said, place, home)
+        return _brief_from_banks(dialect, hook_event, payload, place, home)
     except ArchivistError as error:
         if home is None or place is None:
             raise
         # Which of the two banks is damaged shows without the global one, and the project's may still speak.
-        told = _recalled(dialect, moment, said, place, None)
-        note(f"{dialect.name} {moment}, the global bank", error, place)
+        told = _brief_from_banks(dialect, hook_event, payload, place, None)
+        note_failure(f"{dialect.name} {hook_event}, the global bank", error, place)
         return told
     finally:
         if home is not None:
             home.close()
 
 
-def _global_bank(dialect: Dialect, moment: str, place: Path | None) -> Bank | None:
+def _open_global_bank(dialect: Dialect, hook_event: str, place: Path | None) -> Bank | None:
     """Open the user's global bank when there is one; one that cannot be does not mute the project's."""
-    from archivist.edges.hooks.whereabouts import note
+    from archivist.edges.hooks.whereabouts import note_failure
     from archivist.errors import ArchivistError
     from archivist.paths import bank_file, home_folder, is_file
 
     home = home_folder()
-    if moment in (PROMPT, TOOL_FAILURE) or not is_file(bank_file(home)):
+    if hook_event in (PROMPT, TOOL_FAILURE) or not is_file(bank_file(home)):
         return None
     try:
-        return _open(home, dialect)
+        return _open_bank(home, dialect)
     except ArchivistError as error:
-        note(f"{dialect.name} {moment}, the global bank", error, place)
+        note_failure(f"{dialect.name} {hook_event}, the global bank", error, place)
         return None
 
 
-def _recalled(dialect: Dialect, moment: str, said: Said, place: Path | None, beside: Bank | None) -> str:
+def _brief_from_banks(
+    dialect: Dialect, hook_event: str, payload: HookPayload, place: Path | None, global_bank: Bank | None
+) -> str:
     from archivist.brief import session_service as sessions
 
     if place is None:
-        return sessions.begin(beside, "", "").text if beside is not None and moment == SESSION_START else ""
-    with _open(place, dialect) as bank:
-        told = _asked(bank, dialect, moment, said, beside)
+        return (
+            sessions.brief_session(global_bank, "", "").text
+            if global_bank is not None and hook_event == SESSION_START
+            else ""
+        )
+    with _open_bank(place, dialect) as bank:
+        told = _brief_for_event(bank, dialect, hook_event, payload, global_bank)
         return told.text if told is not None else ""
 
 
-def _asked(bank: Bank, dialect: Dialect, moment: str, said: Said, beside: Bank | None) -> Told | None:
+def _brief_for_event(
+    bank: Bank, dialect: Dialect, hook_event: str, payload: HookPayload, global_bank: Bank | None
+) -> RenderedBrief | None:
     from pathlib import Path
 
     from archivist import projects
     from archivist.brief import session_service as sessions
 
-    run = said.run if len(said.run) <= LONGEST_NAME else ""
-    folder = Path(said.folder or bank.root)
+    run = payload.run if len(payload.run) <= LONGEST_NAME else ""
+    folder = Path(payload.folder or bank.root)
     with bank.reading() as reader:
-        project = projects.worked_on(reader, folder, bank.root)
-    if moment == PROMPT:
-        return sessions.prompted(bank, run, project, said.prompt)
-    if moment == TOOL_FAILURE:
-        tool = "Bash" if said.command else said.tool
-        return sessions.failed(bank, run, project, said.error, tool=tool, command=said.command)
-    if moment == SUBAGENT_START:
-        return sessions.delegated(bank, run, project, role=said.role, beside=beside)
-    return sessions.begin(bank, run, project, folder=folder, provider=dialect.provider, beside=beside)
+        project = projects.project_at(reader, folder, bank.root)
+    if hook_event == PROMPT:
+        return sessions.brief_prompt(bank, run, project, payload.prompt)
+    if hook_event == TOOL_FAILURE:
+        tool = "Bash" if payload.command else payload.tool
+        return sessions.brief_failure(bank, run, project, payload.error, tool=tool, command=payload.command)
+    if hook_event == SUBAGENT_START:
+        return sessions.brief_subagent(bank, run, project, role=payload.role, global_bank=global_bank)
+    return sessions.brief_session(
+        bank, run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
+    )
 
 
-def _open(place: Path, dialect: Dialect) -> Bank:
+def _open_bank(place: Path, dialect: Dialect) -> Bank:
     from archivist.bank import Bank
     from archivist.config.layers import load_effective
     from archivist.paths import bank_file
@@ -213,7 +225,7 @@ def _open(place: Path, dialect: Dialect) -> Bank:
     return Bank.open(place, create=False, actor=actor, config=hasty)
 
 
-def _print(text: str) -> None:
+def _write_stdout(text: str) -> None:
     # A client that has closed our output hears nothing; Python then has none.
     if not text or sys.stdout is None:
         return

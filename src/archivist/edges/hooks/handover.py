@@ -6,13 +6,13 @@ import os
 import sys
 from pathlib import Path
 
-from archivist.edges.hooks.said import LONGEST_NAME, Dialect, Said
+from archivist.edges.hooks.said import LONGEST_NAME, Dialect, HookPayload
 
 
-def hand_over(dialect: Dialect, said: Said, place: Path, *, is_end: bool) -> None:
+def start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_end: bool) -> None:
     """Start the work that follows a session, in a session of its own and with no file of ours open."""
-    if len(said.session) > LONGEST_NAME:
-        raise ValueError(f"the session's name has {len(said.session)} characters, at most {LONGEST_NAME}")
+    if len(payload.session) > LONGEST_NAME:
+        raise ValueError(f"the session's name has {len(payload.session)} characters, at most {LONGEST_NAME}")
     moment = "end" if is_end else "stop"
     # Nothing of the project's own folder may be imported in our name.
     words = [
@@ -22,16 +22,16 @@ def hand_over(dialect: Dialect, said: Said, place: Path, *, is_end: bool) -> Non
         "archivist.edges.hooks.afterwards",
         moment,
         dialect.name,
-        said.session,
+        payload.session,
     ]
-    where = [said.transcript, said.folder, str(place.absolute())]
+    where = [payload.transcript, payload.folder, str(place.absolute())]
     if sys.platform == "win32":
-        _start_on_windows([*words, *where])
+        _spawn_windows([*words, *where])
     else:
-        _start(words, where, place)
+        _spawn_posix(words, where, place)
 
 
-def _start(words: list[str], where: list[str], place: Path) -> None:
+def _spawn_posix(words: list[str], where: list[str], place: Path) -> None:
     if os.fork():
         return
     try:
@@ -43,16 +43,16 @@ def _start(words: list[str], where: list[str], place: Path) -> None:
         try:
             os.execv(words[0], [*words, *where])  # noqa: S606 our own interpreter and module; the rest are data
         except (OSError, ValueError) as error:
-            from archivist.edges.hooks.whereabouts import note
+            from archivist.edges.hooks.whereabouts import note_failure
 
             # A path that is none, or far too long. The session is still to be closed, without its log.
-            note(f"{words[5]} after {words[4]}", error, place)
+            note_failure(f"{words[5]} after {words[4]}", error, place)
             os.execv(words[0], [*words, "", "", where[-1]])  # noqa: S606
     finally:
         os._exit(127)
 
 
-def _start_on_windows(words: list[str]) -> None:
+def _spawn_windows(words: list[str]) -> None:
     import subprocess
 
     apart = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)

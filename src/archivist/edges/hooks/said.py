@@ -20,7 +20,7 @@ _EXIT_LINE = (
 _OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")
 
 
-class Said(NamedTuple):
+class HookPayload(NamedTuple):
     """What a client says: whose session, where, and what of it the moment is about."""
 
     session: str = ""
@@ -47,31 +47,31 @@ class Dialect(NamedTuple):
 
     name: str
     events: Mapping[str, str]
-    read: Callable[[Mapping[str, object]], Said]
+    read: Callable[[Mapping[str, object]], HookPayload]
     write: Callable[[str, str], str]
     provider: str = ""
     is_ended_by_stop: bool = False
 
 
-def moment_of(dialect: Dialect, name: str) -> str:
+def canonical_event(dialect: Dialect, name: str) -> str:
     """Return our word for an event, given in our words or in the client's; empty when it is none of ours."""
     if name in MOMENTS:
         return name
     return next((moment for moment, event in dialect.events.items() if event == name), "")
 
 
-def text_in(said: Mapping[str, object], *names: str) -> str:
+def first_text(raw_event: Mapping[str, object], *names: str) -> str:
     """Return the first of these fields that is a text; an empty one when none is."""
     for name in names:
-        value = said.get(name)
+        value = raw_event.get(name)
         if isinstance(value, str) and value:
             return value
     return ""
 
 
-def command_in(said: Mapping[str, object]) -> str:
+def command_of(raw_event: Mapping[str, object]) -> str:
     """Return the command of a tool's input, if it has one: Codex also calls it `cmd`, and lists its words."""
-    given = said.get("tool_input")
+    given = raw_event.get("tool_input")
     if not isinstance(given, dict):
         return ""
     command = given.get("command") or given.get("cmd")
@@ -82,34 +82,34 @@ def command_in(said: Mapping[str, object]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def failure_of(said: Mapping[str, object]) -> str:
+def event_failure(raw_event: Mapping[str, object]) -> str:
     """Return what a tool's answer says when it tells of a failure, else nothing.
 
     Clients without an event for failures give every answer. The text of a command's is looked at for its exit
     code; what any other tool returns may speak of errors without being one.
     """
-    return failure_in(said.get("tool_response"), is_command=bool(command_in(said)))
+    return response_failure(raw_event.get("tool_response"), is_command=bool(command_of(raw_event)))
 
 
-def failure_in(response: object, *, is_command: bool = True) -> str:
+def response_failure(response: object, *, is_command: bool = True) -> str:
     """Return what an answer says when it failed: by its exit code, its error field, or a line of its text."""
     if isinstance(response, str):
-        return _failure_in_text(response) if is_command else ""
+        return _text_failure(response) if is_command else ""
     if isinstance(response, list):
-        is_bad = any(_is_marked(part) for part in response if isinstance(part, dict))
+        is_bad = any(_has_error_flag(part) for part in response if isinstance(part, dict))
         response = {"content": response, "isError": is_bad}
     if not isinstance(response, dict):
         return ""
-    told = _told(response)
+    told = _output_text(response)
     code = _exit_code(response)
     if code is not None:
         return told if code else ""
-    if _is_marked(response) or response.get("error"):
+    if _has_error_flag(response) or response.get("error"):
         return told
-    return _failure_in_text(told) if is_command else ""
+    return _text_failure(told) if is_command else ""
 
 
-def _failure_in_text(text: str) -> str:
+def _text_failure(text: str) -> str:
     if text.startswith("{") and text.endswith("}"):
         try:
             inner = json.loads(text)
@@ -117,7 +117,7 @@ def _failure_in_text(text: str) -> str:
             inner = None
         # A command may print any object; only one with an exit code is about the command.
         if isinstance(inner, dict) and _exit_code(inner) is not None:
-            return failure_in(inner)
+            return response_failure(inner)
     lines = text.strip("\n").split("\n")
     first = re.search(_EXIT_LINE, "\n".join(lines[:_FIRST_LINES]))
     last = re.findall(_EXIT_LINE, "\n".join(lines[-_LAST_LINES:]))
@@ -132,13 +132,13 @@ def _exit_code(response: Mapping[str, object]) -> int | None:
     return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
-def _is_marked(response: Mapping[str, object]) -> bool:
+def _has_error_flag(response: Mapping[str, object]) -> bool:
     return response.get("success") is False or any(
         response.get(name) is True for name in ("isError", "is_error")
     )
 
 
-def specific(event: str, text: str) -> str:
+def hook_specific_output(event: str, text: str) -> str:
     """Return the answer of the clients that took over Claude Code's form; nothing when there is no text.
 
     No other field stands beside these two: Codex refuses an answer with a field that it does not know.
@@ -149,33 +149,33 @@ def specific(event: str, text: str) -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-def within(text: str, limit: int = MOST_CHARACTERS) -> str:
+def truncate_fenced(text: str, limit: int = MOST_CHARACTERS) -> str:
     """Return a fenced text cut to a length in UTF-16 units; its last line, the fence's end, stays."""
-    if _units(text) <= limit:
+    if _utf16_length(text) <= limit:
         return text
     *lines, end = text.rstrip("\n").split("\n")
-    left = limit - _units(end) - 3
+    left = limit - _utf16_length(end) - 3
     kept = []
     for line in lines:
-        left -= _units(line) + 1
+        left -= _utf16_length(line) + 1
         if left < 0:
             break
         kept.append(line)
     return "\n".join([*kept, "…", end]) + "\n"
 
 
-def _told(response: Mapping[str, object]) -> str:
+def _output_text(response: Mapping[str, object]) -> str:
     pieces = []
     for name in _OUTPUTS:
         value = response.get(name)
         if isinstance(value, dict):
-            value = _told(value)
+            value = _output_text(value)
         elif isinstance(value, list):
-            value = "\n".join(_told(part) if isinstance(part, dict) else str(part) for part in value)
+            value = "\n".join(_output_text(part) if isinstance(part, dict) else str(part) for part in value)
         if isinstance(value, str) and value.strip():
             pieces.append(value)
     return "\n".join(dict.fromkeys(pieces))
 
 
-def _units(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)

@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archivist.edges.hook_events import SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
-from archivist.edges.hooks.said import Dialect, Said, command_in, failure_of, specific, text_in
+from archivist.edges.hooks.said import (
+    Dialect,
+    HookPayload,
+    command_of,
+    event_failure,
+    first_text,
+    hook_specific_output,
+)
 
 
-def read(said: Mapping[str, object]) -> Said:
+def read(raw_event: Mapping[str, object]) -> HookPayload:
     """Read what VS Code says."""
-    return Said(
-        session=text_in(said, "sessionId", "session_id"),
-        folder=text_in(said, "cwd"),
-        transcript=text_in(said, "transcript_path"),
-        error=failure_of(said),
-        tool=text_in(said, "tool_name"),
-        command=command_in(said),
-        agent=text_in(said, "agent_id"),
-        role=text_in(said, "agent_type"),
+    return HookPayload(
+        session=first_text(raw_event, "sessionId", "session_id"),
+        folder=first_text(raw_event, "cwd"),
+        transcript=first_text(raw_event, "transcript_path"),
+        error=event_failure(raw_event),
+        tool=first_text(raw_event, "tool_name"),
+        command=command_of(raw_event),
+        agent=first_text(raw_event, "agent_id"),
+        role=first_text(raw_event, "agent_type"),
     )
 
 
 def write(event: str, text: str) -> str:
     """Answer in JSON even when there is nothing to say."""
-    return specific(event, text) or "{}"
+    return hook_specific_output(event, text) or "{}"
 
 
 DIALECT = Dialect(

@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, create_model
 
 
-class Open(BaseModel):
+class ExtensibleOut(BaseModel):
     """An answer that may say more than is listed."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class Problem(Open):
+class ProblemOut(ExtensibleOut):
     """What went wrong."""
 
     type: str
@@ -24,7 +24,7 @@ class Problem(Open):
     hint: str
 
 
-class FactRow(Open):
+class FactRow(ExtensibleOut):
     """A row of the knowledge table."""
 
     id: str
@@ -38,7 +38,7 @@ class FactRow(Open):
     updated_at: str
 
 
-class AttemptRow(Open):
+class AttemptRow(ExtensibleOut):
     """A row of the episodes table."""
 
     id: str
@@ -53,7 +53,7 @@ class AttemptRow(Open):
     created_at: str | None
 
 
-class ArtifactRow(Open):
+class ArtifactRow(ExtensibleOut):
     """A row of the artifacts table."""
 
     id: str
@@ -67,7 +67,7 @@ class ArtifactRow(Open):
     created_at: str
 
 
-class Lesson(Open):
+class LessonOut(ExtensibleOut):
     """A lesson with what is counted for it."""
 
     id: str
@@ -83,7 +83,7 @@ class Lesson(Open):
     quarantined_for: str
 
 
-class Run(Open):
+class RunOut(ExtensibleOut):
     """A run."""
 
     run: str
@@ -94,17 +94,17 @@ class Run(Open):
     finished: str | None
 
 
-class Told(Open):
+class BriefOut(ExtensibleOut):
     """A brief."""
 
     text: str
-    lessons: list[Lesson]
+    lessons: list[LessonOut]
     brief: str
     withheld: list[str]
     stale: dict[str, str]
 
 
-class Hit(Open):
+class HitOut(ExtensibleOut):
     """Something that was found."""
 
     id: str
@@ -115,7 +115,7 @@ class Hit(Open):
     time: str | None
 
 
-class Change(Open):
+class ChangeOut(ExtensibleOut):
     """A change of a record."""
 
     seq: int
@@ -126,7 +126,7 @@ class Change(Open):
     after: dict[str, Any] | None
 
 
-class Entry(Open):
+class EntryOut(ExtensibleOut):
     """An entry of the stream."""
 
     id: str
@@ -139,7 +139,7 @@ class Entry(Open):
     content: str
 
 
-class Piece(Open):
+class PieceOut(ExtensibleOut):
     """A piece of an archived text."""
 
     id: str
@@ -149,7 +149,7 @@ class Piece(Open):
     text: str
 
 
-class SourceText(Open):
+class SourceTextOut(ExtensibleOut):
     """A text of the archive."""
 
     source: str
@@ -159,7 +159,7 @@ class SourceText(Open):
     date: str | None
 
 
-class Proposal(Open):
+class ProposalOut(ExtensibleOut):
     """A change of playbook or rules that somebody must accept."""
 
     id: str
@@ -170,7 +170,7 @@ class Proposal(Open):
     status: str
 
 
-class Working(Open):
+class WorkingOut(ExtensibleOut):
     """What an agent has in mind."""
 
     id: str
@@ -180,25 +180,25 @@ class Working(Open):
     scratchpad: list[str]
 
 
-class Captured(Open):
+class CaptureOut(ExtensibleOut):
     """What a log brought."""
 
     file: str
-    runs: list[Run]
+    runs: list[RunOut]
     events: int
     skipped: int
     unchanged: bool
 
 
-class Learnt(Open):
+class LearningOut(ExtensibleOut):
     """What was learnt."""
 
     created: int
     updated: int
-    lessons: list[Lesson]
+    lessons: list[LessonOut]
 
 
-class Core(Open):
+class CoreOut(ExtensibleOut):
     """What a role has in its context."""
 
     role: str
@@ -207,7 +207,7 @@ class Core(Open):
     budget: int
 
 
-class Block(Open):
+class BlockOut(ExtensibleOut):
     """A block of core memory."""
 
     id: str
@@ -215,7 +215,7 @@ class Block(Open):
     content: dict[str, Any]
 
 
-class Kept(Open):
+class FactPutOut(ExtensibleOut):
     """A fact that was said, whether it stands, and what it contradicts."""
 
     knowledge: FactRow
@@ -223,20 +223,20 @@ class Kept(Open):
     conflict: dict[str, Any] | None
 
 
-def page_of(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
+def page_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
     """Return the documented answer of a list: some items, and the cursor of the rest."""
     title = f"{name.title().replace('_', '')}Page"
     fields: dict[str, Any] = {name: (list[item], ...), "next": (str | None, ...)}
-    return {status: {"model": create_model(title, __base__=Open, **fields)}}
+    return {status: {"model": create_model(title, __base__=ExtensibleOut, **fields)}}
 
 
-def one(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
+def item_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
     """Return the documented answer of one thing under a name."""
     title = f"One{name.title().replace('_', '')}"
     fields: dict[str, Any] = {name: (item, ...)}
-    return {status: {"model": create_model(title, __base__=Open, **fields)}}
+    return {status: {"model": create_model(title, __base__=ExtensibleOut, **fields)}}
 
 
-def of(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
+def model_response(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
     """Return the documented answer of this shape."""
     return {status: {"model": model}}

@@ -15,13 +15,13 @@ from fastapi.routing import APIRoute
 from archivist import __version__
 from archivist.bank import Bank
 from archivist.edges.http import house, lessons, memory, problems, runs, stream, telling, tiers, workspace
-from archivist.edges.http.answers import Problem
-from archivist.edges.http.banks import Banks
+from archivist.edges.http.answers import ProblemOut
+from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
-from archivist.edges.http.events import Happenings
-from archivist.edges.http.guard import Guard
-from archivist.edges.http.security import Browsers
-from archivist.edges.wire.receiving import Incoming
+from archivist.edges.http.events import EventHub
+from archivist.edges.http.guard import AuthMiddleware
+from archivist.edges.http.security import BrowserSessions
+from archivist.edges.wire.receiving import BodyReceiver
 from archivist.edges.wire.refusals import MEDIA_TYPE
 
 # What is asked most comes first.
@@ -38,27 +38,27 @@ _KEY = {
 }
 
 
-def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) -> FastAPI:
+def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = False) -> FastAPI:
     """Return the app over the bank that `opened` opens, which is called for each connection.
 
     `app.state.browsers.link()` gives the key of a one-time link: `/open?key=…`.
     """
-    first = opened()
+    first = open_bank()
     # Of its own, so that who is at the door is known however busy the house is.
-    keys = opened()
+    keys = open_bank()
     rules = first.config.server
-    banks = Banks(opened, rules.connections)
-    browsers = Browsers(first.actor, first.now)
-    incoming = Incoming(rules.silence_s)
+    banks = BankPool(open_bank, rules.connections)
+    browsers = BrowserSessions(first.actor, first.now)
+    incoming = BodyReceiver(rules.silence_s)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        current_default_thread_limiter().total_tokens = banks.threads
+        current_default_thread_limiter().total_tokens = banks.thread_count
         await run_sync(remove_leftovers)
-        embedding = opened()
-        happenings = app.state.happenings = Happenings(first, embedding, rules)
+        embedding = open_bank()
+        happenings = app.state.happenings = EventHub(first, embedding, rules)
         await happenings.start()
-        banks.subscribe(happenings.hear)
+        banks.subscribe(happenings.wake)
         watching = asyncio.create_task(happenings.watch())
         try:
             yield
@@ -83,24 +83,24 @@ def create_app(opened: Callable[[], Bank], *, is_beyond_loopback: bool = False) 
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
     app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = [each for router in _ROUTERS for each in router.routes if isinstance(each, APIRoute)]
-    problems.install(app)
+    problems.install_handlers(app)
     # They are whole already; a router that is included is asked again for each request.
     app.router.routes.extend(app.state.routes)
     app.add_middleware(
-        Guard,
+        AuthMiddleware,
         banks=banks,
         keys=keys,
         browsers=browsers,
         rules=rules,
-        is_beyond=is_beyond_loopback,
+        is_beyond_loopback=is_beyond_loopback,
         uploads=[route for route in runs.uploads.routes if isinstance(route, APIRoute)],
         incoming=incoming,
     )
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign]
     return app
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _openapi_document(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document, made once: with the token, the problems, and the keys of writes."""
     if app.openapi_schema:
         return app.openapi_schema
@@ -108,17 +108,17 @@ def _described(app: FastAPI) -> dict[str, Any]:
     parts = told.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         parts.pop(name, None)
-    parts["Problem"] = Problem.model_json_schema()
+    parts["Problem"] = ProblemOut.model_json_schema()
     told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     told["security"] = [{"token": []}]
     for methods in told["paths"].values():
         for method, operation in methods.items():
-            _describe(method.upper(), operation)
+            _document_operation(method.upper(), operation)
     app.openapi_schema = told
     return told
 
 
-def _describe(method: str, operation: dict[str, Any]) -> None:
+def _document_operation(method: str, operation: dict[str, Any]) -> None:
     answers: dict[str, Any] = operation["responses"]
     if method in WRITING:
         operation.setdefault("parameters", []).append(_KEY)

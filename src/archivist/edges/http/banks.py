@@ -23,7 +23,7 @@ _WRITERS = 2
 _MOST_WAITING = 100
 
 
-class Lane(StrEnum):
+class PoolLane(StrEnum):
     """What a connection is borrowed for."""
 
     READ = "read"
@@ -32,47 +32,47 @@ class Lane(StrEnum):
 
 
 # How long somebody waits for a connection: a log of a hundred megabytes takes its time.
-_PATIENCE_S = {Lane.READ: 30.0, Lane.WRITE: 30.0, Lane.LOG: 300.0}
+_PATIENCE_S = {PoolLane.READ: 30.0, PoolLane.WRITE: 30.0, PoolLane.LOG: 300.0}
 
 
-class Banks:
+class BankPool:
     """The connections to one bank, by lanes; of each the latest used first, because it is the warmest.
 
     One connection serves one request at a time: what is inside a transaction is nobody else's.
     """
 
-    def __init__(self, opened: Callable[[], Bank], readers: int) -> None:
-        self._open = opened
-        self._most = {Lane.READ: readers, Lane.WRITE: _WRITERS, Lane.LOG: 1}
-        self._free: dict[Lane, LifoQueue[Bank]] = {lane: LifoQueue() for lane in Lane}
-        self._all: dict[Lane, list[Bank]] = {lane: [] for lane in Lane}
-        self._waiting = dict.fromkeys(Lane, 0)
+    def __init__(self, open_bank: Callable[[], Bank], readers: int) -> None:
+        self._open = open_bank
+        self._most = {PoolLane.READ: readers, PoolLane.WRITE: _WRITERS, PoolLane.LOG: 1}
+        self._free: dict[PoolLane, LifoQueue[Bank]] = {lane: LifoQueue() for lane in PoolLane}
+        self._all: dict[PoolLane, list[Bank]] = {lane: [] for lane in PoolLane}
+        self._waiting = dict.fromkeys(PoolLane, 0)
         self._lock = Lock()
         self._listeners: list[Listener] = []
 
     @property
-    def threads(self) -> int:
+    def thread_count(self) -> int:
         """Return how many threads it takes so that no lane ever waits for the thread of another."""
-        return sum(self._most.values()) + len(Lane) * _MOST_WAITING
+        return sum(self._most.values()) + len(PoolLane) * _MOST_WAITING
 
     def subscribe(self, listener: Listener) -> None:
         """Let a listener hear the live messages of every connection, also of later ones."""
         with self._lock:
             self._listeners.append(listener)
-            for bank in self._opened():
+            for bank in self._all_banks():
                 bank.bus.subscribe(listener)
 
     @contextmanager
-    def lent(self, actor: Actor, lane: Lane) -> Iterator[Bank]:
+    def borrow(self, actor: Actor, lane: PoolLane) -> Iterator[Bank]:
         """Lend a bank that acts in somebody's name; wait for one when all of the lane are out.
 
         Who waited for it waits so much less for another process to let him write: it is one patience.
         """
         until = time.monotonic() + _PATIENCE_S[lane]
-        bank = self._take(lane)
+        bank = self._acquire(lane)
         try:
             left_s = max(0.0, until - time.monotonic())
-            yield bank.acting_as(actor, patience_s=min(left_s, bank.config.store.busy_timeout_s))
+            yield bank.acting_as(actor, timeout_s=min(left_s, bank.config.store.busy_timeout_s))
         finally:
             self._free[lane].put(bank)
 
@@ -83,32 +83,32 @@ class Banks:
                 with suppress(Empty):
                     while True:
                         free.get_nowait().close()
-            self._all = {lane: [] for lane in Lane}
+            self._all = {lane: [] for lane in PoolLane}
 
-    def _opened(self) -> list[Bank]:
+    def _all_banks(self) -> list[Bank]:
         return [bank for banks in self._all.values() for bank in banks]
 
-    def _take(self, lane: Lane) -> Bank:
+    def _acquire(self, lane: PoolLane) -> Bank:
         try:
             return self._free[lane].get_nowait()
         except Empty:
-            bank = self._more(lane)
-        return bank if bank is not None else self._awaited(lane)
+            bank = self._open_another(lane)
+        return bank if bank is not None else self._wait_for_bank(lane)
 
-    def _awaited(self, lane: Lane) -> Bank:
+    def _wait_for_bank(self, lane: PoolLane) -> Bank:
         with self._lock:
             if self._waiting[lane] >= _MOST_WAITING:
-                raise _busy(lane)
+                raise _busy_refusal(lane)
             self._waiting[lane] += 1
         try:
             return self._free[lane].get(timeout=_PATIENCE_S[lane])
         except Empty:
-            raise _busy(lane) from None
+            raise _busy_refusal(lane) from None
         finally:
             with self._lock:
                 self._waiting[lane] -= 1
 
-    def _more(self, lane: Lane) -> Bank | None:
+    def _open_another(self, lane: PoolLane) -> Bank | None:
         with self._lock:
             if len(self._all[lane]) >= self._most[lane]:
                 return None
@@ -119,7 +119,7 @@ class Banks:
             return bank
 
 
-def _busy(lane: Lane) -> Refusal:
+def _busy_refusal(lane: PoolLane) -> Refusal:
     again = {"Retry-After": "1"}
-    what = {Lane.READ: "read", Lane.WRITE: "write", Lane.LOG: "have a log read"}[lane]
+    what = {PoolLane.READ: "read", PoolLane.WRITE: "write", PoolLane.LOG: "have a log read"}[lane]
     return Refusal(503, "busy", f"too many wait to {what}", hint="try again", headers=again)

@@ -24,11 +24,11 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from archivist.access.idempotency_service import Repeats
+from archivist.access.idempotency_service import IdempotencyStore
 from archivist.bank import Bank
-from archivist.edges.http.banks import Lane
-from archivist.edges.http.processes import is_gone, own_mark
-from archivist.edges.http.visits import REPEATABLE, Repeatable, Visit
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.processes import has_process_ended, process_signature
+from archivist.edges.http.visits import REPEATABLE, IdempotentRequest, RequestContext
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import BankError, InputError
 
@@ -45,7 +45,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 _FOLDER = "archivist-"
 
 
-class Manner(StrEnum):
+class ExecutionMode(StrEnum):
     """How something is done that may be asked for again."""
 
     READS = "changes nothing, whatever its key"
@@ -53,7 +53,7 @@ class Manner(StrEnum):
     LONG = "takes long, and changes nothing the second time"
 
 
-_MANNERS: dict[Endpoint, Callable[..., Manner]] = {}
+_MANNERS: dict[Endpoint, Callable[..., ExecutionMode]] = {}
 
 
 class Upload(NamedTuple):
@@ -67,26 +67,26 @@ class Upload(NamedTuple):
 class BodyRoute(APIRoute):
     """A route that takes JSON bodies, and does what has an idempotency key once."""
 
-    manner: ClassVar[Manner] = Manner.WRITES
+    manner: ClassVar[ExecutionMode] = ExecutionMode.WRITES
 
     def __init__(self, path: str, endpoint: Endpoint, **rest: Any) -> None:
         if WRITING.intersection(rest.get("methods") or ()):
-            endpoint = _once(endpoint, self.manner)
+            endpoint = _make_idempotent(endpoint, self.manner)
         super().__init__(path, endpoint, **rest)
 
     def get_route_handler(self) -> Handler:
         """Return the handler: take the body, then answer as before or do it."""
-        inner, known = super().get_route_handler(), self._parameters()
+        inner, known = super().get_route_handler(), self._query_parameters()
 
         async def handle(request: Request) -> Response:
             _check_parameters(request, known)
             if request.method in WRITING:
-                _note_key(request, await self._digest(request))
+                _record_idempotency_key(request, await self._body_digest(request))
             return await inner(request)
 
         return handle
 
-    def _parameters(self) -> frozenset[str]:
+    def _query_parameters(self) -> frozenset[str]:
         """Return what a query may hold, as the document tells it."""
         found, rest = set[str](), [self.dependant]
         while rest:
@@ -95,7 +95,7 @@ class BodyRoute(APIRoute):
             rest += dependant.dependencies
         return frozenset(found)
 
-    async def _digest(self, request: Request) -> str:
+    async def _body_digest(self, request: Request) -> str:
         body = await request.body()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != _JSON:
@@ -110,7 +110,7 @@ class BodyRoute(APIRoute):
 class LongRoute(BodyRoute):
     """A route whose work may take minutes, and does nothing twice."""
 
-    manner = Manner.LONG
+    manner = ExecutionMode.LONG
 
 
 class UploadRoute(LongRoute):
@@ -118,14 +118,14 @@ class UploadRoute(LongRoute):
 
     def get_route_handler(self) -> Handler:
         """Return the handler: write the body to a file, then answer as before or do it."""
-        inner, known = APIRoute.get_route_handler(self), self._parameters()
+        inner, known = APIRoute.get_route_handler(self), self._query_parameters()
 
         async def handle(request: Request) -> Response:
             _check_parameters(request, known)
-            async with _spooled(request) as upload:
+            async with _spool_body(request) as upload:
                 request.state.upload = upload
                 try:
-                    _note_key(request, upload.digest)
+                    _record_idempotency_key(request, upload.digest)
                     return await inner(request)
                 except InputError as error:
                     # Where the file lies on this machine is nobody's business outside.
@@ -144,26 +144,26 @@ def _check_parameters(request: Request, known: frozenset[str]) -> None:
 
 
 @asynccontextmanager
-async def _spooled(request: Request) -> AsyncIterator[Upload]:
+async def _spool_body(request: Request) -> AsyncIterator[Upload]:
     """Write a body to a file that only we can read, and take it away at the end."""
     digest, size = sha256(), 0
-    with _room():
-        own = tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{own_mark()}-")
+    with _refuse_when_full():
+        own = tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{process_signature()}-")
     with own as folder:
         path = Path(folder) / _file_name(request.query_params.get("name", ""))
-        with _room():
+        with _refuse_when_full():
             path.touch(mode=0o600, exist_ok=False)
         # What a buffer holds that finds no room would be in the way of its closing.
         with path.open("wb", buffering=0) as file:
             async for piece in request.stream():
                 digest.update(piece)
                 size += len(piece)
-                await run_sync(_append, file, piece)
+                await run_sync(_append_chunk, file, piece)
         yield Upload(path, size, digest.hexdigest())
 
 
 @contextmanager
-def _room() -> Iterator[None]:
+def _refuse_when_full() -> Iterator[None]:
     """Say to somebody outside that there is no room for what he sends."""
     try:
         yield
@@ -173,8 +173,8 @@ def _room() -> Iterator[None]:
         raise Refusal(507, "no_room", "the server has no room for the upload", hint=hint) from error
 
 
-@_room()
-def _append(file: FileIO, piece: bytes) -> None:
+@_refuse_when_full()
+def _append_chunk(file: FileIO, piece: bytes) -> None:
     while piece:
         piece = piece[file.write(piece) :]
 
@@ -183,11 +183,11 @@ def remove_leftovers() -> None:
     """Take away the uploads of servers that ended without: a raw log may hold secrets."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         mark = folder.name.removeprefix(_FOLDER).rpartition("-")[0]
-        if is_gone(mark) and _is_ours(folder):
+        if has_process_ended(mark) and _is_own_folder(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_own_folder(folder: Path) -> bool:
     try:
         found = folder.lstat()
     except OSError:
@@ -200,48 +200,50 @@ def _file_name(given: str) -> str:
     return _NOT_IN_NAMES.sub("_", PurePosixPath(given).name)[-_NAME_CHARACTERS:].lstrip(".") or "upload"
 
 
-def done_as(manner: Callable[..., Manner]) -> Callable[[Endpoint], Endpoint]:
+def set_execution_mode(mode_of: Callable[..., ExecutionMode]) -> Callable[[Endpoint], Endpoint]:
     """Let what is asked say how an endpoint does it; `manner` is given the endpoint's own arguments."""
 
     def note(endpoint: Endpoint) -> Endpoint:
-        _MANNERS[endpoint] = manner
+        _MANNERS[endpoint] = mode_of
         return endpoint
 
     return note
 
 
-def _once(endpoint: Endpoint, usual: Manner) -> Endpoint:
+def _make_idempotent(endpoint: Endpoint, usual: ExecutionMode) -> Endpoint:
     """Return an endpoint that does what may come again once, and keeps its answer with what it did.
 
     One transaction holds both, so that both are there or neither, whatever ends the server in between; the
     same request at the same moment waits for it. What takes long would keep all others from writing: it does
     nothing twice anyway, so that only its answer is kept, and it stands in one lane.
     """
-    manner_of: Callable[..., Manner] = _MANNERS.get(endpoint, lambda **_given: usual)
+    manner_of: Callable[..., ExecutionMode] = _MANNERS.get(endpoint, lambda **_given: usual)
 
     @wraps(endpoint)
-    def done(**given: Any) -> Response:
-        visitor: Visit | None = given.get("visitor")
+    def run_once(**given: Any) -> Response:
+        visitor: RequestContext | None = given.get("visitor")
         if visitor is None or visitor.repeatable is None:
             return endpoint(**given)
         manner = manner_of(**given)
-        if manner is Manner.READS:
+        if manner is ExecutionMode.READS:
             return endpoint(**given)
-        is_long = manner is Manner.LONG
-        with visitor.bank(Lane.LOG if is_long else Lane.WRITE) as bank:
+        is_long = manner is ExecutionMode.LONG
+        with visitor.bank(PoolLane.LOG if is_long else PoolLane.WRITE) as bank:
             given["visitor"] = replace(visitor, held=bank)
             with nullcontext() if is_long else bank.transaction():
-                return _answered(bank, visitor.repeatable, partial(endpoint, **given), is_long=is_long)
+                return _replay_or_run(bank, visitor.repeatable, partial(endpoint, **given), is_long=is_long)
 
     # The names of the types are those of the endpoint's own module.
-    done.__signature__ = signature(endpoint, eval_str=True)  # type: ignore[attr-defined]
-    return done
+    run_once.__signature__ = signature(endpoint, eval_str=True)  # type: ignore[attr-defined]
+    return run_once
 
 
-def _answered(bank: Bank, asked: Repeatable, work: Callable[[], Response], *, is_long: bool) -> Response:
+def _replay_or_run(
+    bank: Bank, asked: IdempotentRequest, work: Callable[[], Response], *, is_long: bool
+) -> Response:
     """Return what a request was answered before, or do it and keep the answer."""
-    repeats = Repeats(bank)
-    known = repeats.answered(asked.name)
+    repeats = IdempotencyStore(bank)
+    known = repeats.find_answer(asked.name)
     if known is not None:
         if known.digest != asked.digest:
             hint = "take a new key for a new request"
@@ -250,7 +252,7 @@ def _answered(bank: Bank, asked: Repeatable, work: Callable[[], Response], *, is
         return Response(known.body, known.status, headers=told, media_type=_JSON)
     response = work()
     try:
-        repeats.keep(asked.name, asked.digest, response.status_code, bytes(response.body).decode())
+        repeats.store_answer(asked.name, asked.digest, response.status_code, bytes(response.body).decode())
     except BankError:
         if not is_long:
             raise
@@ -258,7 +260,7 @@ def _answered(bank: Bank, asked: Repeatable, work: Callable[[], Response], *, is
     return response
 
 
-def _note_key(request: Request, body_digest: str) -> None:
+def _record_idempotency_key(request: Request, body_digest: str) -> None:
     """Note what a request with an idempotency key is called, for who does it."""
     key = request.headers.get("idempotency-key")
     if key is None:
@@ -266,10 +268,10 @@ def _note_key(request: Request, body_digest: str) -> None:
     if not _KEY.fullmatch(key):
         hint = "1 to 200 letters, digits and marks"
         raise Refusal(400, "bad_key", "the Idempotency-Key is none", hint=hint)
-    name = f"{Visit.of(request).token}:{key}"
-    request.scope[REPEATABLE] = Repeatable(name, _digest_of(request, body_digest))
+    name = f"{RequestContext.from_request(request).token}:{key}"
+    request.scope[REPEATABLE] = IdempotentRequest(name, _request_digest(request, body_digest))
 
 
-def _digest_of(request: Request, body_digest: str) -> str:
+def _request_digest(request: Request, body_digest: str) -> str:
     whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()

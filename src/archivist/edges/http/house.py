@@ -13,14 +13,14 @@ from starlette.responses import RedirectResponse, Response
 from archivist import __version__
 from archivist.config import ServerRules
 from archivist.edges.http import answers
-from archivist.edges.http.banks import Lane
-from archivist.edges.http.bodies import BodyRoute, Manner, done_as
-from archivist.edges.http.events import EventStream, Happenings
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
+from archivist.edges.http.events import EventHub, EventStream
 from archivist.edges.http.guard import OPEN_PATH
 from archivist.edges.http.pages import Asked
-from archivist.edges.http.security import SESSION_HOLDS, Browsers, cookie_name
+from archivist.edges.http.security import SESSION_HOLDS, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id
-from archivist.edges.http.visits import Visitor, answer, plain_json
+from archivist.edges.http.visits import Visitor, clean_json, json_response
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import NotFoundError
 from archivist.tools import functions as tools
@@ -36,7 +36,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/", responses=answers.of(answers.Open))
+@router.get("/", responses=answers.model_response(answers.ExtensibleOut))
 def index(visitor: Visitor) -> Response:
     """Say what this is, and as whom you are here."""
     told = {
@@ -45,17 +45,17 @@ def index(visitor: Visitor) -> Response:
         "actor": str(visitor.actor),
         "routes": "/openapi.json",
     }
-    return answer(told)
+    return json_response(told)
 
 
-@router.get("/api/status", responses=answers.of(answers.Open))
+@router.get("/api/status", responses=answers.model_response(answers.ExtensibleOut))
 def status(visitor: Visitor) -> Response:
     """Count what the bank holds."""
     with visitor.bank() as bank:
-        return answer({"status": bank.status()})
+        return json_response({"status": bank.status()})
 
 
-@router.get("/api/health", responses=answers.of(answers.Open))
+@router.get("/api/health", responses=answers.model_response(answers.ExtensibleOut))
 def health(
     visitor: Visitor,
     full: Annotated[
@@ -65,14 +65,14 @@ def health(
     """Say whether the bank can be read, or with `full` everything that doctor checks."""
     if not full:
         with visitor.bank() as bank, bank.reading() as reader:
-            return answer({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
-    with _alone(), visitor.bank() as bank:
+            return json_response({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
+    with _single_health_check(), visitor.bank() as bank:
         checks = [{"name": each.name, "is_well": each.is_well, "text": each.text} for each in bank.health()]
-    return answer({"is_well": all(each["is_well"] for each in checks), "checks": checks})
+    return json_response({"is_well": all(each["is_well"] for each in checks), "checks": checks})
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _single_health_check() -> Iterator[None]:
     """Let one check of everything be made at a time: each keeps a connection that others read by."""
     if not _CHECKING.acquire(blocking=False):
         again = {"Retry-After": "1"}
@@ -83,7 +83,7 @@ def _alone() -> Iterator[None]:
         _CHECKING.release()
 
 
-@router.get("/api/tools", responses=answers.page_of("tools", answers.Open))
+@router.get("/api/tools", responses=answers.page_response("tools", answers.ExtensibleOut))
 def list_tools(
     asked: Asked,
     format: Annotated[Literal["mcp", "openai", "anthropic"], Query()] = "mcp",  # noqa: A002
@@ -91,29 +91,29 @@ def list_tools(
 ) -> Response:
     """List the functions that agents call, as a provider takes them."""
     write = {"mcp": tools.for_mcp, "openai": tools.for_openai, "anthropic": tools.for_anthropic}[format]
-    page = asked.ranked(lambda _most: tools.tools(*set), lambda tool: tool.name)
-    return answer({"tools": write(page.items), "next": page.next})
+    page = asked.page_by_rank(lambda _most: tools.tools(*set), lambda tool: tool.name)
+    return json_response({"tools": write(page.items), "next": page.next})
 
 
-def _manner_of_call(name: str, arguments: dict[str, Any], visitor: Visitor) -> Manner:
-    tool = tools.named(name)
+def _mode_of_call(name: str, arguments: dict[str, Any], visitor: Visitor) -> ExecutionMode:
+    tool = tools.find_tool(name)
     if tool is None or tool.only_reads(arguments) or not tool.is_open_to(visitor.actor):
-        return Manner.READS
+        return ExecutionMode.READS
     # To write files takes its time, and what is there already is not written again.
-    return Manner.LONG if tool.toolset is tools.Toolset.WORKSPACE else Manner.WRITES
+    return ExecutionMode.LONG if tool.toolset is tools.Toolset.WORKSPACE else ExecutionMode.WRITES
 
 
-@router.post("/api/tools/{name}", responses=answers.of(answers.Open))
-@done_as(_manner_of_call)
+@router.post("/api/tools/{name}", responses=answers.model_response(answers.ExtensibleOut))
+@set_execution_mode(_mode_of_call)
 def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response:
     """Call one of the functions with its arguments."""
-    tool = tools.named(name)
+    tool = tools.find_tool(name)
     if tool is None:
         raise NotFoundError("tool", name, hint="GET /api/tools lists them")
-    given: Any = plain_json(arguments)
-    is_reading = _manner_of_call(name, given, visitor) is Manner.READS
-    with visitor.bank(Lane.READ if is_reading else Lane.WRITE) as bank:
-        return answer(tool.call(bank, given))
+    given: Any = clean_json(arguments)
+    is_reading = _mode_of_call(name, given, visitor) is ExecutionMode.READS
+    with visitor.bank(PoolLane.READ if is_reading else PoolLane.WRITE) as bank:
+        return json_response(tool.call(bank, given))
 
 
 @router.get("/api/events", responses=_EVENTS)
@@ -123,7 +123,7 @@ async def events(
     last_event_id: Annotated[str, Header(max_length=40, description="The id of the last event seen.")] = "",
 ) -> Response:
     """Listen to what happens: every change, whoever made it, and live messages."""
-    happenings: Happenings = request.app.state.happenings
+    happenings: EventHub = request.app.state.happenings
     is_valid: Callable[[str], bool] = request.app.state.is_valid
     rules: ServerRules = request.app.state.rules
     return EventStream(happenings, visitor.actor, last_event_id, rules, lambda: is_valid(visitor.token))
@@ -132,8 +132,8 @@ async def events(
 @router.get(OPEN_PATH, include_in_schema=False)
 def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = "") -> Response:
     """Let a browser in by a link that opens once."""
-    browsers: Browsers = request.app.state.browsers
-    own = browsers.opened(key)
+    browsers: BrowserSessions = request.app.state.browsers
+    own = browsers.redeem_link(key)
     if own is None:
         raise Refusal(
             401, "used_link", "this link was used or is too old", hint="archivist serve prints a new one"

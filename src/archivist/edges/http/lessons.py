@@ -22,7 +22,7 @@ from archivist.edges.http.shapes import (
     Tags,
 )
 from archivist.edges.http.views import change_view
-from archivist.edges.http.visits import Visitor, answer
+from archivist.edges.http.visits import Visitor, json_response
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
 from archivist.recall.query import LIVE
@@ -35,7 +35,7 @@ router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BodyRout
 _TEXT_HITS = 200
 
 
-@router.get("", responses=answers.page_of("lessons", answers.Lesson))
+@router.get("", responses=answers.page_response("lessons", answers.LessonOut))
 def list_lessons(
     visitor: Visitor,
     asked: Asked,
@@ -70,53 +70,53 @@ def list_lessons(
     )
     with visitor.bank() as bank:
         if text.strip():
-            page = asked.ranked(
+            page = asked.page_by_rank(
                 lambda most: bank.query(question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS))),
                 lambda lesson: lesson.id,
             )
         else:
-            page = asked.cut(
+            page = asked.page_by_order(
                 lambda after, most: bank.query(question._replace(limit=most), after=after), MOST_MET
             )
-        return answer({"lessons": bank.views(page.items), "next": page.next})
+        return json_response({"lessons": bank.views(page.items), "next": page.next})
 
 
-@router.post("", status_code=201, responses=answers.one("lesson", answers.Lesson, 201))
+@router.post("", status_code=201, responses=answers.item_response("lesson", answers.LessonOut, 201))
 def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
     """Add a lesson; what people add is active at once, what an agent adds is a candidate."""
-    given = body.given()
+    given = body.provided_fields()
     with visitor.bank() as bank:
         lesson = bank.add(given.pop("summary"), **given)
-        return answer({"lesson": bank.views([lesson])[0]}, 201)
+        return json_response({"lesson": bank.views([lesson])[0]}, 201)
 
 
-@router.get("/{id}", responses=answers.one("lesson", answers.Lesson))
+@router.get("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
 def show_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is called everywhere
     """Return a lesson by its short id (m-001) or its global one."""
     with visitor.bank() as bank:
         lesson = bank.get(id)
-        stale = bank.stale([lesson]).get(lesson.id, "")
-        return answer({"lesson": {**bank.views([lesson])[0], "stale": stale}})
+        stale = bank.find_stale([lesson]).get(lesson.id, "")
+        return json_response({"lesson": {**bank.views([lesson])[0], "stale": stale}})
 
 
-@router.patch("/{id}", responses=answers.one("lesson", answers.Lesson))
+@router.patch("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
 def edit_lesson(id: Id, body: LessonEdit, visitor: Visitor) -> Response:  # noqa: A002
     """Change a lesson; its history keeps what it was."""
-    changes = body.given()
+    changes = body.provided_fields()
     if not changes:
         raise InputError("nothing to change", hint="give at least one field that is not null")
     with visitor.bank() as bank:
-        return answer({"lesson": bank.views([bank.edit(id, **changes)])[0]})
+        return json_response({"lesson": bank.views([bank.edit(id, **changes)])[0]})
 
 
-@router.post("/{id}/approve", responses=answers.one("lesson", answers.Lesson))
+@router.post("/{id}/approve", responses=answers.item_response("lesson", answers.LessonOut))
 def approve_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002
     """Believe a lesson as it stands; out of quarantine only a person lets one."""
     with visitor.bank() as bank:
-        return answer({"lesson": bank.views([bank.approve(id)])[0]})
+        return json_response({"lesson": bank.views([bank.approve(id)])[0]})
 
 
-@router.delete("/{id}", responses=answers.one("lesson", answers.Lesson))
+@router.delete("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
 def forget_lesson(
     id: Id,  # noqa: A002
     visitor: Visitor,
@@ -125,13 +125,13 @@ def forget_lesson(
     """Move a lesson to the archive, whatever its frequency."""
     with visitor.bank() as bank:
         gone = bank.archive(id, replaced_by) if replaced_by else bank.forget(id)
-        return answer({"lesson": bank.views([gone])[0]})
+        return json_response({"lesson": bank.views([gone])[0]})
 
 
-@router.get("/{id}/history", responses=answers.page_of("history", answers.Change))
+@router.get("/{id}/history", responses=answers.page_response("history", answers.ChangeOut))
 def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa: A002
     """Tell every change of a lesson, oldest first."""
     with visitor.bank() as bank:
         changes = bank.history(bank.get(id).id)
-    page = asked.among(changes, lambda change: change.entry.seq)
-    return answer({"history": [change_view(each) for each in page.items], "next": page.next})
+    page = asked.page_by_key(changes, lambda change: change.entry.seq)
+    return json_response({"history": [change_view(each) for each in page.items], "next": page.next})

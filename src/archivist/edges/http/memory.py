@@ -21,8 +21,8 @@ from archivist.edges.http.shapes import (
     Only,
     Share,
 )
-from archivist.edges.http.views import attempt_row, row
-from archivist.edges.http.visits import Visitor, answer
+from archivist.edges.http.views import attempt_row, table_row
+from archivist.edges.http.visits import Visitor, json_response
 from archivist.layers.artifacts import service as artifact_desk
 from archivist.layers.attempts import service as attempts
 from archivist.layers.knowledge.service import BY_NAME
@@ -31,7 +31,7 @@ from archivist.records.plain import to_plain
 router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)
 
 
-@router.get("/knowledge", responses=answers.page_of("knowledge", answers.FactRow))
+@router.get("/knowledge", responses=answers.page_response("knowledge", answers.FactRow))
 def knowledge(
     visitor: Visitor,
     asked: Asked,
@@ -52,13 +52,13 @@ def knowledge(
             min_confidence=min_confidence,
         )
         if text.strip():
-            page = asked.ranked(lambda most: query(limit=most), lambda fact: fact.id)
+            page = asked.page_by_rank(lambda most: query(limit=most), lambda fact: fact.id)
         else:
-            page = asked.cut(lambda after, most: query(after=after, limit=most), BY_NAME)
-    return answer({"knowledge": [row(each) for each in page.items], "next": page.next})
+            page = asked.page_by_order(lambda after, most: query(after=after, limit=most), BY_NAME)
+    return json_response({"knowledge": [table_row(each) for each in page.items], "next": page.next})
 
 
-@router.post("/knowledge", responses=answers.of(answers.Kept))
+@router.post("/knowledge", responses=answers.model_response(answers.FactPutOut))
 def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
     """Say what holds under a category and key; of two sources the surer word stands, else the newer."""
     with visitor.bank() as bank:
@@ -72,17 +72,19 @@ def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
             tags=body.tags,
         )
     conflict = to_plain(kept.conflict) if kept.conflict else None
-    return answer({"knowledge": row(kept.fact), "changed": kept.is_changed, "conflict": conflict})
+    return json_response(
+        {"knowledge": table_row(kept.fact), "changed": kept.is_changed, "conflict": conflict}
+    )
 
 
-@router.delete("/knowledge/{id:path}", responses=answers.one("knowledge", answers.FactRow))
+@router.delete("/knowledge/{id:path}", responses=answers.item_response("knowledge", answers.FactRow))
 def remove_knowledge(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
     """Remove a fact; its history stays."""
     with visitor.bank() as bank:
-        return answer({"knowledge": row(bank.knowledge.remove(id))})
+        return json_response({"knowledge": table_row(bank.knowledge.remove(id))})
 
 
-@router.get("/episodes", responses=answers.page_of("episodes", answers.AttemptRow))
+@router.get("/episodes", responses=answers.page_response("episodes", answers.AttemptRow))
 def episodes(
     visitor: Visitor,
     asked: Asked,
@@ -93,16 +95,18 @@ def episodes(
 ) -> Response:
     """List what was tried, the latest first: for a task, or by an agent."""
     with visitor.bank() as bank:
-        page = asked.cut(
+        page = asked.page_by_order(
             lambda after, most: bank.attempts.query(
                 task=task_id, agent=agent_id, action=action, provider=provider, after=after, limit=most
             ),
             attempts.NEWEST,
         )
-    return answer({"episodes": [attempt_row(each) for each in page.items], "next": page.next})
+    return json_response({"episodes": [attempt_row(each) for each in page.items], "next": page.next})
 
 
-@router.post("/episodes", status_code=201, responses=answers.one("episode", answers.AttemptRow, 201))
+@router.post(
+    "/episodes", status_code=201, responses=answers.item_response("episode", answers.AttemptRow, 201)
+)
 def log_episode(body: AttemptBody, visitor: Visitor) -> Response:
     """Log an attempt at a task; with an id, the same again changes nothing."""
     with visitor.bank() as bank:
@@ -119,10 +123,10 @@ def log_episode(body: AttemptBody, visitor: Visitor) -> Response:
             run=body.run,
             id=body.id,
         )
-    return answer({"episode": attempt_row(made)}, 201)
+    return json_response({"episode": attempt_row(made)}, 201)
 
 
-@router.get("/artifacts", responses=answers.page_of("artifacts", answers.ArtifactRow))
+@router.get("/artifacts", responses=answers.page_response("artifacts", answers.ArtifactRow))
 def artifacts(
     visitor: Visitor,
     asked: Asked,
@@ -133,16 +137,18 @@ def artifacts(
 ) -> Response:
     """List what was produced, the latest first: for a task, or of a type."""
     with visitor.bank() as bank:
-        page = asked.cut(
+        page = asked.page_by_order(
             lambda after, most: bank.artifacts.query(
                 task=task_id, agent=agent_id, type=type, path=path, after=after, limit=most
             ),
             artifact_desk.NEWEST,
         )
-    return answer({"artifacts": [row(each) for each in page.items], "next": page.next})
+    return json_response({"artifacts": [table_row(each) for each in page.items], "next": page.next})
 
 
-@router.post("/artifacts", status_code=201, responses=answers.one("artifact", answers.ArtifactRow, 201))
+@router.post(
+    "/artifacts", status_code=201, responses=answers.item_response("artifact", answers.ArtifactRow, 201)
+)
 def register_artifact(body: ArtifactBody, visitor: Visitor) -> Response:
     """Register a file of the project with its size and SHA-256 as of now."""
     with visitor.bank() as bank:
@@ -154,11 +160,11 @@ def register_artifact(body: ArtifactBody, visitor: Visitor) -> Response:
             description=body.description or "",
             run=body.run,
         )
-    return answer({"artifact": row(made)}, 201)
+    return json_response({"artifact": table_row(made)}, 201)
 
 
-@router.delete("/artifacts/{id:path}", responses=answers.one("artifact", answers.ArtifactRow))
+@router.delete("/artifacts/{id:path}", responses=answers.item_response("artifact", answers.ArtifactRow))
 def remove_artifact(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
     """Take an artifact off the register; the file stays."""
     with visitor.bank() as bank:
-        return answer({"artifact": row(bank.artifacts.remove(id))})
+        return json_response({"artifact": table_row(bank.artifacts.remove(id))})

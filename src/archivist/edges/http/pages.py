@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, NamedTuple, NoReturn, TypeAlias, Typ
 from fastapi import Depends, Query, Request
 
 from archivist.errors import CursorError
-from archivist.store.rows import place_of
+from archivist.store.rows import cursor_of
 
 T = TypeVar("T")
 Scalar: TypeAlias = str | int | float | None
@@ -44,11 +44,13 @@ class Paging(NamedTuple):
     place: Spot
     mark: str
 
-    def cut(self, fetch: Callable[[Spot | None, int], Sequence[T]], order: Sequence[str]) -> Page[T]:
+    def page_by_order(
+        self, fetch: Callable[[Spot | None, int], Sequence[T]], order: Sequence[str]
+    ) -> Page[T]:
         """Return the page of a list that a store orders; `fetch` gives so many behind a place."""
-        return self._page(fetch(self.place or None, self.limit + 1), lambda each: place_of(each, order))
+        return self._make_page(fetch(self.place or None, self.limit + 1), lambda each: cursor_of(each, order))
 
-    def among(self, found: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
+    def page_by_key(self, found: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
         """Return the page of a list that is there as a whole, ordered by a key that no two things share."""
         begins = 0
         if self.place:
@@ -56,24 +58,24 @@ class Paging(NamedTuple):
             if len(self.place) != 1 or not isinstance(after, type(key(found[0])) if found else int | str):
                 raise CursorError
             begins = bisect_right(found, after, key=key)
-        return self._page(found[begins : begins + self.limit + 1], lambda last: (key(last),))
+        return self._make_page(found[begins : begins + self.limit + 1], lambda last: (key(last),))
 
-    def ranked(self, fetch: Callable[[int | None], Sequence[T]], name: Callable[[T], str]) -> Page[T]:
+    def page_by_rank(self, fetch: Callable[[int | None], Sequence[T]], name: Callable[[T], str]) -> Page[T]:
         """Return the page of a ranking, which is made anew for each page; `fetch` gives so many of the best.
 
         It goes on behind the last thing that was shown, wherever that stands now; if it is gone, behind as
         many as were shown.
         """
-        shown, last = self._shown()
+        shown, last = self._ranked_offset()
         found = fetch(shown + self.limit + 1)
         if shown and not (len(found) >= shown and name(found[shown - 1]) == last):
             found = fetch(None)
             shown = next((number for number, each in enumerate(found, 1) if name(each) == last), shown)
-        return self._page(
+        return self._make_page(
             found[shown : shown + self.limit + 1], lambda last: (shown + self.limit, name(last))
         )
 
-    def _shown(self) -> tuple[int, str]:
+    def _ranked_offset(self) -> tuple[int, str]:
         match self.place:
             case ():
                 return 0, ""
@@ -81,17 +83,17 @@ class Paging(NamedTuple):
                 return shown, last
         raise CursorError
 
-    def _page(self, found: Sequence[T], place: Callable[[T], Spot]) -> Page[T]:
+    def _make_page(self, found: Sequence[T], place: Callable[[T], Spot]) -> Page[T]:
         """Return what is shown of one more than that, and the cursor behind it."""
         items = found[: self.limit]
-        return Page(items, self._cursor(place(items[-1])) if len(found) > self.limit else None)
+        return Page(items, self._make_cursor(place(items[-1])) if len(found) > self.limit else None)
 
-    def _cursor(self, place: Spot) -> str:
+    def _make_cursor(self, place: Spot) -> str:
         text = json.dumps([self.mark, *place], separators=(",", ":"), ensure_ascii=False)
         return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
 
 
-async def _asked(
+async def _paging_from_query(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Most items.")] = DEFAULT_LIMIT,
     cursor: Annotated[
@@ -101,20 +103,20 @@ async def _asked(
     about = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in ("limit", "cursor"))
     words = json.dumps([request.url.path, about])
     mark = blake2s(words.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    return Paging(limit, _read(cursor, mark) if cursor else (), mark)
+    return Paging(limit, _parse_cursor(cursor, mark) if cursor else (), mark)
 
 
-Asked = Annotated[Paging, Depends(_asked)]
+Asked = Annotated[Paging, Depends(_paging_from_query)]
 
 
-def _read(cursor: str, mark: str) -> Spot:
+def _parse_cursor(cursor: str, mark: str) -> Spot:
     """Return the place that a cursor tells, or refuse what is none of ours.
 
     Whether the place is one of the list, the list says: it alone knows what it is ordered by.
     """
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
-        made_for, *place = json.loads(text, parse_constant=_refused)
+        made_for, *place = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, TypeError, RecursionError):
         raise CursorError("the cursor is none of ours") from None
     if made_for != mark or not place or not all(_is_scalar(each) for each in place):
@@ -134,5 +136,5 @@ def _is_scalar(value: object) -> bool:
     return value is None or isinstance(value, float)
 
 
-def _refused(word: str) -> NoReturn:
+def _reject_constant(word: str) -> NoReturn:
     raise ValueError(word)

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from archivist.edges.wire.refusals import Refusal, problem
+from archivist.edges.wire.refusals import Refusal, problem_response
 from archivist.errors import (
     AccessError,
     ArchivistError,
@@ -67,29 +67,29 @@ def status_of(error: ArchivistError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def install(app: FastAPI) -> None:
+def install_handlers(app: FastAPI) -> None:
     """Let an app answer every error as a problem."""
-    app.add_exception_handler(ArchivistError, _ours)
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _routed)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(ArchivistError, _handle_archivist_error)
+    app.add_exception_handler(Refusal, _handle_refusal)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(Exception, _handle_unexpected_error)
 
 
-async def _ours(_request: Request, error: Exception) -> Response:
+async def _handle_archivist_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ArchivistError)  # noqa: S101 it is registered for this class
     status = status_of(error)
     if isinstance(error, BankError | ConfigError):
         # Where the bank lies on this machine is nobody's business outside.
         _log.error("%s", error.message)
         again = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
-        return problem(
+        return problem_response(
             status, error.code, "the bank cannot serve this now", "the server's own output says why", again
         )
-    return problem(status, error.code, error.message, _hint(error))
+    return problem_response(status, error.code, error.message, _http_hint(error))
 
 
-def _hint(error: ArchivistError) -> str:
+def _http_hint(error: ArchivistError) -> str:
     """Return what to do about an error as a client can do it, who has no command line here."""
     if isinstance(error, NotFoundError) and error.kind in _LISTS:
         return f"GET {_LISTS[error.kind]} lists what there is"
@@ -100,50 +100,52 @@ def _hint(error: ArchivistError) -> str:
     return "/openapi.json tells what can be asked"
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _handle_refusal(_request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101 it is registered for this class
     return error.response()
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+async def _handle_validation_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for this class
     errors: Sequence[Any] = error.errors()
     if any(each.get("type") == "json_invalid" for each in errors):
-        return _no_json()
+        return _bad_json_response()
     # What was sent is not repeated: it may be a secret, or no text at all.
     told = [f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in errors[:_SHOWN]]
     rest = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    return problem(422, "bad_request", "; ".join(told) + rest, "/openapi.json has the shape of every request")
+    return problem_response(
+        422, "bad_request", "; ".join(told) + rest, "/openapi.json has the shape of every request"
+    )
 
 
-async def _routed(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 it is registered for this class
     if error.status_code == 405:
-        allowed = ", ".join(_methods(request))
+        allowed = ", ".join(_allowed_methods(request))
         told = "the path does not know that method"
-        return problem(405, "no_such_method", told, f"it knows {allowed}", {"Allow": allowed})
+        return problem_response(405, "no_such_method", told, f"it knows {allowed}", {"Allow": allowed})
     if error.status_code == 400:
-        return _no_json()
+        return _bad_json_response()
     codes = {404: "no_such_path"}
     hint = "/openapi.json lists the paths" if error.status_code in codes else ""
     code = codes.get(error.status_code, "refused")
-    return problem(error.status_code, code, str(error.detail), hint, error.headers)
+    return problem_response(error.status_code, code, str(error.detail), hint, error.headers)
 
 
-def _no_json() -> Response:
+def _bad_json_response() -> Response:
     """Return the answer to a body that cannot be read: not JSON, not UTF-8, too deep, too large a number."""
-    return problem(
+    return problem_response(
         400, "bad_json", "the body is no JSON that can be read", "an object in UTF-8, application/json"
     )
 
 
-def _methods(request: Request) -> list[str]:
+def _allowed_methods(request: Request) -> list[str]:
     """Return every method of a path: each has a route of its own, which knows only itself."""
     routes: Sequence[APIRoute] = request.app.state.routes
     found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return sorted({method for route in found for method in route.methods or ()})
 
 
-async def _unforeseen(_request: Request, error: Exception) -> Response:
+async def _handle_unexpected_error(_request: Request, error: Exception) -> Response:
     _log.error("%s: an error that nobody foresaw", type(error).__name__, exc_info=error)
-    return problem(500, "internal", "something went wrong here", "the server's own output says what")
+    return problem_response(500, "internal", "something went wrong here", "the server's own output says what")

@@ -11,15 +11,15 @@ _MARK_BYTES = 4
 
 
 @cache
-def own_mark() -> str:
+def process_signature() -> str:
     """Return what this process signs with on this machine: its number, and a word that no other has had."""
     return f"{os.getpid()}-{secrets.token_hex(_MARK_BYTES)}"
 
 
-def is_gone(mark: str) -> bool:
+def has_process_ended(signature: str) -> bool:
     """Say whether the process that signed with a mark has surely ended; False when nobody can tell."""
-    number, _, word = mark.partition("-")
-    if not number.isdecimal() or not word or mark == own_mark():
+    number, _, word = signature.partition("-")
+    if not number.isdecimal() or not word or signature == process_signature():
         return False
     pid = int(number)
     # In a container the next process often has the number of the last.

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
-from archivist.audit.report import proposals
+from archivist.audit.report import recommend_steps
 from archivist.brief.forms import BriefFormat
 from archivist.capture.formats.archeflow import read_runs
 from archivist.capture.runs_service import LATEST
-from archivist.capture.service import Known
+from archivist.capture.service import CaptureOverrides
 from archivist.config import ServerRules
 from archivist.edges.http import answers
-from archivist.edges.http.banks import Lane
+from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BodyRoute, LongRoute, Upload, UploadRoute
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import (
@@ -30,23 +30,23 @@ from archivist.edges.http.shapes import (
     RunBody,
 )
 from archivist.edges.http.views import (
-    captured_view,
+    brief_view,
+    capture_view,
     finished_log_view,
     finished_view,
     line_view,
-    reflected_view,
+    reflection_view,
     run_view,
-    told_view,
     verdicts_view,
 )
-from archivist.edges.http.visits import Visitor, answer, plain_json
+from archivist.edges.http.visits import Visitor, clean_json, json_response
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import InputError
-from archivist.files.jsonl import Line
-from archivist.files.open import unpacks_beyond
+from archivist.files.jsonl import JsonLine
+from archivist.files.open import exceeds_unpacked_size
 from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain
-from archivist.reflect.trigger import Outcome, Scenario
+from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
 
 class _RunConvertor(PathConvertor):
@@ -71,7 +71,7 @@ _Name = Annotated[
 ]
 
 
-@router.post("/runs", status_code=201, responses=answers.of(answers.Told, 201))
+@router.post("/runs", status_code=201, responses=answers.model_response(answers.BriefOut, 201))
 def start_run(body: RunBody, visitor: Visitor) -> Response:
     """Open a run, brief it and record both; an id is made when there is none."""
     is_about_task = bool(body.repo) or bool(body.task and not body.domain)
@@ -88,32 +88,32 @@ def start_run(body: RunBody, visitor: Visitor) -> Response:
             form=BriefFormat(form),
             is_fenced=(is_about_task and form != "yaml") if body.fence is None else body.fence,
         )
-        return answer({"run": run, **told_view(bank, told)}, 201)
+        return json_response({"run": run, **brief_view(bank, told)}, 201)
 
 
-@router.get("/runs", responses=answers.page_of("runs", answers.Run))
+@router.get("/runs", responses=answers.page_response("runs", answers.RunOut))
 def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "") -> Response:
     """List the runs, the latest first."""
     with visitor.bank() as bank:
-        page = asked.cut(
+        page = asked.page_by_order(
             lambda after, most: bank.episodes(project=project, task=task, after=after, limit=most), LATEST
         )
-    return answer({"runs": [run_view(each) for each in page.items], "next": page.next})
+    return json_response({"runs": [run_view(each) for each in page.items], "next": page.next})
 
 
-@router.get("/runs/{run:run}", responses=answers.one("run", answers.Run))
+@router.get("/runs/{run:run}", responses=answers.item_response("run", answers.RunOut))
 def show_run(run: Id, visitor: Visitor) -> Response:
     """Return what a run was."""
     with visitor.bank() as bank:
-        return answer({"run": run_view(bank.episode(run))})
+        return json_response({"run": run_view(bank.episode(run))})
 
 
-@router.post("/runs/{run:path}/finish", responses=answers.of(answers.Learnt))
+@router.post("/runs/{run:path}/finish", responses=answers.model_response(answers.LearningOut))
 def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
     """Close a run: take its review events in, learn, age the bank, judge what it was told."""
     ended = EpisodeStatus(body.status) if body.status else None
-    events: Any = plain_json([each.model_dump(exclude_unset=True) for each in body.events])
-    lines = [Line("events", number, value) for number, value in enumerate(events, 1)]
+    events: Any = clean_json([each.model_dump(exclude_unset=True) for each in body.events])
+    lines = [JsonLine("events", number, value) for number, value in enumerate(events, 1)]
     log = read_runs(lines, run=run)
     if log.problems:
         raise InputError(f"events: {log.problems[0]}", hint="nothing was taken; each needs a type and data")
@@ -122,10 +122,12 @@ def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
     taken = log.runs or ((Episode(id=run, status=ended or EpisodeStatus.SUCCESS), ()),)
     with visitor.bank() as bank:
         done = bank.finish_run(*taken[0], status=ended, domain=body.domain)
-        return answer(finished_view(bank, done))
+        return json_response(finished_view(bank, done))
 
 
-@uploads.post("/runs/{run:path}/log", responses=answers.page_of("runs", answers.Open), openapi_extra=_LOG)
+@uploads.post(
+    "/runs/{run:path}/log", responses=answers.page_response("runs", answers.ExtensibleOut), openapi_extra=_LOG
+)
 def finish_log(
     run: Id,
     request: Request,
@@ -134,13 +136,15 @@ def finish_log(
     name: _Name = "upload",  # noqa: ARG001 the file was called so when it was written
 ) -> Response:
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
-    known = Known(run=run, status=EpisodeStatus(status) if status else None)
-    with visitor.bank(Lane.LOG) as bank:
-        done = bank.finish_log(_log_of(request), known=known)
-        return answer({"runs": [finished_log_view(bank, each) for each in done], "next": None})
+    known = CaptureOverrides(run=run, status=EpisodeStatus(status) if status else None)
+    with visitor.bank(PoolLane.LOG) as bank:
+        done = bank.finish_log(_uploaded_log(request), overrides=known)
+        return json_response({"runs": [finished_log_view(bank, each) for each in done], "next": None})
 
 
-@uploads.post("/capture", status_code=201, responses=answers.of(answers.Captured, 201), openapi_extra=_LOG)
+@uploads.post(
+    "/capture", status_code=201, responses=answers.model_response(answers.CaptureOut, 201), openapi_extra=_LOG
+)
 def capture(
     request: Request,
     visitor: Visitor,
@@ -151,18 +155,18 @@ def capture(
     name: _Name = "upload",
 ) -> Response:
     """Take an agent's log in; its runs wait for reflection. The same log again changes nothing."""
-    known = Known(run=run, project=project, status=EpisodeStatus(status) if status else None)
-    with visitor.bank(Lane.LOG) as bank:
-        taken = bank.capture_file(_log_of(request), format_name=format, known=known)
-    return answer(captured_view(taken, name), 201)
+    known = CaptureOverrides(run=run, project=project, status=EpisodeStatus(status) if status else None)
+    with visitor.bank(PoolLane.LOG) as bank:
+        taken = bank.capture_file(_uploaded_log(request), format_name=format, overrides=known)
+    return json_response(capture_view(taken, name), 201)
 
 
-def _log_of(request: Request) -> Path:
+def _uploaded_log(request: Request) -> Path:
     """Return the log that was sent, unless it unpacks to more than may be: nothing of such a one is taken."""
     upload: Upload = request.state.upload
     rules: ServerRules = request.app.state.rules
     most = rules.max_unpacked_mb * 1024 * 1024
-    if unpacks_beyond(upload.path, most):
+    if exceeds_unpacked_size(upload.path, most):
         raise Refusal(
             413,
             "too_large",
@@ -172,47 +176,47 @@ def _log_of(request: Request) -> Path:
     return upload.path
 
 
-@longer.post("/reflect", responses=answers.of(answers.Learnt))
+@longer.post("/reflect", responses=answers.model_response(answers.LearningOut))
 def reflect(body: ReflectBody, visitor: Visitor) -> Response:
     """Learn from one captured run, from those of the last days, or from all that wait."""
-    with visitor.bank(Lane.LOG) as bank:
+    with visitor.bank(PoolLane.LOG) as bank:
         if body.run:
             done = [bank.reflect(body.run, scenario=Scenario.MANUAL)]
-            return answer(reflected_view(bank, done, []))
+            return json_response(reflection_view(bank, done, []))
         if body.days:
             done = [bank.reflect(name, scenario=Scenario.BATCH) for name in bank.recent_runs(body.days)]
-            return answer(reflected_view(bank, done, []))
+            return json_response(reflection_view(bank, done, []))
         results = list(bank.reflect_waiting())
-        failed = [each for each in results if isinstance(each, Outcome)]
-        done = [each for each in results if not isinstance(each, Outcome)]
-        return answer(reflected_view(bank, done, failed))
+        failed = [each for each in results if isinstance(each, ReflectionOutcome)]
+        done = [each for each in results if not isinstance(each, ReflectionOutcome)]
+        return json_response(reflection_view(bank, done, failed))
 
 
-@router.post("/audit/check", responses=answers.of(answers.Open))
+@router.post("/audit/check", responses=answers.model_response(answers.ExtensibleOut))
 def check(body: CheckBody, visitor: Visitor) -> Response:
     """Judge each lesson that a run was told by what came of it."""
     with visitor.bank() as bank:
-        return answer({"run": body.run, "verdicts": verdicts_view(bank.audit(body.run))})
+        return json_response({"run": body.run, "verdicts": verdicts_view(bank.audit(body.run))})
 
 
-@router.get("/audit/report", responses=answers.page_of("lessons", answers.Open))
+@router.get("/audit/report", responses=answers.page_response("lessons", answers.ExtensibleOut))
 def report(visitor: Visitor, asked: Asked) -> Response:
     """Sum up whether lessons helped: worst first, and what the verdicts suggest."""
     with visitor.bank() as bank:
         found = bank.audit_report()
-    page = asked.ranked(lambda _most: found.lessons, lambda line: line.lesson)
+    page = asked.page_by_rank(lambda _most: found.lessons, lambda line: line.lesson)
     shown = {line.lesson for line in page.items}
-    return answer(
+    return json_response(
         {
             "lessons": [line_view(line) for line in page.items],
-            "proposals": [to_plain(each) for each in proposals(found) if each.lesson in shown],
+            "proposals": [to_plain(each) for each in recommend_steps(found) if each.lesson in shown],
             "total": line_view(found.total),
             "next": page.next,
         }
     )
 
 
-@router.get("/audit/regressions/{run:path}", responses=answers.of(answers.Open))
+@router.get("/audit/regressions/{run:path}", responses=answers.model_response(answers.ExtensibleOut))
 def regressions(run: Id, visitor: Visitor) -> Response:
     """Name what earlier runs had fixed and this one's reviewers found again."""
     with visitor.bank() as bank:
@@ -220,4 +224,4 @@ def regressions(run: Id, visitor: Visitor) -> Response:
     rows = [
         {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in} for each in found
     ]
-    return answer({"run": run, "regressions": rows})
+    return json_response({"run": run, "regressions": rows})

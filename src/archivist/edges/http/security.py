@@ -27,7 +27,7 @@ def cookie_name(host: str) -> str:
     return f"archivist-{port}" if port else "archivist"
 
 
-class Known(NamedTuple):
+class BrowserSession(NamedTuple):
     """Who a browser's key belongs to."""
 
     id: str
@@ -36,23 +36,23 @@ class Known(NamedTuple):
 
 
 @dataclass
-class Browsers:
+class BrowserSessions:
     """The browsers that came by a one-time link. Kept in memory alone: they end with the server."""
 
     actor: Actor
     now: Callable[[], datetime]
     _links: dict[str, datetime] = field(default_factory=dict)
-    _keys: dict[str, Known] = field(default_factory=dict)
+    _keys: dict[str, BrowserSession] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def link(self) -> str:
+    def create_link(self) -> str:
         """Return the key of a new link, which opens once."""
         key = secrets.token_urlsafe(32)
         with self._lock:
             self._links[digest_of(key)] = self.now() + _LINK_HOLDS
         return key
 
-    def opened(self, key: str) -> str | None:
+    def redeem_link(self, key: str) -> str | None:
         """Return a browser's own key for that of a link; None when it was used, is too old or unknown."""
         with self._lock:
             digest = digest_of(key)
@@ -62,10 +62,10 @@ class Browsers:
                 return None
             own = secrets.token_urlsafe(32)
             name = f"browser-{secrets.token_hex(4)}"
-            self._keys[digest_of(own)] = Known(name, self.actor, self.now() + SESSION_HOLDS)
+            self._keys[digest_of(own)] = BrowserSession(name, self.actor, self.now() + SESSION_HOLDS)
             return own
 
-    def holder(self, key: str) -> Known | None:
+    def find_session(self, key: str) -> BrowserSession | None:
         """Return who a browser's key belongs to, or None."""
         with self._lock:
             known = self._keys.get(digest_of(key))

@@ -13,14 +13,14 @@ from archivist.bank import Bank
 from archivist.edges.http.app import create_app
 from archivist.edges.wire.listening import listen, url_of, use_one_thread_for_vectors
 from archivist.edges.wire.security import is_loopback
-from archivist.edges.wire.serving import Certificate, server_of
+from archivist.edges.wire.serving import Certificate, make_server
 from archivist.errors import InputError
 
 # A thread that thinks gives way sooner than by default, so that small requests do not wait behind large ones.
 _TURN_S = 0.001
 
 
-class Opened(NamedTuple):
+class ServerHandle(NamedTuple):
     """A server that listens: its address, the link for a browser, and what serves until it is stopped."""
 
     url: str
@@ -29,14 +29,14 @@ class Opened(NamedTuple):
 
 
 def open_server(
-    opened: Callable[[], Bank],
+    open_bank: Callable[[], Bank],
     *,
     host: str,
     port: int,
     certificate: Certificate | None = None,
     is_insecure: bool = False,
     is_quiet: bool = False,
-) -> Opened:
+) -> ServerHandle:
     """Listen at a host and port, any free one for 0; beyond this machine with TLS, or when it is said."""
     if not is_loopback(host) and certificate is None and not is_insecure:
         raise InputError(
@@ -46,17 +46,17 @@ def open_server(
     listening = listen(host, port)
     use_one_thread_for_vectors()
     sys.setswitchinterval(_TURN_S)
-    app = create_app(opened, is_beyond_loopback=not is_loopback(host))
+    app = create_app(open_bank, is_beyond_loopback=not is_loopback(host))
     _log_to_stderr(is_quiet)
-    server = server_of(
-        app, silence_s=app.state.rules.silence_s, stop=lambda: _stop(app), certificate=certificate
+    server = make_server(
+        app, silence_s=app.state.rules.silence_s, stop=lambda: _stop_streams(app), certificate=certificate
     )
     url = url_of(host, listening.getsockname()[1], "https" if certificate else "http")
     link = f"{url}/open?key={app.state.browsers.link()}"
-    return Opened(url, link, lambda: server.run(sockets=[listening]))
+    return ServerHandle(url, link, lambda: server.run(sockets=[listening]))
 
 
-def _stop(app: FastAPI) -> None:
+def _stop_streams(app: FastAPI) -> None:
     app.state.incoming.stop()
     if hasattr(app.state, "happenings"):
         app.state.happenings.finish()

@@ -19,12 +19,12 @@ _RUN_AND_DAYS: JsonDict = {
 }
 
 
-def _whole(value: Any) -> Any:
+def _coerce_integral(value: Any) -> Any:
     """Return a number without a fraction as a whole one: JSON does not tell 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-_Whole = BeforeValidator(_whole)
+_Whole = BeforeValidator(_coerce_integral)
 Said = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 Note = Annotated[str, Field(max_length=20_000)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
@@ -62,7 +62,7 @@ Only = Annotated[str, Query(max_length=400)]
 Tags = Annotated[list[str], Query(max_length=100)]
 
 
-def _moment(value: Any) -> datetime:
+def _parse_time(value: Any) -> datetime:
     if not isinstance(value, str) or not 10 <= len(value) <= 40:
         raise ValueError("expected an ISO 8601 time")
     try:
@@ -72,7 +72,7 @@ def _moment(value: Any) -> datetime:
 
 
 Moment = Annotated[
-    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+    datetime, BeforeValidator(_parse_time), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 Since = Annotated[Moment | None, Query(description="Only from this time on, ISO 8601.")]
 Until = Annotated[Moment | None, Query(description="Only up to this time, ISO 8601.")]
@@ -83,7 +83,7 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    def given(self) -> dict[str, Any]:
+    def provided_fields(self) -> dict[str, Any]:
         """Return what was said, without what was left out."""
         return {
             name: value for name, value in self.model_dump(exclude_unset=True).items() if value is not None
@@ -129,7 +129,7 @@ class ArtifactBody(Body):
     run: Word = ""
 
 
-class _Placed(Body):
+class _LessonFields(Body):
     category: Category | None = None
     scope: Scope | None = None
     severity: Severity | None = None
@@ -145,7 +145,7 @@ class _Placed(Body):
     detail: Note | None = None
 
 
-class LessonBody(_Placed):
+class LessonBody(_LessonFields):
     """A lesson to add."""
 
     summary: Said
@@ -154,7 +154,7 @@ class LessonBody(_Placed):
     ] = None
 
 
-class LessonEdit(_Placed):
+class LessonEdit(_LessonFields):
     """What of a lesson changes."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
@@ -163,7 +163,7 @@ class LessonEdit(_Placed):
     type: LessonKind | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _require_change(self) -> Self:
         if not self.model_fields_set:
             raise ValueError("nothing to change: give at least one field")
         return self
@@ -236,7 +236,7 @@ class ReflectBody(Body):
     days: Annotated[int, Field(ge=1, le=36_500), _Whole] | None = None
 
     @model_validator(mode="after")
-    def _says_one(self) -> Self:
+    def _require_single_choice(self) -> Self:
         if self.run and self.days:
             raise ValueError("run and days exclude each other: give one, or none for all that wait")
         return self

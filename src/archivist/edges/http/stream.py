@@ -22,8 +22,8 @@ from archivist.edges.http.shapes import (
     Until,
     Weight,
 )
-from archivist.edges.http.views import entry_view, hit_view, insights_view, moment, piece_view
-from archivist.edges.http.visits import Visitor, answer
+from archivist.edges.http.views import entry_view, hit_view, insights_view, piece_view, time_text
+from archivist.edges.http.visits import Visitor, json_response
 from archivist.errors import NotFoundError
 from archivist.stream.service import BY_CYCLE, LATEST
 
@@ -33,16 +33,16 @@ _MOST_HITS = 200
 _Cycle = Annotated[int | None, Query(ge=0, le=_LAST_CYCLE)]
 
 
-@router.post("/stream", status_code=201, responses=answers.one("entry", answers.Entry, 201))
+@router.post("/stream", status_code=201, responses=answers.item_response("entry", answers.EntryOut, 201))
 def log(body: EntryBody, visitor: Visitor) -> Response:
     """Log what was done; says when a reflection is due."""
     fields = body.model_dump()
     with visitor.bank() as bank:
         entry = bank.stream.log(fields.pop("action"), **fields)
-        return answer({"entry": entry_view(entry), "reflection_due": bank.stream.due()}, 201)
+        return json_response({"entry": entry_view(entry), "reflection_due": bank.stream.due_reason()}, 201)
 
 
-@router.get("/stream", responses=answers.page_of("entries", answers.Entry))
+@router.get("/stream", responses=answers.page_response("entries", answers.EntryOut))
 def entries(
     visitor: Visitor,
     asked: Asked,
@@ -54,19 +54,21 @@ def entries(
     """List what was logged: the latest first, or in order that of some cycles."""
     with visitor.bank() as bank:
         if start_cycle is None and end_cycle is None and min_importance == 1:
-            page = asked.cut(lambda after, most: bank.stream.recent(most, role=role, after=after), LATEST)
+            page = asked.page_by_order(
+                lambda after, most: bank.stream.recent(most, role=role, after=after), LATEST
+            )
         else:
             last = _LAST_CYCLE if end_cycle is None else end_cycle
-            page = asked.cut(
+            page = asked.page_by_order(
                 lambda after, most: bank.stream.by_cycle(
                     start_cycle or 0, last, role=role, min_importance=min_importance, after=after, limit=most
                 ),
                 BY_CYCLE,
             )
-    return answer({"entries": [entry_view(each) for each in page.items], "next": page.next})
+    return json_response({"entries": [entry_view(each) for each in page.items], "next": page.next})
 
 
-@router.get("/stream/search", responses=answers.page_of("hits", answers.Entry))
+@router.get("/stream/search", responses=answers.page_response("hits", answers.EntryOut))
 def search_stream(
     visitor: Visitor,
     asked: Asked,
@@ -81,7 +83,7 @@ def search_stream(
     """Find what was logged: by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
     with visitor.bank() as bank:
-        page = asked.ranked(
+        page = asked.page_by_rank(
             lambda most: bank.stream.search(
                 query,
                 role=role,
@@ -94,35 +96,35 @@ def search_stream(
             lambda each: each.entry.id,
         )
     rows = [{**entry_view(each.entry), "score": round(each.hit.score, 6)} for each in page.items]
-    return answer({"hits": rows, "next": page.next})
+    return json_response({"hits": rows, "next": page.next})
 
 
-@router.post("/stream/cycle", status_code=201, responses=answers.of(answers.Open, 201))
+@router.post("/stream/cycle", status_code=201, responses=answers.model_response(answers.ExtensibleOut, 201))
 def begin_cycle(body: CycleBody, visitor: Visitor) -> Response:
     """Begin the next cycle and return its number."""
     with visitor.bank() as bank:
-        return answer({"cycle": bank.stream.begin_cycle(body.role), "role": body.role}, 201)
+        return json_response({"cycle": bank.stream.begin_cycle(body.role), "role": body.role}, 201)
 
 
-@router.post("/stream/reflect", responses=answers.of(answers.Open))
+@router.post("/stream/reflect", responses=answers.model_response(answers.ExtensibleOut))
 def reflect_stream(body: InsightBody, visitor: Visitor) -> Response:
     """Write what recurs since the last time to stream and archive."""
     with visitor.bank() as bank:
-        return answer(insights_view(bank.stream.reflect("" if body.if_due else "by hand")))
+        return json_response(insights_view(bank.stream.reflect("" if body.if_due else "by hand")))
 
 
-@router.post("/archive", status_code=201, responses=answers.page_of("pieces", answers.Piece, 201))
+@router.post("/archive", status_code=201, responses=answers.page_response("pieces", answers.PieceOut, 201))
 def insert(body: TextBody, visitor: Visitor) -> Response:
     """Keep a text in pieces; the same text again changes nothing."""
     fields = body.model_dump()
     with visitor.bank() as bank:
         made = bank.documents.insert(fields.pop("content"), **fields)
-    return answer(
+    return json_response(
         {"source": made[0].source, "pieces": [piece_view(each) for each in made], "next": None}, 201
     )
 
 
-@router.get("/archive/search", responses=answers.page_of("hits", answers.Hit))
+@router.get("/archive/search", responses=answers.page_response("hits", answers.HitOut))
 def search_archive(
     visitor: Visitor,
     asked: Asked,
@@ -133,16 +135,16 @@ def search_archive(
 ) -> Response:
     """Find what the archive says: texts and old cycles, the best first."""
     with visitor.bank() as bank:
-        page = asked.ranked(
+        page = asked.page_by_rank(
             lambda most: bank.documents.search(
                 query, type=type, dates=(since, until), limit=min(most or _MOST_HITS, _MOST_HITS)
             ),
             lambda hit: f"{hit.kind}:{hit.id}",
         )
-    return answer({"hits": [hit_view(each) for each in page.items], "next": page.next})
+    return json_response({"hits": [hit_view(each) for each in page.items], "next": page.next})
 
 
-@router.get("/archive/sources", responses=answers.page_of("sources", answers.SourceText))
+@router.get("/archive/sources", responses=answers.page_response("sources", answers.SourceTextOut))
 def sources(
     visitor: Visitor,
     asked: Asked,
@@ -151,12 +153,12 @@ def sources(
     """List the texts of the archive by their names."""
     with visitor.bank() as bank:
         found = bank.documents.sources(type=type)
-    page = asked.among(found, lambda each: each.source)
-    rows = [{**each._asdict(), "type": each.type.value, "date": moment(each.date)} for each in page.items]
-    return answer({"sources": rows, "next": page.next})
+    page = asked.page_by_key(found, lambda each: each.source)
+    rows = [{**each._asdict(), "type": each.type.value, "date": time_text(each.date)} for each in page.items]
+    return json_response({"sources": rows, "next": page.next})
 
 
-@router.get("/archive/text", responses=answers.page_of("pieces", answers.Piece))
+@router.get("/archive/text", responses=answers.page_response("pieces", answers.PieceOut))
 def read(
     visitor: Visitor,
     asked: Asked,
@@ -167,6 +169,6 @@ def read(
         found = bank.documents.read(source)
     if not found:
         raise NotFoundError("document", source, hint="GET /api/archive/sources lists them")
-    page = asked.among(found, lambda each: each.position)
+    page = asked.page_by_key(found, lambda each: each.position)
     rows = [piece_view(each) for each in page.items]
-    return answer({"source": found[0].source, "pieces": rows, "next": page.next})
+    return json_response({"source": found[0].source, "pieces": rows, "next": page.next})

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from archivist.brief.forms import BriefFormat
 from archivist.brief.presets import BriefPreset
 from archivist.edges.http import answers
-from archivist.edges.http.banks import Lane
-from archivist.edges.http.bodies import BodyRoute, Manner, done_as
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import (
     BriefBody,
@@ -24,8 +24,8 @@ from archivist.edges.http.shapes import (
     Tags,
     Until,
 )
-from archivist.edges.http.views import hit_view, told_view
-from archivist.edges.http.visits import Visitor, answer
+from archivist.edges.http.views import brief_view, hit_view
+from archivist.edges.http.visits import Visitor, json_response
 from archivist.recall.query import Query as Question
 
 router = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BodyRoute)
@@ -33,13 +33,13 @@ _MOST_HITS = 1_000
 _Cycle = Annotated[int | None, Query(ge=0, le=(1 << 31) - 1)]
 
 
-@router.post("/brief", responses=answers.of(answers.Told))
-@done_as(lambda body, **_: Manner.WRITES if body.run else Manner.READS)
+@router.post("/brief", responses=answers.model_response(answers.BriefOut))
+@set_execution_mode(lambda body, **_: ExecutionMode.WRITES if body.run else ExecutionMode.READS)
 def brief(body: BriefBody, visitor: Visitor) -> Response:
     """Say what a new run should know; with a run it is recorded."""
     is_about_task = bool(body.task or body.repo) or body.preset == "subagent"
     form = body.format or ("markdown" if is_about_task else "known-issues")
-    with visitor.bank(Lane.WRITE if body.run else Lane.READ) as bank:
+    with visitor.bank(PoolLane.WRITE if body.run else PoolLane.READ) as bank:
         told = bank.brief(
             task=body.task,
             repo=body.repo,
@@ -56,19 +56,19 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
             is_fenced=(is_about_task and form != "yaml") if body.fence is None else body.fence,
         )
         why = {"reasons": bank.reasons(told)} if body.explain else {}
-        return answer({**told_view(bank, told), **why})
+        return json_response({**brief_view(bank, told), **why})
 
 
-@router.post("/heal", responses=answers.of(answers.Told))
-@done_as(lambda **_: Manner.READS)
+@router.post("/heal", responses=answers.model_response(answers.BriefOut))
+@set_execution_mode(lambda **_: ExecutionMode.READS)
 def heal(body: HealBody, visitor: Visitor) -> Response:
     """Say what earlier runs did about an error: what worked, and in how many of them."""
-    with visitor.bank(Lane.READ) as bank:
+    with visitor.bank(PoolLane.READ) as bank:
         told = bank.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
-        return answer(told_view(bank, told))
+        return json_response(brief_view(bank, told))
 
 
-@router.get("/recall", responses=answers.page_of("hits", answers.Hit))
+@router.get("/recall", responses=answers.page_response("hits", answers.HitOut))
 def recall(
     visitor: Visitor,
     asked: Asked,
@@ -113,8 +113,8 @@ def recall(
         window=window,
     )
     with visitor.bank() as bank:
-        page = asked.ranked(
+        page = asked.page_by_rank(
             lambda most: bank.recall(question._replace(limit=min(most or _MOST_HITS, _MOST_HITS))).hits,
             lambda hit: f"{hit.kind}:{hit.id}",
         )
-    return answer({"hits": [hit_view(each) for each in page.items], "next": page.next})
+    return json_response({"hits": [hit_view(each) for each in page.items], "next": page.next})

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_short_text
-from archivist.layers.attempts.service import tokens_said
+from archivist.layers.attempts.service import reported_tokens
 from archivist.records.lines import to_line
 from archivist.records.plain import to_plain
 from archivist.records.stream_lines import to_stream_line
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.audit.lift import Lift
-    from archivist.audit.report import Line
+    from archivist.audit.report import ReportRow
     from archivist.bank import Bank
-    from archivist.brief.select import Told
-    from archivist.capture.runs_service import Aged, Finished
-    from archivist.capture.service import Captured
+    from archivist.brief.select import RenderedBrief
+    from archivist.capture.runs_service import AgeingResult, FinishedRun
+    from archivist.capture.service import CaptureResult
     from archivist.core.view import CoreView
     from archivist.recall.service import Hit
     from archivist.records import Artifact, Document, Entry, Episode, Fact, Proposal, Verdict
     from archivist.reflect.service import FinishedLog, Reflection
-    from archivist.reflect.trigger import Outcome
-    from archivist.store.ledger import Change
+    from archivist.reflect.trigger import ReflectionOutcome
+    from archivist.store.ledger import LedgerChange
     from archivist.stream.insights_service import Insights
 
 View = dict[str, Any]
 
 
-def moment(time: datetime | None) -> str | None:
+def time_text(time: datetime | None) -> str | None:
     """Return a time as text, or None."""
     return to_short_text(time) if time else None
 
 
-def row(record: Fact | Artifact) -> View:
+def table_row(record: Fact | Artifact) -> View:
     """Return a row of the documented tables, under its column names."""
     return to_line(record)
 
@@ -45,7 +45,7 @@ def row(record: Fact | Artifact) -> View:
 def attempt_row(attempt: Episode) -> View:
     """Return an attempt as a row of the documented `episodes` table."""
     ended, began = attempt.finished, attempt.started
-    tokens_in, tokens_out = tokens_said(attempt)
+    tokens_in, tokens_out = reported_tokens(attempt)
     return {
         "id": attempt.id,
         "task_id": attempt.task,
@@ -56,7 +56,7 @@ def attempt_row(attempt: Episode) -> View:
         "duration_ms": round((ended - began).total_seconds() * 1000) if ended and began else None,
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
-        "created_at": moment(ended),
+        "created_at": time_text(ended),
         "provider": attempt.provider,
         "run": attempt.parent,
     }
@@ -68,22 +68,23 @@ def run_view(episode: Episode) -> View:
     return {
         "run": plain.pop("id"),
         **plain,
-        "started": moment(episode.started),
-        "finished": moment(episode.finished),
+        "started": time_text(episode.started),
+        "finished": time_text(episode.finished),
     }
 
 
-def told_view(bank: Bank, told: Told) -> View:
+def brief_view(bank: Bank, rendered_brief: RenderedBrief) -> View:
     """Return a brief: its text, and the lessons in it."""
-    views = bank.views([each.lesson for each in told.chosen])
+    views = bank.views([each.lesson for each in rendered_brief.chosen])
     return {
-        "text": told.text,
+        "text": rendered_brief.text,
         "lessons": [
-            {**view, "is_global": each.is_global} for view, each in zip(views, told.chosen, strict=True)
+            {**view, "is_global": each.is_global}
+            for view, each in zip(views, rendered_brief.chosen, strict=True)
         ],
-        "brief": told.brief_id,
-        "withheld": [each.name for each in told.withheld],
-        "stale": dict(told.stale),
+        "brief": rendered_brief.brief_id,
+        "withheld": [each.name for each in rendered_brief.withheld],
+        "stale": dict(rendered_brief.stale),
     }
 
 
@@ -95,18 +96,18 @@ def hit_view(hit: Hit) -> View:
         "kind": hit.kind,
         "text": hit.text,
         "score": round(hit.score, 6),
-        "time": moment(hit.time),
+        "time": time_text(hit.time),
         "notes": list(hit.notes),
         "window": list(hit.window),
     }
 
 
-def change_view(change: Change) -> View:
+def change_view(change: LedgerChange) -> View:
     """Return one change of a record, with the record as it was left."""
     entry = change.entry
     return {
         "seq": entry.seq,
-        "time": moment(entry.time),
+        "time": time_text(entry.time),
         "actor": str(entry.actor),
         "verb": entry.verb,
         "kind": entry.kind,
@@ -115,7 +116,7 @@ def change_view(change: Change) -> View:
     }
 
 
-def captured_view(taken: Captured, name: str) -> View:
+def capture_view(taken: CaptureResult, name: str) -> View:
     """Return what a log brought."""
     return {
         "file": name,
@@ -129,7 +130,7 @@ def captured_view(taken: Captured, name: str) -> View:
     }
 
 
-def reflected_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Outcome]) -> View:
+def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[ReflectionOutcome]) -> View:
     """Return what was learnt from some runs."""
     created = dict.fromkeys(lesson.id for each in done for lesson in each.created)
     updated = dict.fromkeys(lesson.id for each in done for lesson in each.updated)
@@ -137,7 +138,7 @@ def reflected_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Outc
     return {
         "created": len(created),
         "updated": len(updated),
-        "lessons": bank.views(bank.get_each(names)),
+        "lessons": bank.views(bank.get_many(names)),
         "runs": [
             {
                 "run": each.run,
@@ -151,7 +152,7 @@ def reflected_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Outc
     }
 
 
-def finished_view(bank: Bank, done: Finished) -> View:
+def finished_view(bank: Bank, done: FinishedRun) -> View:
     """Return how a run was closed."""
     return {
         "run": done.run,
@@ -159,7 +160,7 @@ def finished_view(bank: Bank, done: Finished) -> View:
         "created": len(done.extraction.created),
         "updated": len(done.extraction.met),
         "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
-        **_aged(bank, done.aged),
+        **_ageing_view(bank, done.aged),
         "verdicts": verdicts_view(done.verdicts),
         "regressions": [
             {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in}
@@ -173,12 +174,12 @@ def finished_log_view(bank: Bank, done: FinishedLog) -> View:
     return {
         **asdict(done.outcome),
         "events": done.events,
-        **_aged(bank, done.aged),
+        **_ageing_view(bank, done.aged),
         "verdicts": verdicts_view(done.verdicts),
     }
 
 
-def _aged(bank: Bank, aged: Aged) -> View:
+def _ageing_view(bank: Bank, aged: AgeingResult) -> View:
     return {
         "faded": [view["id"] for view in bank.views(aged.faded)],
         "archived": [view["id"] for view in bank.views(aged.archived)],
@@ -194,7 +195,7 @@ def verdicts_view(verdicts: Iterable[Verdict]) -> list[View]:
     ]
 
 
-def line_view(line: Line) -> View:
+def line_view(line: ReportRow) -> View:
     """Return one line of the audit's report."""
     low, high = line.posterior.interval
     counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
@@ -202,18 +203,18 @@ def line_view(line: Line) -> View:
         **{name: getattr(line, name) for name in counts},
         "share": line.share,
         "posterior": {"mean": line.posterior.mean, "low": low, "high": high},
-        "lift": _lift(line.lift),
+        "lift": _lift_view(line.lift),
     }
 
 
-def _lift(lift: Lift) -> View:
+def _lift_view(lift: Lift) -> View:
     low, high = lift.interval or (None, None)
     return {
         **asdict(lift.arms),
         "difference": lift.difference,
         "low": low,
         "high": high,
-        "verdict": lift.word.value,
+        "verdict": lift.conclusion.value,
         "runs_needed": lift.runs_needed,
     }
 
@@ -270,7 +271,7 @@ def piece_view(piece: Document) -> View:
         "importance",
         "text",
     )
-    return {**{name: plain[name] for name in kept}, "date": moment(piece.date)}
+    return {**{name: plain[name] for name in kept}, "date": time_text(piece.date)}
 
 
 def proposal_view(proposal: Proposal) -> View:

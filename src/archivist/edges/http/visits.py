@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from starlette.responses import Response
 
 from archivist.bank import Bank
-from archivist.edges.http.banks import Banks, Lane
+from archivist.edges.http.banks import BankPool, PoolLane
 from archivist.errors import InputError
 from archivist.records import Actor
 
@@ -21,7 +21,7 @@ _MAX_DEPTH = 64
 _INT_BITS = 63
 
 
-class Repeatable(NamedTuple):
+class IdempotentRequest(NamedTuple):
     """A request that may come again: its name, and what tells it from others of that name."""
 
     name: str
@@ -29,7 +29,7 @@ class Repeatable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class RequestContext:
     """One request that was let in: the id of its token, and in whose name it acts.
 
     `held` is the bank of a request that is done within one transaction, or one lane, from its beginning.
@@ -38,47 +38,47 @@ class Visit:
     token: str
     name: str
     actor: Actor
-    banks: Banks
-    lane: Lane = Lane.WRITE
-    repeatable: Repeatable | None = None
+    banks: BankPool
+    lane: PoolLane = PoolLane.WRITE
+    repeatable: IdempotentRequest | None = None
     held: Bank | None = None
 
     @classmethod
-    def of(cls, request: Request) -> Visit:
+    def from_request(cls, request: Request) -> RequestContext:
         """Return the visit that the guard found a request to be."""
-        visit: Visit = request.scope[KEY]
+        visit: RequestContext = request.scope[KEY]
         return visit
 
-    def bank(self, lane: Lane | None = None) -> AbstractContextManager[Bank]:
+    def bank(self, lane: PoolLane | None = None) -> AbstractContextManager[Bank]:
         """Open the bank in the visitor's name, in the lane of what the request does."""
-        return nullcontext(self.held) if self.held else self.banks.lent(self.actor, lane or self.lane)
+        return nullcontext(self.held) if self.held else self.banks.borrow(self.actor, lane or self.lane)
 
 
-async def _visit(request: Request) -> Visit:
-    visit = Visit.of(request)
+async def _request_context(request: Request) -> RequestContext:
+    visit = RequestContext.from_request(request)
     if request.method in ("GET", "HEAD"):
-        return replace(visit, lane=Lane.READ)
+        return replace(visit, lane=PoolLane.READ)
     return replace(visit, repeatable=request.scope.get(REPEATABLE))
 
 
-Visitor = Annotated[Visit, Depends(_visit)]
+Visitor = Annotated[RequestContext, Depends(_request_context)]
 
 
-def answer(value: object, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """Return plain values as JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def plain_json(value: object, depth: int = 0) -> object:
+def clean_json(value: object, depth: int = 0) -> object:
     """Return a JSON value of any shape, or refuse one that could not be kept and given back."""
     if depth > _MAX_DEPTH:
         raise InputError("the value is nested too deeply", hint=f"at most {_MAX_DEPTH} levels")
     if isinstance(value, dict):
-        return {_text(key): plain_json(each, depth + 1) for key, each in value.items()}
+        return {_replace_surrogates(key): clean_json(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list):
-        return [plain_json(each, depth + 1) for each in value]
+        return [clean_json(each, depth + 1) for each in value]
     if isinstance(value, str):
-        return _text(value)
+        return _replace_surrogates(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         raise InputError("a number that is none", hint="JSON has no NaN and no Infinity")
     if isinstance(value, int) and value.bit_length() > _INT_BITS:
@@ -86,6 +86,6 @@ def plain_json(value: object, depth: int = 0) -> object:
     return value
 
 
-def _text(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     # JSON can spell half of a surrogate pair; UTF-8 cannot hold it.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

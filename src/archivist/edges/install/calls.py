@@ -18,7 +18,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WITH_VALUE = ("--bank", "--actor", "--set")
 
 
-class Call(NamedTuple):
+class ProgramCall(NamedTuple):
     """What of ours a command asks for, as words behind the program's own options."""
 
     words: tuple[str, ...]
@@ -26,16 +26,16 @@ class Call(NamedTuple):
     """Whether the command does nothing else; else it is a line that somebody wrote around ours."""
 
 
-def calls_in(handler: object) -> Iterator[Call]:
+def calls_in(handler: object) -> Iterator[ProgramCall]:
     """Yield the calls of ours in a handler or a server's entry."""
     commands, is_alone = _commands(handler)
     for words in commands:
-        call = _call(words)
+        call = _parse_call(words)
         if call is not None:
             yield call._replace(is_alone=call.is_alone and is_alone)
 
 
-def named_in(handler: object) -> Iterator[tuple[str, str]]:
+def programs_in(handler: object) -> Iterator[tuple[str, str]]:
     """Yield the program as each call of ours names it, and the bank that it names, if any."""
     for words in _commands(handler)[0]:
         at = next((place for place, word in enumerate(words) if _is_program(word)), None)
@@ -71,15 +71,15 @@ def _shell_commands(line: str) -> tuple[list[list[str]], bool]:
     return commands, is_one
 
 
-def _call(words: Sequence[str]) -> Call | None:
+def _parse_call(words: Sequence[str]) -> ProgramCall | None:
     at = next((place for place, word in enumerate(words) if _is_program(word)), None)
     if at is None:
         return None
     before = [word for word in words[:at] if not _ASSIGNMENT.match(word)]
-    return Call(_behind_options(words[at + 1 :]), not before or before[-1] == "-m")
+    return ProgramCall(_skip_options(words[at + 1 :]), not before or before[-1] == "-m")
 
 
-def _behind_options(words: Sequence[str]) -> tuple[str, ...]:
+def _skip_options(words: Sequence[str]) -> tuple[str, ...]:
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _WITH_VALUE else 1

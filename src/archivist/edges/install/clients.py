@@ -26,7 +26,7 @@ keeps what the next session should know.
 """
 
 
-class Target(NamedTuple):
+class InstallTarget(NamedTuple):
     """One file of a client's settings, and how ours goes in and out of its text.
 
     Taking out is told what the text was without us, or None where nobody knows.
@@ -38,7 +38,7 @@ class Target(NamedTuple):
     what: str
 
 
-class Place(NamedTuple):
+class InstallLocation(NamedTuple):
     """Where settings go: into a project's folder, or into the user's home for all projects."""
 
     root: Path
@@ -49,7 +49,7 @@ class Place(NamedTuple):
         return self.root / (user if self.is_user else project)
 
 
-def targets(client: str, place: Place) -> list[Target]:
+def targets(client: str, place: InstallLocation) -> list[InstallTarget]:
     """Return the files in which a client looks, with what is ours in each."""
     return _TARGETS[client](place)
 
@@ -57,21 +57,21 @@ def targets(client: str, place: Place) -> list[Target]:
 def claude_hooks() -> list[Hook]:
     """Return Claude Code's hooks; a plugin's are the same."""
 
-    def called(event: str, moment: str, timeout_s: int, **more: str) -> Hook:
+    def make_hook(event: str, moment: str, timeout_s: int, **more: str) -> Hook:
         command = {"type": "command", "command": PROGRAM, "args": ["hook", "claude-code", moment]}
         return Hook(event, {**more, "hooks": [{**command, "timeout": timeout_s}]})
 
     return [
-        called("SessionStart", SESSION_START, 10, matcher=_SOURCES),
-        called("UserPromptSubmit", PROMPT, 5),
-        called("PostToolUseFailure", TOOL_FAILURE, 5),
-        called("SubagentStart", SUBAGENT_START, 5),
-        called("Stop", STOP, 5),
-        called("SessionEnd", SESSION_END, 5),
+        make_hook("SessionStart", SESSION_START, 10, matcher=_SOURCES),
+        make_hook("UserPromptSubmit", PROMPT, 5),
+        make_hook("PostToolUseFailure", TOOL_FAILURE, 5),
+        make_hook("SubagentStart", SUBAGENT_START, 5),
+        make_hook("Stop", STOP, 5),
+        make_hook("SessionEnd", SESSION_END, 5),
     ]
 
 
-def server() -> dict[str, Any]:
+def server_entry() -> dict[str, Any]:
     """Return the entry that starts our server."""
     return {"type": "stdio", "command": PROGRAM, "args": ["mcp"]}
 
@@ -90,17 +90,17 @@ def vscode_hooks() -> list[Hook]:
     ]
 
 
-def _claude_code(place: Place) -> list[Target]:
+def _claude_code(place: InstallLocation) -> list[InstallTarget]:
     settings = place.file(".claude/settings.json", ".claude/settings.json")
     if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
         settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
     return [
-        _hooks(settings, claude_hooks()),
-        _server(place.file(".mcp.json", ".claude.json"), "mcpServers", server()),
+        _hooks_target(settings, claude_hooks()),
+        _server_target(place.file(".mcp.json", ".claude.json"), "mcpServers", server_entry()),
     ]
 
 
-def _codex(place: Place) -> list[Target]:
+def _codex(place: InstallLocation) -> list[InstallTarget]:
     # A session's end is given a second, of at most three; a tool's answer comes at every call.
     events = {
         "SessionStart": (SESSION_START, 10),
@@ -111,23 +111,23 @@ def _codex(place: Place) -> list[Target]:
         "SessionEnd": (SESSION_END, 3),
     }
     hooks = [
-        _group(event, f"{PROGRAM} hook codex {moment}", wait) for event, (moment, wait) in events.items()
+        _hook_group(event, f"{PROGRAM} hook codex {moment}", wait) for event, (moment, wait) in events.items()
     ]
     config, table = place.file(".codex/config.toml", ".codex/config.toml"), ("mcp_servers", PROGRAM)
     values = {"command": PROGRAM, "args": ["mcp"], "startup_timeout_sec": 10, "tool_timeout_sec": 60}
     where = str(config)
     return [
-        _hooks(place.file(".codex/hooks.json", ".codex/hooks.json"), hooks),
-        Target(
+        _hooks_target(place.file(".codex/hooks.json", ".codex/hooks.json"), hooks),
+        InstallTarget(
             config,
             lambda text: entries.add_table(text, table, values, where),
-            lambda text, _was: entries.take_table(text, table, where),
+            lambda text, _was: entries.remove_table(text, table, where),
             "server",
         ),
     ]
 
 
-def _cursor(place: Place) -> list[Target]:
+def _cursor(place: InstallLocation) -> list[InstallTarget]:
     path, version = place.file(".cursor/hooks.json", ".cursor/hooks.json"), ("version",)
     where = str(path)
     events = {"sessionStart": SESSION_START, "stop": STOP, "sessionEnd": SESSION_END}
@@ -139,23 +139,23 @@ def _cursor(place: Place) -> list[Target]:
         return entries.add_hooks(text, hooks, where)
 
     def take(text: str, was: str | None) -> str:
-        after = entries.take_hooks(text, was, where)
+        after = entries.remove_hooks(text, was, where)
         left, theirs = (jsonc.parse(each, where).to_plain() for each in (after, was or ""))
         # Ours as long as nobody's hooks need it: they did without it, or nothing else is there.
         is_known = left == {"version": 1} if was is None else "version" not in theirs
         is_spare = is_known and left.get("hooks") == theirs.get("hooks")
-        return jsonc.cut(after, version, where) if after != text and is_spare else after
+        return jsonc.remove(after, version, where) if after != text and is_spare else after
 
     found = [
-        Target(path, add, take, "hooks"),
-        _server(place.file(".cursor/mcp.json", ".cursor/mcp.json"), "mcpServers", server()),
+        InstallTarget(path, add, take, "hooks"),
+        _server_target(place.file(".cursor/mcp.json", ".cursor/mcp.json"), "mcpServers", server_entry()),
     ]
     if not place.is_user:
-        found.append(_whole(place.root / ".cursor/rules/archivist.mdc", _RULE))
+        found.append(_whole_file_target(place.root / ".cursor/rules/archivist.mdc", _RULE))
     return found
 
 
-def _gemini(place: Place) -> list[Target]:
+def _gemini(place: InstallLocation) -> list[InstallTarget]:
     path = place.file(".gemini/settings.json", ".gemini/settings.json")
     where, servers = str(path), ("mcpServers", PROGRAM)
     events = {
@@ -166,25 +166,27 @@ def _gemini(place: Place) -> list[Target]:
         "SessionEnd": SESSION_END,
     }
     # Here the clock counts milliseconds.
-    hooks = [_group(event, f"{PROGRAM} hook gemini {moment}", 10_000) for event, moment in events.items()]
-    entry = {key: value for key, value in server().items() if key != "type"}
+    hooks = [
+        _hook_group(event, f"{PROGRAM} hook gemini {moment}", 10_000) for event, moment in events.items()
+    ]
+    entry = {key: value for key, value in server_entry().items() if key != "type"}
 
     def add(text: str) -> str:
         return entries.add_server(entries.add_hooks(text, hooks, where), servers, entry, where)
 
     def take(text: str, was: str | None) -> str:
-        return entries.take_server(entries.take_hooks(text, was, where), was, servers, where)
+        return entries.remove_server(entries.remove_hooks(text, was, where), was, servers, where)
 
-    return [Target(path, add, take, "hooks and server")]
+    return [InstallTarget(path, add, take, "hooks and server")]
 
 
-def _vscode(place: Place) -> list[Target]:
+def _vscode(place: InstallLocation) -> list[InstallTarget]:
     hooks = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
-    path = _vscode_user(place.root) / "mcp.json" if place.is_user else place.root / ".vscode/mcp.json"
-    return [_hooks(hooks, vscode_hooks()), _server(path, "servers", server())]
+    path = _vscode_user_folder(place.root) / "mcp.json" if place.is_user else place.root / ".vscode/mcp.json"
+    return [_hooks_target(hooks, vscode_hooks()), _server_target(path, "servers", server_entry())]
 
 
-def _vscode_user(home: Path) -> Path:
+def _vscode_user_folder(home: Path) -> Path:
     """Return the folder of VS Code's own user settings."""
     if sys.platform == "darwin":
         return home / "Library/Application Support/Code/User"
@@ -193,33 +195,33 @@ def _vscode_user(home: Path) -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "Code/User"
 
 
-def _group(event: str, command: str, timeout: int) -> Hook:
+def _hook_group(event: str, command: str, timeout: int) -> Hook:
     return Hook(event, {"hooks": [{"type": "command", "command": command, "timeout": timeout}]})
 
 
-def _hooks(path: Path, hooks: Sequence[Hook]) -> Target:
+def _hooks_target(path: Path, hooks: Sequence[Hook]) -> InstallTarget:
     where = str(path)
-    return Target(
+    return InstallTarget(
         path,
         lambda text: entries.add_hooks(text, hooks, where),
-        lambda text, was: entries.take_hooks(text, was, where),
+        lambda text, was: entries.remove_hooks(text, was, where),
         "hooks",
     )
 
 
-def _server(path: Path, owner: str, entry: Mapping[str, Any]) -> Target:
+def _server_target(path: Path, owner: str, entry: Mapping[str, Any]) -> InstallTarget:
     where, names = str(path), (owner, PROGRAM)
-    return Target(
+    return InstallTarget(
         path,
         lambda text: entries.add_server(text, names, entry, where),
-        lambda text, was: entries.take_server(text, was, names, where),
+        lambda text, was: entries.remove_server(text, was, names, where),
         "server",
     )
 
 
-def _whole(path: Path, content: str) -> Target:
+def _whole_file_target(path: Path, content: str) -> InstallTarget:
     """Return a file that is all ours; what somebody made of it is left alone."""
-    return Target(
+    return InstallTarget(
         path,
         lambda text: text or content,
         lambda text, _was: "" if text.replace("\r\n", "\n") == content else text,
@@ -227,7 +229,7 @@ def _whole(path: Path, content: str) -> Target:
     )
 
 
-_TARGETS: dict[str, Callable[[Place], list[Target]]] = {
+_TARGETS: dict[str, Callable[[InstallLocation], list[InstallTarget]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,

@@ -16,10 +16,10 @@ _OURS = f"# Copies of settings that archivist keeps until it is uninstalled\n*{S
 _PATIENCE_S = 10
 
 
-def exclude(copies: Iterable[Path]) -> None:
+def exclude_from_git(copies: Iterable[Path]) -> None:
     """Name copies in the list of the repositories that they lie in; where there is none, nothing is done."""
     for folder in sorted({copy.parent for copy in copies}):
-        path = _list_of(folder)
+        path = _exclude_file(folder)
         if path is None:
             continue
         before = _read(path)
@@ -30,9 +30,9 @@ def exclude(copies: Iterable[Path]) -> None:
             _write(path, before + (_OURS + b"\n" if before.endswith(b"\n") else b"\n" + _OURS))
 
 
-def include_again(folder: Path) -> None:
+def remove_exclusion(folder: Path) -> None:
     """Take our lines out of the list of a folder's repository, once no copy is left in any worktree."""
-    path = _list_of(folder)
+    path = _exclude_file(folder)
     before = None if path is None else _read(path)
     if path is None or before is None or _OURS not in before or _has_copies(folder):
         return
@@ -48,20 +48,20 @@ def include_again(folder: Path) -> None:
 
 def _has_copies(folder: Path) -> bool:
     """Say whether any worktree of a folder's repository holds a copy; what cannot be asked may."""
-    listed = _asked(folder, "worktree", "list", "--porcelain") or b""
+    listed = _run_git(folder, "worktree", "list", "--porcelain") or b""
     trees = [line.removeprefix(b"worktree ") for line in listed.splitlines() if line.startswith(b"worktree ")]
     there = [tree for tree in (Path(os.fsdecode(each)) for each in trees) if tree.is_dir()]
     sought = ("ls-files", "--others", "--ignored", f"--exclude=*{SUFFIX}")
-    return not there or any(_asked(tree, *sought) != b"" for tree in there)
+    return not there or any(_run_git(tree, *sought) != b"" for tree in there)
 
 
-def _list_of(folder: Path) -> Path | None:
+def _exclude_file(folder: Path) -> Path | None:
     """Ask git for its list; None outside of repositories, or without git."""
-    found = _asked(folder, "rev-parse", "--git-path", "info/exclude")
+    found = _run_git(folder, "rev-parse", "--git-path", "info/exclude")
     return None if found is None else folder / os.fsdecode(found.removesuffix(b"\n"))
 
 
-def _asked(folder: Path, *words: str) -> bytes | None:
+def _run_git(folder: Path, *words: str) -> bytes | None:
     """Return what git answers in a folder, or None when it does not."""
     with suppress(OSError, subprocess.SubprocessError, ValueError):
         asked = ["git", "-C", str(folder), *words]
@@ -78,4 +78,4 @@ def _read(path: Path) -> bytes | None:
 def _write(path: Path, data: bytes) -> None:
     # A list that cannot be written only means that git goes on to see the copies.
     with suppress(OSError):
-        replace_file(path, data, like=path)
+        replace_file(path, data, mode_from=path)

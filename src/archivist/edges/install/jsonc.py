@@ -26,7 +26,7 @@ class Node(NamedTuple):
     end: int
     kind: str
     value: Any = None
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[JsonEntry, ...] = ()
 
     def to_plain(self) -> Any:
         """Return the value itself."""
@@ -35,7 +35,7 @@ class Node(NamedTuple):
         return [entry.node.to_plain() for entry in self.entries] if self.kind == "list" else self.value
 
 
-class Entry(NamedTuple):
+class JsonEntry(NamedTuple):
     """A member of an object or an item of a list, and where the comma behind it stands, or -1."""
 
     key: str
@@ -54,7 +54,7 @@ def parse(text: str, where: str = "the file") -> Node:
     if first == len(text):
         return Node(first, first, "object")
     try:
-        node = reader.value(first)
+        node = reader.read_value(first)
     except RecursionError:
         raise InputError(f"{where}: nested too deeply", hint="mend or move the file, then again") from None
     rest = reader.skip(node.end)
@@ -117,7 +117,7 @@ def append(text: str, path: Sequence[str], value: object, where: str = "the file
     return _insert(text, owner, value)
 
 
-def cut(text: str, path: Path, where: str = "the file") -> str:
+def remove(text: str, path: Path, where: str = "the file") -> str:
     """Take the member or item at a path out, with its comma and the line that it leaves empty."""
     owner = find(parse(text, where), path[:-1], where)
     if owner is None:
@@ -131,14 +131,14 @@ def cut(text: str, path: Path, where: str = "the file") -> str:
     place = places[0]
     entry = owner.entries[place]
     end = entry.comma + 1 if entry.comma >= 0 else entry.node.end
-    start, end = _with_line(text, entry.start, end)
+    start, end = _widen_to_line(text, entry.start, end)
     after = text[:start] + text[end:]
     kept = owner.entries[place - 1] if place else None
     if kept is not None and entry.comma < 0 <= kept.comma:
         after = after[: kept.comma] + after[kept.comma + 1 :]
         kept = kept._replace(comma=-1)
     is_last = place == len(owner.entries) - 1
-    return _closed_up(after, owner, kept, owner.end - 1 - (len(text) - len(after))) if is_last else after
+    return _close_gap(after, owner, kept, owner.end - 1 - (len(text) - len(after))) if is_last else after
 
 
 class _Reader:
@@ -154,12 +154,12 @@ class _Reader:
         line = self._text.count("\n", 0, at) + 1
         raise InputError(f"{self._where}, line {line}: {reason}", hint="mend or move the file, then again")
 
-    def value(self, at: int) -> Node:
+    def read_value(self, at: int) -> Node:
         mark = self._text[at : at + 1]
         if mark in ("{", "["):
-            return self._held(at, "object" if mark == "{" else "list")
+            return self._read_container(at, "object" if mark == "{" else "list")
         if mark == '"':
-            value, end = self._string(at)
+            value, end = self._read_string(at)
             return Node(at, end, "text", value)
         found = _SCALAR.match(self._text, at)
         if found is None:
@@ -167,9 +167,9 @@ class _Reader:
             raise AssertionError
         return Node(at, found.end(), "value", json.loads(found.group()))
 
-    def _held(self, start: int, kind: str) -> Node:
+    def _read_container(self, start: int, kind: str) -> Node:
         closing = "}" if kind == "object" else "]"
-        entries: list[Entry] = []
+        entries: list[JsonEntry] = []
         at = self.skip(start + 1)
         while self._text[at : at + 1] != closing:
             first, key = at, ""
@@ -179,22 +179,22 @@ class _Reader:
                         at,
                         "a key in double quotes is missing" if at < len(self._text) else "it ends too soon",
                     )
-                key, at = self._string(at)
+                key, at = self._read_string(at)
                 at = self.skip(at)
                 if self._text[at : at + 1] != ":":
                     self.refuse(at, f"the colon behind {key!r} is missing")
                 at = self.skip(at + 1)
-            node = self.value(at)
+            node = self.read_value(at)
             at = self.skip(node.end)
             is_comma = self._text[at : at + 1] == ","
-            entries.append(Entry(key, first, node, at if is_comma else -1))
+            entries.append(JsonEntry(key, first, node, at if is_comma else -1))
             if is_comma:
                 at = self.skip(at + 1)
             elif self._text[at : at + 1] != closing:
                 self.refuse(at, "a comma is missing" if at < len(self._text) else "it ends too soon")
         return Node(start, at + 1, kind, None, tuple(entries))
 
-    def _string(self, at: int) -> tuple[str, int]:
+    def _read_string(self, at: int) -> tuple[str, int]:
         try:
             value, end = scanstring(self._text, at + 1)
         except ValueError:
@@ -209,7 +209,7 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
     outer = _indent_at(text, owner.start)
     indent = _indent_at(text, owner.entries[-1].start) if owner.entries else ""
     if len(indent) <= len(outer):
-        indent = outer + _unit(text)
+        indent = outer + _indent_unit(text)
     written = _render(text, value, indent)
     if key is not None:
         written = f"{json.dumps(key, ensure_ascii=False)}: {written}"
@@ -226,7 +226,7 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
     return text
 
 
-def _closed_up(text: str, owner: Node, last: Entry | None, closing: int) -> str:
+def _close_gap(text: str, owner: Node, last: JsonEntry | None, closing: int) -> str:
     """Draw the closing bracket near again: to the opening one, or to a last entry that began beside that.
 
     Nobody opens on the line of the first entry and closes on one alone: `_insert` did. What stood before the
@@ -240,7 +240,7 @@ def _closed_up(text: str, owner: Node, last: Entry | None, closing: int) -> str:
     return text[:end] + gap + text[closing:] if is_broken and not gap.strip(" \t") else text
 
 
-def _with_line(text: str, start: int, end: int) -> tuple[int, int]:
+def _widen_to_line(text: str, start: int, end: int) -> tuple[int, int]:
     """Widen a span to the line that it would leave empty, else to the blanks at its side."""
     line = text.rfind("\n", 0, start) + 1
     behind = end
@@ -264,7 +264,7 @@ def _render(text: str, value: object, indent: str) -> str:
     is_deep = any(_holds_object(each) for each in (value.values() if isinstance(value, dict) else value))
     if not is_deep and len(indent) + len(flat) <= _WIDTH:
         return flat
-    inner, newline = indent + _unit(text), _newline(text)
+    inner, newline = indent + _indent_unit(text), _newline(text)
     if isinstance(value, dict):
         lines = [
             f"{json.dumps(key, ensure_ascii=False)}: {_render(text, each, inner)}"
@@ -284,7 +284,7 @@ def _indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _unit(text: str) -> str:
+def _indent_unit(text: str) -> str:
     found = _INDENTED.search(text)
     return found.group(1) if found else "  "
 

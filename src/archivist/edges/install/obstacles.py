@@ -14,16 +14,16 @@ _PATIENCE_S = 10
 _SWITCH = "disableAllHooks"
 
 
-def switched_off(root: Path, home: Path | None) -> str:
+def find_disabling_file(root: Path, home: Path | None) -> str:
     """Return the file by which Claude Code runs no hooks at all; an empty text when none says so."""
     for path in _claude_settings(root, home):
-        said = _switch_in(path)
+        said = _read_switch(path)
         if said is not None:
             return str(path) if said else ""
     return ""
 
 
-def is_another_program(place: str) -> bool:
+def is_foreign_program(place: str) -> bool:
     """Say whether a command of our name is somebody else's: ours says its name and version."""
     try:
         ran = subprocess.run(  # noqa: S603 the command that the clients' settings name
@@ -48,7 +48,7 @@ def _claude_settings(root: Path, home: Path | None) -> Iterator[Path]:
         yield folder / "settings.json"
 
 
-def _switch_in(path: Path) -> bool | None:
+def _read_switch(path: Path) -> bool | None:
     """Return what a file says about all hooks; None when it says nothing that can be read."""
     try:
         said = jsonc.parse(path.read_text("utf-8-sig"), str(path)).to_plain()

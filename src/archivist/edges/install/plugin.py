@@ -10,8 +10,8 @@ from pathlib import Path
 from archivist import __version__
 from archivist.edges.install import changes as changing
 from archivist.edges.install.calls import PROGRAM
-from archivist.edges.install.changes import Change
-from archivist.edges.install.clients import claude_hooks, server, vscode_hooks
+from archivist.edges.install.changes import InstallChange
+from archivist.edges.install.clients import claude_hooks, server_entry, vscode_hooks
 from archivist.edges.install.entries import Hook
 from archivist.errors import InputError
 
@@ -22,7 +22,7 @@ _SKILL = "archivist-memory"
 _RECORD = ".archivist-plugin.json"
 
 
-def files() -> dict[str, str]:
+def plugin_files() -> dict[str, str]:
     """Return the plugin's files by their paths in its folder."""
     here = Path(__file__).parent
     about = {
@@ -32,49 +32,49 @@ def files() -> dict[str, str]:
         "license": "Apache-2.0",
         "keywords": ["memory", "lessons", "hooks", "mcp"],
     }
-    servers = {"mcpServers": {PROGRAM: server()}}
+    servers = {"mcpServers": {PROGRAM: server_entry()}}
     return {
-        ".claude-plugin/plugin.json": _json({**about, "displayName": "Archivist"}),
-        ".mcp.json": _json(servers),
-        "hooks/hooks.json": _json({"description": _DESCRIPTION, "hooks": _by_event(claude_hooks())}),
+        ".claude-plugin/plugin.json": _to_json({**about, "displayName": "Archivist"}),
+        ".mcp.json": _to_json(servers),
+        "hooks/hooks.json": _to_json({"description": _DESCRIPTION, "hooks": _by_event(claude_hooks())}),
         f"skills/{_SKILL}/SKILL.md": (here / "skill.md").read_text("utf-8"),
         f"agents/{PROGRAM}.md": (here / "agent.md").read_text("utf-8"),
-        "plugin.json": _json({"$schema": f"{_SCHEMAS}/plugin.schema.json", **about}),
-        "mcp.json": _json({"$schema": f"{_SCHEMAS}/mcp.schema.json", **servers}),
-        "com.github.copilot/hooks/hooks.json": _json({"hooks": _by_event(vscode_hooks())}),
+        "plugin.json": _to_json({"$schema": f"{_SCHEMAS}/plugin.schema.json", **about}),
+        "mcp.json": _to_json({"$schema": f"{_SCHEMAS}/mcp.schema.json", **servers}),
+        "com.github.copilot/hooks/hooks.json": _to_json({"hooks": _by_event(vscode_hooks())}),
     }
 
 
-def to_install(folder: Path) -> list[Change]:
+def plan_install(folder: Path) -> list[InstallChange]:
     """Return what would be written into a folder; one that holds something else is refused.
 
     A file that somebody has changed since, or made where ours would be, is theirs and stays.
     """
-    known = _record(folder)
+    known = _read_record(folder)
     if not known and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{str(folder)!r} holds something else", hint="name a folder that is new or empty")
-    wanted = {name: text.encode("utf-8") for name, text in files().items()}
-    found = [_changed(folder / name, known.get(name), data) for name, data in wanted.items()]
-    record = _json({name: _digest(data) for name, data in wanted.items()}).encode("utf-8")
-    return [*found, Change(folder / _RECORD, _read(folder / _RECORD), record)]
+    wanted = {name: text.encode("utf-8") for name, text in plugin_files().items()}
+    found = [_plan_change(folder / name, known.get(name), data) for name, data in wanted.items()]
+    record = _to_json({name: _digest(data) for name, data in wanted.items()}).encode("utf-8")
+    return [*found, InstallChange(folder / _RECORD, _read(folder / _RECORD), record)]
 
 
-def to_uninstall(folder: Path) -> list[Change]:
+def plan_uninstall(folder: Path) -> list[InstallChange]:
     """Return what would be removed: the files that we wrote, as far as nobody has changed them."""
-    known = _record(folder)
-    found = [_changed(folder / name, known[name], None) for name in files() if name in known]
-    return [*found, Change(folder / _RECORD, _read(folder / _RECORD), None)] if known else []
+    known = _read_record(folder)
+    found = [_plan_change(folder / name, known[name], None) for name in plugin_files() if name in known]
+    return [*found, InstallChange(folder / _RECORD, _read(folder / _RECORD), None)] if known else []
 
 
-def kept(changes: Sequence[Change], folder: Path) -> list[Path]:
+def user_modified_files(changes: Sequence[InstallChange], folder: Path) -> list[Path]:
     """Return the files among the changes that stay as somebody else has made them."""
-    ours = {folder / name: text.encode("utf-8") for name, text in files().items()}
+    ours = {folder / name: text.encode("utf-8") for name, text in plugin_files().items()}
     return [each.path for each in changes if each.path in ours and each.after not in (None, ours[each.path])]
 
 
-def write(changes: Sequence[Change], folder: Path) -> list[Path]:
+def write_plugin(changes: Sequence[InstallChange], folder: Path) -> list[Path]:
     """Make all the changes or none, and leave no empty folder behind; return the copies: none."""
-    copies = changing.write(changes)
+    copies = changing.apply_changes(changes)
     for change in changes:
         if change.after is None:
             inner = change.path.relative_to(folder).parents
@@ -82,13 +82,13 @@ def write(changes: Sequence[Change], folder: Path) -> list[Path]:
     return copies
 
 
-def _changed(path: Path, digest: str | None, after: bytes | None) -> Change:
+def _plan_change(path: Path, digest: str | None, after: bytes | None) -> InstallChange:
     before = _read(path)
     is_ours = before is None or _digest(before) == digest
-    return Change(path, before, after if is_ours else before)
+    return InstallChange(path, before, after if is_ours else before)
 
 
-def _record(folder: Path) -> dict[str, str]:
+def _read_record(folder: Path) -> dict[str, str]:
     """Return the digests of the files that we wrote into a folder; none for a folder that is not ours."""
     try:
         found = json.loads(_read(folder / _RECORD) or b"")
@@ -98,7 +98,7 @@ def _record(folder: Path) -> dict[str, str]:
 
 
 def _read(path: Path) -> bytes | None:
-    return changing.read(path) if path.is_file() else None
+    return changing.read_file(path) if path.is_file() else None
 
 
 def _digest(data: bytes) -> str:
@@ -109,5 +109,5 @@ def _by_event(hooks: Sequence[Hook]) -> dict[str, list[object]]:
     return {hook.event: [hook.entry] for hook in hooks}
 
 
-def _json(value: object) -> str:
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

@@ -15,27 +15,27 @@ _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]*?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 
 def find(text: str, path: tuple[str, ...], where: str) -> object:
     """Return what stands at a path, or None."""
-    return _at(parsed(text, where), path)
+    return _value_at(parse(text, where), path)
 
 
 def add(text: str, path: tuple[str, ...], values: Mapping[str, object], where: str) -> str:
     """Add a table behind all others; one that is there already is left as it is."""
-    before = parsed(text, where)
-    if _at(before, path) is not None:
+    before = parse(text, where)
+    if _value_at(before, path) is not None:
         return text
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(path)}]", *(f"{key} = {_written(value)}" for key, value in values.items())]
+    lines = [f"[{'.'.join(path)}]", *(f"{key} = {_format_value(value)}" for key, value in values.items())]
     end = newline if text and not text.endswith("\n") else ""
     gap = newline if text else ""
     after = text + end + gap + newline.join(lines) + newline
-    _check(after, _with(before, path, dict(values)), where, path)
+    _check_edit(after, _with_value(before, path, dict(values)), where, path)
     return after
 
 
-def take(text: str, path: tuple[str, ...], where: str) -> str:
+def remove(text: str, path: tuple[str, ...], where: str) -> str:
     """Take a table and the tables below it out, with the blank line before it."""
-    before = parsed(text, where)
-    if _at(before, path) is None:
+    before = parse(text, where)
+    if _value_at(before, path) is None:
         return text
     kept: list[str] = []
     name, is_ours = ".".join(path), False
@@ -57,11 +57,11 @@ def take(text: str, path: tuple[str, ...], where: str) -> str:
         else:
             waiting = []
     after = "".join(kept + waiting)
-    _check(after, _without(before, path), where, path)
+    _check_edit(after, _without_value(before, path), where, path)
     return after
 
 
-def parsed(text: str, where: str) -> dict[str, Any]:
+def parse(text: str, where: str) -> dict[str, Any]:
     """Read a TOML text, or refuse it with the reason."""
     try:
         return tomllib.loads(text)
@@ -69,10 +69,10 @@ def parsed(text: str, where: str) -> dict[str, Any]:
         raise InputError(f"{where}: {error}", hint="mend or move the file, then again") from None
 
 
-def _check(after: str, wanted: dict[str, Any], where: str, path: tuple[str, ...]) -> None:
+def _check_edit(after: str, wanted: dict[str, Any], where: str, path: tuple[str, ...]) -> None:
     """Refuse an edit that changes anything but the one table."""
     try:
-        is_safe = _filled(tomllib.loads(after)) == _filled(wanted)
+        is_safe = _drop_empty_tables(tomllib.loads(after)) == _drop_empty_tables(wanted)
     except tomllib.TOMLDecodeError:
         is_safe = False
     if not is_safe:
@@ -87,7 +87,7 @@ def _is_below(header: str, name: str) -> bool:
     return plain == name or plain.startswith(f"{name}.")
 
 
-def _at(values: Mapping[str, Any], path: tuple[str, ...]) -> object:
+def _value_at(values: Mapping[str, Any], path: tuple[str, ...]) -> object:
     found: Any = values
     for step in path:
         if not isinstance(found, dict) or step not in found:
@@ -96,27 +96,29 @@ def _at(values: Mapping[str, Any], path: tuple[str, ...]) -> object:
     return found
 
 
-def _with(values: dict[str, Any], path: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
+def _with_value(values: dict[str, Any], path: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
     head, *rest = path
     inner = values.get(head)
     inside = inner if isinstance(inner, dict) else {}
-    return {**values, head: _with(inside, tuple(rest), value) if rest else value}
+    return {**values, head: _with_value(inside, tuple(rest), value) if rest else value}
 
 
-def _without(values: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+def _without_value(values: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
     head, *rest = path
     if not rest:
         return {key: value for key, value in values.items() if key != head}
-    return {**values, head: _without(values[head], tuple(rest))}
+    return {**values, head: _without_value(values[head], tuple(rest))}
 
 
-def _filled(values: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty_tables(values: dict[str, Any]) -> dict[str, Any]:
     """Leave empty tables out: a header without a key says nothing."""
-    inner = {key: _filled(value) if isinstance(value, dict) else value for key, value in values.items()}
+    inner = {
+        key: _drop_empty_tables(value) if isinstance(value, dict) else value for key, value in values.items()
+    }
     return {key: value for key, value in inner.items() if value != {}}
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(to_toml(each) for each in value)}]"
     return to_toml(value)

@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
-from archivist.edges.integrations import acting, missing
+from archivist.edges.integrations import missing_library_error, with_actor
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
     from anyio.to_thread import run_sync
 except ImportError as error:
-    raise missing("anthropic", "anthropic") from error
+    raise missing_library_error("anthropic", "anthropic") from error
 
 from archivist.archive.memory_files_service import MemoryFiles
 from archivist.errors import ArchivistError
@@ -71,28 +71,28 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         actor: Actor | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._files = MemoryFiles(acting(bank, "claude", actor))
+        self._files = MemoryFiles(with_actor(bank, "claude", actor))
 
     def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Do what a command asks, once it is whole."""
-        _check(command)
+        _check_command(command)
         return super().execute(command)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder, or a file with its lines numbered."""
-        path = inside(command.path)
-        text = _told(partial(self._files.read, path)) if path else None
+        path = resolve_path(command.path)
+        text = _call_bank(partial(self._files.read, path)) if path else None
         if text is not None:
-            return _shown(command.path, text, command.view_range)
-        files = _told(partial(self._files.files, path))
+            return _view_file(command.path, text, command.view_range)
+        files = _call_bank(partial(self._files.files, path))
         if path and not files:
             raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
-        return _folder(command.path, path, files)
+        return _view_folder(command.path, path, files)
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Make a file."""
-        path = inside(command.path)
-        if not _told(partial(self._files.create, path, command.file_text)):
+        path = resolve_path(command.path)
+        if not _call_bank(partial(self._files.create, path, command.file_text)):
             raise ToolError(f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
@@ -101,12 +101,12 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         snippet: list[str] = []
 
         def edit(text: str) -> str:
-            line = _only_line(text, command.old_str, command.path)
+            line = _find_unique_line(text, command.old_str, command.path)
             changed = text.replace(command.old_str, command.new_str)
-            snippet[:] = _numbered(changed.split("\n"), line - _AROUND, line + _AROUND + 1)
+            snippet[:] = _number_lines(changed.split("\n"), line - _AROUND, line + _AROUND + 1)
             return changed
 
-        self._change(command.path, edit)
+        self._edit_file(command.path, edit)
         return "\n".join((_EDITED, *snippet))
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
@@ -125,46 +125,46 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
             changed = "\n".join(lines)
             return changed if changed.endswith("\n") else f"{changed}\n"
 
-        self._change(command.path, edit)
+        self._edit_file(command.path, edit)
         return f"The file {command.path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """Let a file go, or a folder with all that is in it."""
-        path = inside(command.path)
+        path = resolve_path(command.path)
         if not path:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
-        if not _told(partial(self._files.remove, path)):
+        if not _call_bank(partial(self._files.remove, path)):
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Give a file or a folder another name."""
-        old, new = inside(command.old_path), inside(command.new_path)
+        old, new = resolve_path(command.old_path), resolve_path(command.new_path)
         if not old:
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
-        if self._is_there(new):
+        if self._path_exists(new):
             raise ToolError(f"The destination {command.new_path} already exists")
-        if not _told(partial(self._files.rename, old, new)):
+        if not _call_bank(partial(self._files.rename, old, new)):
             raise ToolError(f"The path {command.old_path} does not exist")
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
         """Let all files go."""
-        _told(partial(self._files.remove, ""))
+        _call_bank(partial(self._files.remove, ""))
         return "All memory cleared"
 
-    def _change(self, given: str, edit: Callable[[str], str]) -> None:
-        path = inside(given)
-        if path and _told(partial(self._files.change, path, edit)):
+    def _edit_file(self, given: str, edit: Callable[[str], str]) -> None:
+        path = resolve_path(given)
+        if path and _call_bank(partial(self._files.change, path, edit)):
             return
-        if self._is_there(path):
+        if self._path_exists(path):
             raise ToolError(f"The path {given} is not a file.")
         raise ToolError(f"The path {given} does not exist. Please provide a valid path.")
 
-    def _is_there(self, path: str) -> bool:
-        if not path or _told(partial(self._files.read, path)) is not None:
+    def _path_exists(self, path: str) -> bool:
+        if not path or _call_bank(partial(self._files.read, path)) is not None:
             return True
-        return bool(_told(partial(self._files.files, path)))
+        return bool(_call_bank(partial(self._files.files, path)))
 
 
 class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -182,7 +182,7 @@ class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Do what a command asks, once it is whole."""
-        _check(command)
+        _check_command(command)
         return await super().execute(command)
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
@@ -214,11 +214,11 @@ class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
         return await run_sync(self._tool.clear_all_memory)
 
 
-def inside(given: str) -> str:
+def resolve_path(given: str) -> str:
     """Return a path below `/memories` without its detours; raise ToolError when it leads anywhere else."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {given}")
-    if any(_leads_up(spelling) for spelling in _spellings(given)):
+    if any(_leads_up(spelling) for spelling in _decoded_variants(given)):
         raise ToolError(f"Path {given} would escape {ROOT} directory")
     parts: list[str] = []
     for part in given.removeprefix(ROOT).split("/"):
@@ -236,7 +236,7 @@ def inside(given: str) -> str:
     return path
 
 
-def _spellings(path: str) -> Iterator[str]:
+def _decoded_variants(path: str) -> Iterator[str]:
     """Yield what a path becomes when somebody decodes it, once or more often, and for another system."""
     for _ in range(_MOST_ENCODED):
         decoded = unquote(path)
@@ -252,7 +252,7 @@ def _leads_up(path: str) -> bool:
     return ".." in path.split("/")
 
 
-def _check(command: object) -> None:
+def _check_command(command: object) -> None:
     """Refuse a command that is unknown, or lacks what it needs."""
     name = getattr(command, "command", None)
     if name not in _NEEDED:
@@ -265,7 +265,7 @@ def _check(command: object) -> None:
         raise ToolError("Invalid `view_range` parameter: two line numbers, the last may be -1.")
 
 
-def _told(call: Callable[[], T]) -> T:
+def _call_bank(call: Callable[[], T]) -> T:
     """Do something in the bank; what goes wrong there is told to the model."""
     try:
         return call()
@@ -273,7 +273,7 @@ def _told(call: Callable[[], T]) -> T:
         raise ToolError(f"{error.message} ({error.hint})" if error.hint else error.message) from error
 
 
-def _shown(given: str, text: str, view_range: list[int] | None) -> str:
+def _view_file(given: str, text: str, view_range: list[int] | None) -> str:
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
         raise ToolError(f"File {given} exceeds maximum line limit of 999,999 lines.")
@@ -284,16 +284,16 @@ def _shown(given: str, text: str, view_range: list[int] | None) -> str:
         # Counted from the end when it is below zero, as in the SDK.
         last = last if last >= 0 else max(0, len(lines) + last)
     # The line end stands even when the range is empty.
-    shown = "\n".join(_numbered(lines, first, last))
+    shown = "\n".join(_number_lines(lines, first, last))
     return f"Here's the content of {given} with line numbers:\n{shown}"
 
 
-def _numbered(lines: list[str], first: int, last: int) -> list[str]:
+def _number_lines(lines: list[str], first: int, last: int) -> list[str]:
     first, last = max(0, first), min(len(lines), last)
     return [f"{number + 1:>6}\t{lines[number]}" for number in range(first, last)]
 
 
-def _only_line(text: str, old: str, given: str) -> int:
+def _find_unique_line(text: str, old: str, given: str) -> int:
     """Return the line, from 0, that holds a text which must be there once."""
     if not old:
         raise ToolError("No replacement was performed, old_str is empty.")
@@ -301,7 +301,7 @@ def _only_line(text: str, old: str, given: str) -> int:
     if count == 0:
         raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {given}.")
     if count > 1:
-        lines = ", ".join(map(str, _lines_of(text, old)))
+        lines = ", ".join(map(str, _matching_lines(text, old)))
         raise ToolError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
             "Please ensure it is unique"
@@ -309,7 +309,7 @@ def _only_line(text: str, old: str, given: str) -> int:
     return text.count("\n", 0, text.find(old))
 
 
-def _lines_of(text: str, old: str) -> Iterator[int]:
+def _matching_lines(text: str, old: str) -> Iterator[int]:
     """Yield the line of each place that holds a text, counting every line once."""
     line, seen = 1, 0
     place = text.find(old)
@@ -320,7 +320,7 @@ def _lines_of(text: str, old: str) -> Iterator[int]:
         place = text.find(old, place + 1)
 
 
-def _folder(given: str, path: str, files: list[MemoryFile]) -> str:
+def _view_folder(given: str, path: str, files: list[MemoryFile]) -> str:
     """Show what is in a folder, two levels deep, without what is hidden."""
     sizes: dict[tuple[str, ...], int] = {(): 0}
     folders: set[tuple[str, ...]] = set()

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from archivist.edges.integrations import acting, missing
+from archivist.edges.integrations import missing_library_error, with_actor
 
 try:
     from langgraph.store.base import (
@@ -33,10 +33,10 @@ try:
         validate_op_namespace,
     )
 except ImportError as error:
-    raise missing("langgraph", "langgraph") from error
+    raise missing_library_error("langgraph", "langgraph") from error
 
-from archivist.archive.items_service import Change, Items, Name, as_json
 from archivist.archive.items_service import Item as Kept
+from archivist.archive.items_service import ItemChange, ItemName, Items, as_json
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -74,7 +74,7 @@ class ArchivistStore(BaseStore):
         actor: Actor | None = None,
     ) -> None:
         super().__init__()
-        self.bank = acting(bank, "langgraph", actor)
+        self.bank = with_actor(bank, "langgraph", actor)
         self.ttl_config = ttl
         self._items = Items(self.bank)
         self._fields = tuple(fields)
@@ -86,7 +86,7 @@ class ArchivistStore(BaseStore):
         for op in asked:
             validate_op_namespace(op)
         answers = [self._read(op) for op in asked]
-        puts = {Name(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        puts = {ItemName(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         if puts:
             changes = [self._change(op) for op in puts.values()]
             if all(change.value is None for change in changes):
@@ -110,13 +110,13 @@ class ArchivistStore(BaseStore):
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
-            return _listed(op, self._items.namespaces())
+            return _list_namespaces(op, self._items.namespaces())
         if isinstance(op, PutOp):
             return None
         raise ValueError(f"Unknown operation type: {type(op)}")
 
     def _get(self, op: GetOp) -> Item | None:
-        (kept,) = self._items.get([Name(op.namespace, op.key)])
+        (kept,) = self._items.get([ItemName(op.namespace, op.key)])
         if kept is None:
             return None
         if op.refresh_ttl:
@@ -138,25 +138,25 @@ class ArchivistStore(BaseStore):
         if op.query and op.query.strip() and self._fields:
             found = self._items.search(prefix, op.query, is_wanted=is_wanted, limit=limit, offset=offset)
         else:
-            found = self._items.within(
-                prefix, is_wanted=is_wanted, holding=_certain(asked), limit=limit, offset=offset
+            found = self._items.list_below(
+                prefix, is_wanted=is_wanted, fragments=_required_json(asked), limit=limit, offset=offset
             )
         if op.refresh_ttl:
             self._items.refresh(found)
         return [_search_item(kept) for kept in found]
 
-    def _change(self, op: PutOp) -> Change:
+    def _change(self, op: PutOp) -> ItemChange:
         if not op.namespace:
             raise ValueError("Namespace cannot be empty.")
         if op.value is None:
-            return Change(Name(tuple(op.namespace), op.key), None)
+            return ItemChange(ItemName(tuple(op.namespace), op.key), None)
         value = as_json(op.value, op.key)
         paths = self._fields if op.index is None else tuple(op.index or ())
         texts: list[str] = []
         for path in paths if self._fields else ():
             found = get_text_at_path(value, path if path == "$" else tokenize_path(path))
             texts += [text for text in found if text.strip()]
-        return Change(Name(tuple(op.namespace), op.key), value, tuple(texts), _life(op.ttl))
+        return ItemChange(ItemName(tuple(op.namespace), op.key), value, tuple(texts), _check_ttl(op.ttl))
 
     def _sweep_when_due(self) -> None:
         minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
@@ -168,7 +168,7 @@ class ArchivistStore(BaseStore):
             self._items.sweep()
 
 
-def _life(minutes: float | None) -> float | None:
+def _check_ttl(minutes: float | None) -> float | None:
     if minutes is not None and not 0 <= minutes <= _LONGEST_MINUTES:
         raise ValueError(f"ttl: {minutes} is no number of minutes")
     return minutes
@@ -178,15 +178,17 @@ def _search_item(kept: Kept) -> SearchItem:
     return SearchItem(kept.name.namespace, kept.name.key, kept.value, kept.created, kept.updated, kept.score)
 
 
-def _listed(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     conditions = op.match_conditions or ()
-    found = {each for each in namespaces if all(_fits(each, condition) for condition in conditions)}
+    found = {
+        each for each in namespaces if all(_matches_condition(each, condition) for condition in conditions)
+    }
     if op.max_depth is not None:
         found = {each[: op.max_depth] for each in found}
     return sorted(found)[op.offset : op.offset + op.limit]
 
 
-def _fits(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     path = tuple(condition.path)
     if condition.match_type not in ("prefix", "suffix"):
         raise ValueError(f"Unsupported match type: {condition.match_type}")
@@ -204,7 +206,7 @@ def _matches(value: object, asked: object) -> bool:
     """Say whether a value is what a filter asks for, as LangGraph's own stores compare them."""
     if isinstance(asked, Mapping):
         if any(str(key).startswith("$") for key in asked):
-            return all(_compares(value, operator, other) for operator, other in asked.items())
+            return all(_compare_values(value, operator, other) for operator, other in asked.items())
         return isinstance(value, Mapping) and all(
             _matches(value.get(key), other) for key, other in asked.items()
         )
@@ -217,12 +219,12 @@ def _matches(value: object, asked: object) -> bool:
     return value == asked
 
 
-def _compares(value: object, operator: str, other: object) -> bool:
+def _compare_values(value: object, operator: str, other: object) -> bool:
     if operator == "$eq":
         return value == other
     if operator == "$ne":
         return value != other
-    left, right = _number(value), _number(other)
+    left, right = _to_number(value), _to_number(other)
     if left is not None and right is not None:
         return bool(_COMPARISONS[operator](left, right))
     # Words have an order of their own; a thing that is missing has none.
@@ -231,7 +233,7 @@ def _compares(value: object, operator: str, other: object) -> bool:
     return False
 
 
-def _number(value: object) -> float | None:
+def _to_number(value: object) -> float | None:
     try:
         return float(value) if isinstance(value, int | float | str) else None
     except (ValueError, OverflowError):
@@ -253,7 +255,7 @@ def _check_operators(asked: object) -> None:
             _check_operators(other)
 
 
-def _certain(asked: Mapping[str, Any]) -> list[str]:
+def _required_json(asked: Mapping[str, Any]) -> list[str]:
     """Return the JSON that every match holds: texts have one spelling, numbers may have two."""
     return [
         f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(value, ensure_ascii=False)}"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from archivist.capture.conversations_service import Conversations
-from archivist.edges.integrations import acting
+from archivist.edges.integrations import with_actor
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -41,7 +41,7 @@ class ArchivistSession:
     ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings
-        self._conversations = Conversations(acting(bank, _AGENT, actor))
+        self._conversations = Conversations(with_actor(bank, _AGENT, actor))
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the history in order, or its latest items."""
@@ -54,16 +54,16 @@ class ArchivistSession:
         """Add items to the history."""
         if items:
             turns = cast("list[Turn]", items)
-            await _settled(lambda: self._conversations.add(self.session_id, turns))
+            await _run_to_completion(lambda: self._conversations.add(self.session_id, turns))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the last item away and return it."""
-        taken = await _settled(lambda: self._conversations.pop(self.session_id))
+        taken = await _run_to_completion(lambda: self._conversations.pop(self.session_id))
         return cast("TResponseInputItem | None", taken.turn if taken else None)
 
     async def clear_session(self) -> None:
         """Take all items away."""
-        await _settled(lambda: self._conversations.clear(self.session_id))
+        await _run_to_completion(lambda: self._conversations.clear(self.session_id))
 
     async def finish(
         self, *, status: EpisodeStatus | None = None, project: str = "", agent: str = _AGENT
@@ -72,12 +72,12 @@ class ArchivistSession:
 
         Handing it in again takes in what was said since. Without a status the history itself tells.
         """
-        return await _settled(
+        return await _run_to_completion(
             lambda: self._conversations.finish(self.session_id, status=status, project=project, agent=agent)
         )
 
 
-async def _settled(change: Callable[[], T]) -> T:
+async def _run_to_completion(change: Callable[[], T]) -> T:
     """Do something in a thread, and see it through even when the caller is cancelled meanwhile."""
     task = asyncio.ensure_future(asyncio.to_thread(change))
     try:

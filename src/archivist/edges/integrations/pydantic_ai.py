@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from archivist.edges.integrations import acting, missing
+from archivist.edges.integrations import missing_library_error, with_actor
 
 try:
     from pydantic_ai import RunContext, ToolDefinition
@@ -15,10 +15,10 @@ try:
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
     from pydantic_core import SchemaValidator, core_schema
 except ImportError as error:
-    raise missing("pydantic-ai", "pydantic-ai") from error
+    raise missing_library_error("pydantic-ai", "pydantic-ai") from error
 
 from archivist.errors import ArchivistError
-from archivist.tools.functions import Toolset, call, selected
+from archivist.tools.functions import Toolset, call, select_tools
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -43,8 +43,8 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         max_retries: int = 3,
         actor: Actor | None = None,
     ) -> None:
-        self._bank = acting(bank, "pydantic-ai", actor)
-        self._tools = selected(",".join(toolsets or (Toolset.ARCHIVIST,)))
+        self._bank = with_actor(bank, "pydantic-ai", actor)
+        self._tools = select_tools(",".join(toolsets or (Toolset.ARCHIVIST,)))
         self._id = id
         self._max_retries = max_retries
 
@@ -85,7 +85,7 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         try:
             return await asyncio.to_thread(call, self._bank, name, tool_args)
         except ArchivistError as error:
-            raise ToolFailed(_told(error)) from error
+            raise ToolFailed(_error_text(error)) from error
         except Exception as error:
             _log.exception("the tool %s failed", name)
             raise ToolFailed(
@@ -93,5 +93,5 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
             ) from error
 
 
-def _told(error: ArchivistError) -> str:
+def _error_text(error: ArchivistError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message

@@ -14,7 +14,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from archivist.edges.integrations import acting
+from archivist.edges.integrations import with_actor
 from archivist.errors import ArchivistError, InputError
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus, Event, EventKind
 
@@ -66,7 +66,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryOptions:
     """How a function is remembered."""
 
     bank: Bank | str | Path | None
@@ -114,109 +114,111 @@ def remember(
     Whatever raises has failed; `succeeded` can tell it by the result. What returns something to await or
     to draw from is over when that is.
     """
-    memory = Memory(bank, task, repo, domain, role, succeeded)
+    memory = MemoryOptions(bank, task, repo, domain, role, succeeded)
 
     def decorate(inner: Callable[P, R]) -> Callable[P, R]:
-        kinds: list[tuple[Callable[[object], bool], Callable[[Any, Memory], Callable[..., Any]]]] = [
-            (inspect.iscoroutinefunction, _remembered_async),
-            (inspect.isgeneratorfunction, _remembered_generator),
-            (inspect.isasyncgenfunction, _remembered_async_generator),
+        kinds: list[tuple[Callable[[object], bool], Callable[[Any, MemoryOptions], Callable[..., Any]]]] = [
+            (inspect.iscoroutinefunction, _wrap_coroutine),
+            (inspect.isgeneratorfunction, _wrap_generator),
+            (inspect.isasyncgenfunction, _wrap_async_generator),
         ]
         # An object may be called as a function is, and its kind says how.
         made = (make for is_one, make in kinds if is_one(inner) or is_one(type(inner).__call__))
-        return wraps(inner)(cast("Callable[P, R]", next(made, _remembered)(inner, memory)))
+        return wraps(inner)(cast("Callable[P, R]", next(made, _wrap_function)(inner, memory)))
 
     return decorate if function is None else decorate(function)
 
 
-def _remembered(function: Callable[P, R], memory: Memory) -> Callable[P, R]:
+def _wrap_function(function: Callable[P, R], memory: MemoryOptions) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        kept, result = _called(memory, function, args, kwargs)
-        return cast("R", _followed(memory, kept, result))
+        kept, result = _begin_and_call(memory, function, args, kwargs)
+        return cast("R", _follow_result(memory, kept, result))
 
     return run
 
 
-def _remembered_async(function: Callable[P, Awaitable[T]], memory: Memory) -> Callable[P, Awaitable[T]]:
+def _wrap_coroutine(function: Callable[P, Awaitable[T]], memory: MemoryOptions) -> Callable[P, Awaitable[T]]:
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        kept, work = await _called_async(memory, function, args, kwargs)
-        return await _awaited(memory, kept, work)
+        kept, work = await _begin_and_call_async(memory, function, args, kwargs)
+        return await _await_result(memory, kept, work)
 
     return run
 
 
-def _remembered_generator(
-    function: Callable[P, Generator[Any, Any, T]], memory: Memory
+def _wrap_generator(
+    function: Callable[P, Generator[Any, Any, T]], memory: MemoryOptions
 ) -> Callable[P, Generator[Any, Any, T]]:
-    return _drawing(memory, lambda *args, **kwargs: _called(memory, function, args, kwargs))
+    return _proxy_generator(memory, lambda *args, **kwargs: _begin_and_call(memory, function, args, kwargs))
 
 
-def _remembered_async_generator(
-    function: Callable[P, AsyncGenerator[T, Any]], memory: Memory
+def _wrap_async_generator(
+    function: Callable[P, AsyncGenerator[T, Any]], memory: MemoryOptions
 ) -> Callable[P, AsyncGenerator[T, Any]]:
-    return _drawing_async(memory, lambda *args, **kwargs: _called_async(memory, function, args, kwargs))
+    return _proxy_async_generator(
+        memory, lambda *args, **kwargs: _begin_and_call_async(memory, function, args, kwargs)
+    )
 
 
-def _called(
-    memory: Memory, function: Callable[..., R], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[_Kept, R]:
+def _begin_and_call(
+    memory: MemoryOptions, function: Callable[..., R], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[_ActiveRun, R]:
     """Begin a run and call its function; return both."""
-    kept = _Kept()
+    kept = _ActiveRun()
     try:
-        _quietly(lambda: _begin(kept, memory, function, args, kwargs))
-        return kept, function(*args, **_given(function, args, kwargs, kept.run))
+        _run_quietly(lambda: _begin_run(kept, memory, function, args, kwargs))
+        return kept, function(*args, **_with_run_arguments(function, args, kwargs, kept.run))
     except BaseException as error:
         failure = error
-        _quietly(lambda: _end(memory, kept, error=failure))
+        _run_quietly(lambda: _end_run(memory, kept, error=failure))
         raise
 
 
-async def _called_async(
-    memory: Memory, function: Callable[..., R], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[_Kept, R]:
+async def _begin_and_call_async(
+    memory: MemoryOptions, function: Callable[..., R], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[_ActiveRun, R]:
     """Do the same beside the event loop."""
-    kept = _Kept()
+    kept = _ActiveRun()
     try:
-        await _settled(lambda: _begin(kept, memory, function, args, kwargs))
-        return kept, function(*args, **_given(function, args, kwargs, kept.run))
+        await _run_to_completion(lambda: _begin_run(kept, memory, function, args, kwargs))
+        return kept, function(*args, **_with_run_arguments(function, args, kwargs, kept.run))
     except BaseException as error:
         failure = error
-        await _settled(lambda: _end(memory, kept, error=failure))
+        await _run_to_completion(lambda: _end_run(memory, kept, error=failure))
         raise
 
 
-def _followed(memory: Memory, kept: _Kept, result: object) -> object:
+def _follow_result(memory: MemoryOptions, kept: _ActiveRun, result: object) -> object:
     """Return a result once the run has ended with it, or what stands for it while it has not."""
     if isinstance(result, asyncio.Future):
-        result.add_done_callback(lambda done: _ended_later(memory, kept, done))
+        result.add_done_callback(lambda done: _end_when_done(memory, kept, done))
     elif inspect.isawaitable(result):
-        return _awaited(memory, kept, result)
+        return _await_result(memory, kept, result)
     elif inspect.isgenerator(result):
-        return _drawing(memory, lambda: (kept, result))()
+        return _proxy_generator(memory, lambda: (kept, result))()
     elif inspect.isasyncgen(result):
-        return _drawing_async(memory, partial(_at_once, (kept, result)))()
+        return _proxy_async_generator(memory, partial(_return_value, (kept, result)))()
     else:
-        _quietly(lambda: _end(memory, kept, result=result))
+        _run_quietly(lambda: _end_run(memory, kept, result=result))
     return result
 
 
-async def _at_once(result: T) -> T:
+async def _return_value(result: T) -> T:
     return result
 
 
-async def _awaited(memory: Memory, kept: _Kept, work: Awaitable[T]) -> T:
+async def _await_result(memory: MemoryOptions, kept: _ActiveRun, work: Awaitable[T]) -> T:
     try:
         result = await work
     except BaseException as error:
         failure = error
-        await _settled(lambda: _end(memory, kept, error=failure))
+        await _run_to_completion(lambda: _end_run(memory, kept, error=failure))
         raise
-    await _settled(lambda: _end(memory, kept, result=result))
+    await _run_to_completion(lambda: _end_run(memory, kept, result=result))
     return result
 
 
-def _drawing(
-    memory: Memory, begin: Callable[P, tuple[_Kept, Generator[Any, Any, T]]]
+def _proxy_generator(
+    memory: MemoryOptions, begin: Callable[P, tuple[_ActiveRun, Generator[Any, Any, T]]]
 ) -> Callable[P, Generator[Any, Any, T]]:
     """Return the function that draws from a generator what, and as, its caller draws from it."""
 
@@ -230,27 +232,27 @@ def _drawing(
                 try:
                     step = partial(work.send, (yield each))
                 except BaseException as thrown:  # noqa: BLE001 whatever it is, it is for the generator
-                    step, closing = partial(work.throw, thrown), _closing(thrown)
+                    step, closing = partial(work.throw, thrown), _generator_exit(thrown)
         except StopIteration as ended:
             result: T = ended.value
         except BaseException as error:
             failure = error
-            _quietly(lambda: _end(memory, kept, error=failure))
+            _run_quietly(lambda: _end_run(memory, kept, error=failure))
             raise
-        _quietly(lambda: _end(memory, kept, result=result, error=closing))
+        _run_quietly(lambda: _end_run(memory, kept, result=result, error=closing))
         return result
 
     return run
 
 
-def _drawing_async(
-    memory: Memory, begin: Callable[P, Awaitable[tuple[_Kept, AsyncGenerator[T, Any]]]]
+def _proxy_async_generator(
+    memory: MemoryOptions, begin: Callable[P, Awaitable[tuple[_ActiveRun, AsyncGenerator[T, Any]]]]
 ) -> Callable[P, AsyncGenerator[T, Any]]:
     """Do the same for an asynchronous generator."""
 
     async def run(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, Any]:
         kept, work = await begin(*args, **kwargs)
-        step: Callable[[], Awaitable[T]] = partial(_first, work)
+        step: Callable[[], Awaitable[T]] = partial(_first_step, work)
         closing = None
         try:
             while True:
@@ -258,19 +260,19 @@ def _drawing_async(
                 try:
                     step = partial(work.asend, (yield each))
                 except BaseException as thrown:  # noqa: BLE001 whatever it is, it is for the generator
-                    step, closing = partial(work.athrow, thrown), _closing(thrown)
+                    step, closing = partial(work.athrow, thrown), _generator_exit(thrown)
         except StopAsyncIteration:
             pass
         except BaseException as error:
             failure = error
-            await _settled(lambda: _end(memory, kept, error=failure))
+            await _run_to_completion(lambda: _end_run(memory, kept, error=failure))
             raise
-        await _settled(lambda: _end(memory, kept, error=closing))
+        await _run_to_completion(lambda: _end_run(memory, kept, error=closing))
 
     return run
 
 
-def _first(work: AsyncGenerator[T, Any]) -> Awaitable[T]:
+def _first_step(work: AsyncGenerator[T, Any]) -> Awaitable[T]:
     """Return the first step into a generator that no event loop is to close when it ends.
 
     It closes what stands for it, and that this one; both at once would be an error.
@@ -283,21 +285,23 @@ def _first(work: AsyncGenerator[T, Any]) -> Awaitable[T]:
         sys.set_asyncgen_hooks(*hooks)
 
 
-def _closing(thrown: BaseException) -> GeneratorExit | None:
+def _generator_exit(thrown: BaseException) -> GeneratorExit | None:
     """Return what closes a generator, which ends a run before its time however it is taken."""
     return thrown if isinstance(thrown, GeneratorExit) else None
 
 
-def _ended_later(memory: Memory, kept: _Kept, done: asyncio.Future[Any]) -> None:
+def _end_when_done(memory: MemoryOptions, kept: _ActiveRun, done: asyncio.Future[Any]) -> None:
     """End the run of a task that is over, beside the event loop that runs it."""
     error = asyncio.CancelledError() if done.cancelled() else done.exception()
     result = None if error is not None else done.result()
-    done.get_loop().run_in_executor(None, _quietly, lambda: _end(memory, kept, result=result, error=error))
+    done.get_loop().run_in_executor(
+        None, _run_quietly, lambda: _end_run(memory, kept, result=result, error=error)
+    )
 
 
-async def _settled(work: Callable[[], object]) -> None:
+async def _run_to_completion(work: Callable[[], object]) -> None:
     """Do something in a thread, and see it through even when the run is cancelled meanwhile."""
-    task = asyncio.ensure_future(asyncio.to_thread(_quietly, work))
+    task = asyncio.ensure_future(asyncio.to_thread(_run_quietly, work))
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -306,7 +310,7 @@ async def _settled(work: Callable[[], object]) -> None:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _ActiveRun:
     """A run under way, with its bank; none when memory could not begin, or has not yet."""
 
     run: Run = field(default_factory=Run)
@@ -316,19 +320,21 @@ class _Kept:
     agent: str = ""
 
 
-def _begin(
-    kept: _Kept,
-    memory: Memory,
+def _begin_run(
+    kept: _ActiveRun,
+    memory: MemoryOptions,
     function: Callable[..., object],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> None:
     from archivist.brief.forms import BriefFormat
-    from archivist.capture.conversations_service import whole
+    from archivist.capture.conversations_service import replace_surrogates
 
-    kept.agent = _name(function)
-    kept.task = whole(_quietly(lambda: _task(memory, function, args, kwargs), "the task is not known") or "")
-    bank, is_ours = _opened(memory, kept.agent)
+    kept.agent = _function_name(function)
+    kept.task = replace_surrogates(
+        _run_quietly(lambda: _task_text(memory, function, args, kwargs), "the task is not known") or ""
+    )
+    bank, is_ours = _open_bank(memory, kept.agent)
     try:
         kept.run.id = f"{kept.agent}-{bank.new_id(bank.now())}"
         told = bank.start_run(
@@ -348,15 +354,17 @@ def _begin(
     kept.bank, kept.is_ours = bank, is_ours
 
 
-def _end(memory: Memory, kept: _Kept, *, result: object = None, error: BaseException | None = None) -> None:
+def _end_run(
+    memory: MemoryOptions, kept: _ActiveRun, *, result: object = None, error: BaseException | None = None
+) -> None:
     bank = kept.bank
     if bank is None:
         return
-    from archivist.capture.conversations_service import hand_in
+    from archivist.capture.conversations_service import finish_events
 
     try:
-        status = _status(memory, result, error)
-        events = _numbered(kept, result, error)
+        status = _run_status(memory, result, error)
+        events = _collect_events(kept, result, error)
         episode = Episode(
             id=kept.run.id,
             project=memory.repo,
@@ -365,24 +373,24 @@ def _end(memory: Memory, kept: _Kept, *, result: object = None, error: BaseExcep
             agent=kept.agent,
             finished=bank.now(),
         )
-        hand_in(bank, episode, events, status=status)
+        finish_events(bank, episode, events, status=status)
     finally:
         if kept.is_ours:
             bank.close()
 
 
-def _status(memory: Memory, result: object, error: BaseException | None) -> EpisodeStatus:
+def _run_status(memory: MemoryOptions, result: object, error: BaseException | None) -> EpisodeStatus:
     """Return how a run ended; it did something, when nobody could say by the result how much."""
     if error is not None:
         return EpisodeStatus.FAILED if isinstance(error, Exception) else EpisodeStatus.ABORTED
     judge = memory.succeeded
-    is_good = True if judge is None else _quietly(lambda: bool(judge(result)), "not judged")
+    is_good = True if judge is None else _run_quietly(lambda: bool(judge(result)), "not judged")
     if is_good is None:
         return EpisodeStatus.PARTIAL
     return EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
 
 
-def _numbered(kept: _Kept, result: object, error: BaseException | None) -> list[Event]:
+def _collect_events(kept: _ActiveRun, result: object, error: BaseException | None) -> list[Event]:
     """Return what happened in order: the task, what was noted, and the answer or the error."""
     events = list(kept.run.events)
     if kept.task:
@@ -399,13 +407,13 @@ def _numbered(kept: _Kept, result: object, error: BaseException | None) -> list[
     return [replace(event, run=kept.run.id, seq=seq) for seq, event in enumerate(events, 1)]
 
 
-def _opened(memory: Memory, name: str) -> tuple[Bank, bool]:
+def _open_bank(memory: MemoryOptions, name: str) -> tuple[Bank, bool]:
     """Return the bank, and whether it is ours to close."""
     from archivist.bank import Bank
     from archivist.paths import find_project
 
     if isinstance(memory.bank, Bank):
-        return acting(memory.bank, name, kind=ActorKind.ORCHESTRATOR), False
+        return with_actor(memory.bank, name, kind=ActorKind.ORCHESTRATOR), False
     place = memory.bank or os.environ.get("ARCHIVIST_BANK") or find_project(Path.cwd())
     if place is None:
         raise InputError(f"no bank upwards of {str(Path.cwd())!r}", hint="archivist init makes one")
@@ -414,15 +422,15 @@ def _opened(memory: Memory, name: str) -> tuple[Bank, bool]:
     return Bank.open(place, actor=actor), True
 
 
-def _name(function: Callable[..., object]) -> str:
+def _function_name(function: Callable[..., object]) -> str:
     """Return what a function is called; what is called like one goes by its kind."""
     while isinstance(function, partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _task(
-    memory: Memory, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+def _task_text(
+    memory: MemoryOptions, function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> str:
     if callable(memory.task):
         return str(memory.task(*args, **kwargs))
@@ -433,7 +441,7 @@ def _task(
     return next((text for text in texts if isinstance(text, str)), "")
 
 
-def _given(
+def _with_run_arguments(
     function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run
 ) -> dict[str, Any]:
     """Return the keyword arguments with the brief and the run, where the function takes them."""
@@ -453,7 +461,7 @@ def _given(
     return {**kwargs, **more}
 
 
-def _quietly(work: Callable[[], T], otherwise: str = "not remembered") -> T | None:
+def _run_quietly(work: Callable[[], T], otherwise: str = "not remembered") -> T | None:
     """Do something for memory's sake; when it fails the log says so, and the run goes on without."""
     try:
         return work()

@@ -16,11 +16,11 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from archivist.edges.mcp.lines import refusal
+from archivist.edges.mcp.lines import error_response
 from archivist.edges.mcp.sessions import Sessions, Streams
-from archivist.edges.wire.gate import Gate, Held, bearer, held
-from archivist.edges.wire.receiving import MEGABYTE, Incoming, check_length, stopping
-from archivist.edges.wire.refusals import Refusal, seal
+from archivist.edges.wire.gate import Authenticator, TokenCheck, bearer_secret, check_token
+from archivist.edges.wire.receiving import MEGABYTE, BodyReceiver, check_length, stopping_refusal
+from archivist.edges.wire.refusals import Refusal, add_default_headers
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,15 +34,15 @@ _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
 
 
-class HttpDoor:
+class McpAuthMiddleware:
     """Let in who shows a token, in the name that it was handed out for; refuse as every door does."""
 
     def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
         self._app = app
         self._memory = memory
         self._most_bytes = rules.max_body_mb * MEGABYTE
-        self._gate = Gate(rules, self._found)
-        self._incoming = Incoming(rules.silence_s)
+        self._gate = Authenticator(rules, self._find_token)
+        self._incoming = BodyReceiver(rules.silence_s)
         self._sessions = Sessions()
         self._streams = Streams(memory, rules)
 
@@ -56,45 +56,47 @@ class HttpDoor:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _ResponseSender(send)
         try:
-            headers = self._gate.headers(scope)
-            token = await self._gate.token(scope, bearer(headers))
-            self._gate.count(token.id)
-            body = await self._body(headers, receive)
-            wrong = _wrong(body) if scope["method"] == "POST" else None
+            headers = self._gate.check_headers(scope)
+            token = await self._gate.require_token(scope, bearer_secret(headers))
+            self._gate.count_request(token.id)
+            body = await self._read_body(headers, receive)
+            wrong = _bad_message_response(body) if scope["method"] == "POST" else None
             if wrong is not None:
                 await wrong(scope, receive, answer.send)
                 return
-            await self._served({**scope, "user": _user(token)}, headers, _replayed(body, receive), answer)
+            await self._serve_request(
+                {**scope, "user": _authenticated_user(token)}, headers, _replay_body(body, receive), answer
+            )
         except Refusal as refused:
             await refused.response()(scope, receive, answer.send)
         except asyncio.CancelledError:
             # The server has waited long enough for this request, and stops.
             if answer.status:
                 raise
-            await stopping().response()(scope, receive, answer.send)
+            await stopping_refusal().response()(scope, receive, answer.send)
 
-    async def _found(self, secret: str) -> Held | None:
-        return await self._memory.reading.do(lambda bank: held(bank.opened(), secret))
+    async def _find_token(self, secret: str) -> TokenCheck | None:
+        return await self._memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
 
-    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+    async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         check_length(headers.get("content-length", ""), self._most_bytes)
-        limited, pieces = self._incoming.limited(receive, self._most_bytes), bytearray()
+        limited, pieces = self._incoming.limit_receive(receive, self._most_bytes), bytearray()
         while True:
             message = await limited()
             pieces += message.get("body", b"")
             if not message.get("more_body"):
                 return bytes(pieces)
 
-    async def _served(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _Answer
+    async def _serve_request(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _ResponseSender
     ) -> None:
         token, name = scope["user"].access_token.client_id, headers.get(_SESSION, "")
         if not name and headers.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
             # Only the era of handshakes has sessions, and only who has none asks for one.
             self._sessions.check_room(token)
-        with anyio.CancelScope() as until, self._sessions.using(token, name):
+        with anyio.CancelScope() as until, self._sessions.track_request(token, name):
             answer.on_stream = lambda: self._streams.add(until, token)
             try:
                 await self._app(scope, receive, answer.send)
@@ -103,13 +105,13 @@ class HttpDoor:
         # A stream that was cut off just stops; the answer is still to be ended.
         await answer.end()
         if answer.session and not name:
-            surplus = self._sessions.opened(token, answer.session)
+            surplus = self._sessions.add(token, answer.session)
             if surplus is not None:
-                await self._end(scope, surplus)
+                await self._end_session(scope, surplus)
         elif name and scope["method"] == "DELETE":
-            self._sessions.ended(token, name)
+            self._sessions.remove(token, name)
 
-    async def _end(self, scope: Scope, name: str) -> None:
+    async def _end_session(self, scope: Scope, name: str) -> None:
         """End a session as its client would, in the client's name."""
         headers = [(b"host", b"localhost"), (_SESSION.encode(), name.encode())]
         asked = {**scope, "method": "DELETE", "headers": headers}
@@ -117,10 +119,10 @@ class HttpDoor:
         async def unheard(_message: Message) -> None:
             return
 
-        await self._app(asked, _replayed(b"", _nothing), unheard)
+        await self._app(asked, _replay_body(b"", _receive_disconnect), unheard)
 
 
-class _Answer:
+class _ResponseSender:
     """What is sent of an answer: with the headers of every answer, and to its end."""
 
     def __init__(self, send: Send) -> None:
@@ -128,11 +130,11 @@ class _Answer:
         self._is_open = False
         self.status = 0
         self.session = ""
-        self.on_stream = _nobody
+        self.on_stream = _do_nothing
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            seal(message)
+            add_default_headers(message)
             self.status = message["status"]
             headers = dict(message["headers"])
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
@@ -146,9 +148,9 @@ class _Answer:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def http_app(memory: MemoryServer, rules: ServerRules) -> HttpDoor:
+def make_http_app(memory: MemoryServer, rules: ServerRules) -> McpAuthMiddleware:
     """Return the application; its lifespan runs the sessions."""
-    app = memory.offered().streamable_http_app(
+    app = memory.build_server().streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=rules.max_body_mb * MEGABYTE,
@@ -156,39 +158,39 @@ def http_app(memory: MemoryServer, rules: ServerRules) -> HttpDoor:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     app.add_middleware(AuthContextMiddleware)
-    return HttpDoor(app, memory, rules)
+    return McpAuthMiddleware(app, memory, rules)
 
 
-def _user(token: Token) -> AuthenticatedUser:
+def _authenticated_user(token: Token) -> AuthenticatedUser:
     # The key itself goes no further than the gate.
     return AuthenticatedUser(
         AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
     )
 
 
-def _wrong(body: bytes) -> Response | None:
+def _bad_message_response(body: bytes) -> Response | None:
     """Return the answer to a body that is no message, in the words in which such a line is answered."""
     try:
         types.jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError as error:
-        told = refusal(error)
+        told = error_response(error)
         said = told.model_dump_json(by_alias=True, exclude_unset=True) if told else ""
         return Response(said, 400, media_type="application/json")
     return None
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def received() -> Message:
+    async def receive_next() -> Message:
         return messages.pop() if messages else await receive()
 
-    return received
+    return receive_next
 
 
-async def _nothing() -> Message:
+async def _receive_disconnect() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _nobody() -> None:
+def _do_nothing() -> None:
     return

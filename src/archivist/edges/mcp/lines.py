@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 
-class AnsweredLines:
+class MessageReader:
     """What a client sends, message by message; a line that is none is answered at once, and left out."""
 
     def __init__(
@@ -36,7 +36,7 @@ class AnsweredLines:
             item = await self._reading.receive()
             if not isinstance(item, Exception):
                 return item
-            answer = refusal(item)
+            answer = error_response(item)
             if answer is not None:
                 await self._send(answer)
 
@@ -72,27 +72,29 @@ class AnsweredLines:
         await self.aclose()
 
 
-def refusal(error: Exception) -> types.JSONRPCError | None:
+def error_response(error: Exception) -> types.JSONRPCError | None:
     """Return the answer to a line that is no message, for its request when it names one; None if empty."""
     wrong = error.errors(include_url=False) if isinstance(error, ValidationError) else []
     if wrong and wrong[0]["type"] != "json_invalid":
         whole = next((each["input"] for each in wrong if each["type"] == "missing"), None)
-        return _error(_name(whole), types.INVALID_REQUEST, "Invalid Request: this is no JSON-RPC message")
+        return _make_error(
+            _request_id(whole), types.INVALID_REQUEST, "Invalid Request: this is no JSON-RPC message"
+        )
     line = str(wrong[0]["input"]) if wrong else ""
     if wrong and not line.strip():
         return None
     try:
         # Half a character is JSON to some, so that the request can be named.
-        name = _name(json.loads(line))
+        name = _request_id(json.loads(line))
     except (ValueError, RecursionError):
         name = None
-    return _error(name, types.PARSE_ERROR, "Parse error: the line is no JSON of whole characters")
+    return _make_error(name, types.PARSE_ERROR, "Parse error: the line is no JSON of whole characters")
 
 
-def _name(message: object) -> str | int | None:
+def _request_id(message: object) -> str | int | None:
     name = message.get("id") if isinstance(message, dict) else None
     return name if isinstance(name, str | int) and not isinstance(name, bool) else None
 
 
-def _error(name: str | int | None, code: int, message: str) -> types.JSONRPCError:
+def _make_error(name: str | int | None, code: int, message: str) -> types.JSONRPCError:
     return types.JSONRPCError(jsonrpc="2.0", id=name, error=types.ErrorData(code=code, message=message))

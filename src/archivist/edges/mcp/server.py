@@ -15,7 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from archivist import __version__
-from archivist.edges.mcp.late_bank import Lane, LateBank, agent_named
+from archivist.edges.mcp.late_bank import CallQueue, LazyBank, agent_from_client
 from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
 from archivist.tools import prompts
@@ -59,7 +59,7 @@ class MemoryServer:
 
     def __init__(self, open_bank: Callable[[], Bank], tools: Sequence[Tool], *, actor: Actor | None) -> None:
         # Who reads need not wait for whom another process keeps from writing.
-        self.reading, self.writing = Lane(open_bank, "read"), Lane(open_bank, "write")
+        self.reading, self.writing = CallQueue(open_bank, "read"), CallQueue(open_bank, "write")
         self._tools = {tool.name: tool for tool in tools}
         self._actor = actor
 
@@ -68,7 +68,7 @@ class MemoryServer:
         self.reading.bank.close()
         self.writing.bank.close()
 
-    def offered(self) -> Server[Any]:
+    def build_server(self) -> Server[Any]:
         """Return the server object of the SDK, which a transport runs."""
         lasting = CacheHint(ttl_ms=_DAY_MS, scope="public")
         return Server(
@@ -99,29 +99,31 @@ class MemoryServer:
         return self._tools[name].schema() if name in self._tools else None
 
     async def _list_tools(self, _ctx: Context, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(each) for each in for_mcp(self._tools.values())])
+        return types.ListToolsResult(tools=[_tool_definition(each) for each in for_mcp(self._tools.values())])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in self._tools:
             offered = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} here; there are {offered}")
-        tool, given, actor = self._tools[params.name], params.arguments or {}, self._acting(ctx)
+        tool, given, actor = self._tools[params.name], params.arguments or {}, self._actor_of(ctx)
         # Who may not write is told so at once, whoever else waits to write.
         changes = not tool.only_reads(given) and tool.is_open_to(actor)
         lane = self.writing if changes else self.reading
         try:
-            answer = await lane.do(partial(_called, tool, given, actor))
+            answer = await lane.run(partial(_run_tool, tool, given, actor))
         except ArchivistError as error:
-            return _failed(error.message, error.hint)
+            return _error_result(error.message, error.hint)
         except Exception:  # noqa: BLE001 a mistake of ours must reach neither the model nor the protocol
             _log.exception("the tool %s failed", params.name)
-            return _failed(f"{params.name} failed within", "the server's log has the reason; try otherwise")
+            return _error_result(
+                f"{params.name} failed within", "the server's log has the reason; try otherwise"
+            )
         text = json.dumps(answer, ensure_ascii=False)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=answer
         )
 
-    def _acting(self, ctx: Context) -> Actor:
+    def _actor_of(self, ctx: Context) -> Actor:
         """Return who acts: as the token says, as the server was started, or by the client's name."""
         user = ctx.request.scope.get("user") if ctx.request is not None else None
         actor = getattr(getattr(user, "access_token", None), "subject", None)
@@ -130,14 +132,14 @@ class MemoryServer:
         if self._actor is not None:
             return self._actor
         client = ctx.session.client_params
-        return agent_named(client.client_info.name if client else "")
+        return agent_from_client(client.client_info.name if client else "")
 
     # Resources
 
     async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:
         from archivist.tools.resources_service import ADDRESSES
 
-        return types.ListResourcesResult(resources=[_resource(each) for each in ADDRESSES])
+        return types.ListResourcesResult(resources=[_to_resource(each) for each in ADDRESSES])
 
     async def _list_templates(self, _ctx: Context, _params: object) -> types.ListResourceTemplatesResult:
         from archivist.tools.resources_service import TEMPLATE
@@ -154,19 +156,19 @@ class MemoryServer:
     async def _read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        from archivist.tools.resources_service import show
+        from archivist.tools.resources_service import read_resource
 
-        actor = self._acting(ctx)
+        actor = self._actor_of(ctx)
         try:
-            shown = await self.reading.do(lambda bank: show(bank.acting_as(actor), params.uri))
+            shown = await self.reading.run(lambda bank: read_resource(bank.acting_as(actor), params.uri))
         except NotFoundError as error:
-            said = _told(error.message, hint_for_agents(error))
+            said = _error_text(error.message, hint_for_agents(error))
             raise MCPError(types.INVALID_PARAMS, said, {"uri": params.uri}) from None
         except ArchivistError as error:
             # A refusal is the asker's matter; that the bank cannot be read is ours.
             is_asked_wrongly = isinstance(error, AccessError | InputError)
             code = types.INVALID_PARAMS if is_asked_wrongly else types.INTERNAL_ERROR
-            raise MCPError(code, _told(error.message, error.hint), {"uri": params.uri}) from None
+            raise MCPError(code, _error_text(error.message, error.hint), {"uri": params.uri}) from None
         contents = types.TextResourceContents(uri=params.uri, text=shown.text, mime_type=shown.media_type)
         return types.ReadResourceResult(contents=[contents])
 
@@ -195,18 +197,18 @@ class MemoryServer:
         )
 
 
-def _called(tool: Tool, arguments: Mapping[str, Any], actor: Actor, bank: LateBank) -> Any:
+def _run_tool(tool: Tool, arguments: Mapping[str, Any], actor: Actor, bank: LazyBank) -> Any:
     _check_size(tool.name, arguments)
     return tool.call(bank.acting_as(actor), arguments)
 
 
-def _described(tool: Mapping[str, Any]) -> types.Tool:
+def _tool_definition(tool: Mapping[str, Any]) -> types.Tool:
     title = str(tool["name"]).replace("_", " ").capitalize()
     extra = {"_meta": {"anthropic/alwaysLoad": True}} if tool["name"] in _ALWAYS_LOADED else {}
     return types.Tool.model_validate({"title": title, **tool, **extra})
 
 
-def _resource(address: Address) -> types.Resource:
+def _to_resource(address: Address) -> types.Resource:
     return types.Resource(
         uri=address.uri,
         name=address.uri.partition("://")[2],
@@ -216,12 +218,12 @@ def _resource(address: Address) -> types.Resource:
     )
 
 
-def _failed(message: str, hint: str) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=_told(message, hint))
+def _error_result(message: str, hint: str) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=_error_text(message, hint))
     return types.CallToolResult(content=[text], is_error=True)
 
 
-def _told(message: str, hint: str) -> str:
+def _error_text(message: str, hint: str) -> str:
     return f"{message}\nhint: {hint}" if hint else message
 
 

@@ -19,14 +19,14 @@ _GRACE_S = 3
 _log = logging.getLogger(__name__)
 
 
-class Listening(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where to listen."""
 
     host: str
     port: int
 
 
-def parse_place(text: str) -> Listening:
+def parse_address(text: str) -> ListenAddress:
     """Read `HOST:PORT`, `:PORT` or `PORT`; only this machine's own addresses are served."""
     host, _, port = text.strip().rpartition(":")
     name = host.strip("[]") or "127.0.0.1"
@@ -37,7 +37,7 @@ def parse_place(text: str) -> Listening:
             f"{name!r} is beyond this machine, where a token would travel in the clear",
             hint="listen on 127.0.0.1 and let a proxy with TLS forward to it",
         )
-    return Listening(name, int(port))
+    return ListenAddress(name, int(port))
 
 
 def serve_stdio(memory: MemoryServer) -> None:
@@ -45,12 +45,12 @@ def serve_stdio(memory: MemoryServer) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    from archivist.edges.mcp.lines import AnsweredLines
+    from archivist.edges.mcp.lines import MessageReader
 
     async def run() -> None:
-        server = memory.offered()
+        server = memory.build_server()
         async with stdio_server() as (reading, writing):
-            lines = AnsweredLines(reading, writing)
+            lines = MessageReader(reading, writing)
             await server.run(lines, writing, server.create_initialization_options())
 
     _prepare()
@@ -64,17 +64,17 @@ def serve_stdio(memory: MemoryServer) -> None:
         memory.close()
 
 
-def serve_http(memory: MemoryServer, place: Listening, *, announce: Callable[[str], None]) -> None:
+def serve_http(memory: MemoryServer, place: ListenAddress, *, announce: Callable[[str], None]) -> None:
     """Serve any number of clients over streamable HTTP, each with a token of the bank, until interrupted."""
-    from archivist.edges.mcp.http_app import PATH, http_app
+    from archivist.edges.mcp.http_app import PATH, make_http_app
     from archivist.edges.wire.listening import listen, url_of
-    from archivist.edges.wire.serving import server_of
+    from archivist.edges.wire.serving import make_server
 
     _prepare()
-    rules = memory.reading.bank.opened().config.server
+    rules = memory.reading.bank.ensure_open().config.server
     listening = listen(place.host, place.port)
-    door = http_app(memory, rules)
-    server = server_of(door, silence_s=rules.silence_s, stop=door.stop)
+    door = make_http_app(memory, rules)
+    server = make_server(door, silence_s=rules.silence_s, stop=door.stop)
     announce(url_of(*listening.getsockname()[:2]) + PATH)
     try:
         server.run(sockets=[listening])

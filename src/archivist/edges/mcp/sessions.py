@@ -17,7 +17,7 @@ from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
     from archivist.config import ServerRules
-    from archivist.edges.mcp.late_bank import LateBank
+    from archivist.edges.mcp.late_bank import LazyBank
     from archivist.edges.mcp.server import MemoryServer
 
 MOST_SESSIONS = 50
@@ -40,17 +40,17 @@ class Sessions:
             told = f"{self._most} sessions of this token are in use"
             raise Refusal(429, "too_many_sessions", told, hint=hint, headers={"Retry-After": "60"})
 
-    def opened(self, token: str, name: str) -> str | None:
+    def add(self, token: str, name: str) -> str | None:
         """Note a new session; return the one to end for it, unused for the longest time, if any."""
         held = self._held.setdefault(token, {})
         held[name] = 0
         idle = next((each for each, uses in held.items() if not uses), None)
         if len(held) <= self._most or idle is None:
             return None
-        self.ended(token, idle)
+        self.remove(token, idle)
         return idle
 
-    def ended(self, token: str, name: str) -> None:
+    def remove(self, token: str, name: str) -> None:
         """Forget a session."""
         held = self._held.get(token, {})
         held.pop(name, None)
@@ -58,7 +58,7 @@ class Sessions:
             self._held.pop(token, None)
 
     @contextmanager
-    def using(self, token: str, name: str) -> Iterator[None]:
+    def track_request(self, token: str, name: str) -> Iterator[None]:
         """Count a request of a session for as long as it is under way."""
         held = self._held.get(token, {})
         if name not in held:
@@ -104,7 +104,7 @@ class Streams:
             await asyncio.sleep(self._rules.poll_s)
             is_due = time.monotonic() - asked_at >= self._rules.heartbeat_s
             try:
-                ended = await self._memory.reading.do(partial(self._ended, is_due))
+                ended = await self._memory.reading.run(partial(self._ended_tokens, is_due))
             except ArchivistError as error:
                 # Whether they hold cannot be asked now; what comes next is.
                 _log.warning("streams: %s", error.message)
@@ -114,8 +114,8 @@ class Streams:
                 if token in ended:
                     scope.cancel()
 
-    def _ended(self, is_due: bool, late: LateBank) -> set[str]:
-        bank = late.opened()
+    def _ended_tokens(self, is_due: bool, late: LazyBank) -> set[str]:
+        bank = late.ensure_open()
         version = bank.version()
         if version == self._version and not is_due:
             return set()

@@ -10,13 +10,13 @@ from typing import ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from archivist.edges.wire.receiving import ended_early
+from archivist.edges.wire.receiving import ended_early_refusal
 from archivist.edges.wire.refusals import HEADERS, Refusal
 
 _HINT = "HTTP/1.1 with one Host, a path in ASCII, and a body of the length that is told"
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """A connection whose requests must begin in time, and whose client may have said all that he will say."""
 
     head_s: ClassVar[float] = 30.0
@@ -48,7 +48,7 @@ class Connection(H11Protocol):
         # With TLS there is no half of a connection.
         is_owed = self.scheme == "http" and cycle is not None and not cycle.response_started
         if is_owed and cycle.more_body:
-            self._refuse(ended_early())
+            self._refuse(ended_early_refusal())
         self._has_ended = is_owed and not cycle.more_body
         return self._has_ended
 
@@ -92,6 +92,6 @@ class Connection(H11Protocol):
             self._head_timer = None
 
 
-def connection_of(silence_s: float) -> type[Connection]:
+def connection_class(silence_s: float) -> type[HttpConnection]:
     """Return the connections on which the head of a request must come within so many seconds."""
-    return type("Connection", (Connection,), {"head_s": silence_s})
+    return type("Connection", (HttpConnection,), {"head_s": silence_s})

@@ -13,7 +13,7 @@ from starlette.types import Scope
 from archivist.bank import Bank
 from archivist.config import ServerRules
 from archivist.edges.wire.refusals import Refusal
-from archivist.edges.wire.security import Rates, is_own_host, is_own_origin
+from archivist.edges.wire.security import RateLimiter, is_own_host, is_own_origin
 from archivist.errors import ArchivistError
 from archivist.records.access_token import Token, TokenState
 
@@ -27,36 +27,40 @@ _FAILURES_PER_MINUTE = 120
 _TOKEN = "archivist token create --actor KIND:NAME, then Authorization: Bearer TOKEN"  # noqa: S105 a hint
 
 
-class Held(NamedTuple):
+class TokenCheck(NamedTuple):
     """A token whose key was shown, and whether it still holds."""
 
     token: Token
     state: TokenState
 
 
-def held(bank: Bank, secret: str) -> Held | None:
+def check_token(bank: Bank, secret: str) -> TokenCheck | None:
     """Return the token of which this is the key; None when it is nobody's here."""
-    token = bank.tokens.holder(secret)
-    return None if token is None else Held(token, token.state(bank.now()))
+    token = bank.tokens.find_by_secret(secret)
+    return None if token is None else TokenCheck(token, token.state(bank.now()))
 
 
-class Gate:
+class Authenticator:
     """Let in who shows a token. `find` asks the bank for the token of a key."""
 
     def __init__(
-        self, rules: ServerRules, find: Callable[[str], Awaitable[Held | None]], *, is_beyond: bool = False
+        self,
+        rules: ServerRules,
+        find: Callable[[str], Awaitable[TokenCheck | None]],
+        *,
+        is_beyond_loopback: bool = False,
     ) -> None:
         self._find = find
-        self._is_beyond = is_beyond
+        self._is_beyond = is_beyond_loopback
         self._hosts = rules.hosts.split(",")
-        self._rates = Rates(rules.rate_per_minute, time.monotonic)
-        self._failures = Rates(max(_FAILURES_PER_MINUTE, rules.rate_per_minute // 100), time.monotonic)
+        self._rates = RateLimiter(rules.rate_per_minute, time.monotonic)
+        self._failures = RateLimiter(max(_FAILURES_PER_MINUTE, rules.rate_per_minute // 100), time.monotonic)
 
-    def headers(self, scope: Scope) -> dict[str, str]:
+    def check_headers(self, scope: Scope) -> dict[str, str]:
         """Return the headers of a request that is for us; of a target with a host, take the path."""
-        found = _headers(scope)
+        found = _read_headers(scope)
         if scope["path"][:1] not in ("/", "*"):
-            self._take_path(scope)
+            self._normalize_path(scope)
         host, origin = found.get("host", ""), found.get("origin")
         self._check_host(host)
         is_foreign = origin is not None and not is_own_origin(origin, host)
@@ -64,37 +68,39 @@ class Gate:
             raise Refusal(403, "foreign_origin", "a page of another site may not ask", hint="ask from here")
         return found
 
-    async def token(self, scope: Scope, secret: str | None) -> Token:
+    async def require_token(self, scope: Scope, secret: str | None) -> Token:
         """Return the token that lets a request in; Refusal when there is none that holds."""
         if secret is None:
-            raise self.unknown(scope, "no_token", "a token is needed")
+            raise self.unauthorized_refusal(scope, "no_token", "a token is needed")
         try:
             found = await self._find(secret)
         except ArchivistError as error:
             raise Refusal(503, error.code, "the bank cannot serve this now", hint=error.hint) from None
         if found is None:
-            raise self.unknown(scope, "bad_token", "the token is unknown here")
+            raise self.unauthorized_refusal(scope, "bad_token", "the token is unknown here")
         if found.state is not TokenState.VALID:
-            raise self.unknown(scope, f"token_{found.state.value}", f"the token is {found.state.value}")
+            raise self.unauthorized_refusal(
+                scope, f"token_{found.state.value}", f"the token is {found.state.value}"
+            )
         return found.token
 
-    def count(self, token: str) -> None:
+    def count_request(self, token: str) -> None:
         """Count a request of somebody's; refuse it when he asks too often."""
-        _wait(self._rates.wait_s(token))
+        _refuse_if_limited(self._rates.wait_s(token))
 
-    def count_stranger(self, scope: Scope) -> None:
+    def count_anonymous(self, scope: Scope) -> None:
         """Count a request of nobody's by its address: a stranger may guess only so often."""
         client = scope.get("client")
-        _wait(self._failures.wait_s(str(client[0]) if client else ""))
+        _refuse_if_limited(self._failures.wait_s(str(client[0]) if client else ""))
 
-    def unknown(self, scope: Scope, code: str, detail: str) -> Refusal:
+    def unauthorized_refusal(self, scope: Scope, code: str, detail: str) -> Refusal:
         """Return the refusal of who shows nothing that lets him in."""
-        self.count_stranger(scope)
+        self.count_anonymous(scope)
         asked = "Bearer" if code == "no_token" else 'Bearer error="invalid_token"'
         return Refusal(401, code, detail, hint=_TOKEN, headers={"WWW-Authenticate": asked})
 
     def _check_host(self, host: str) -> None:
-        if not is_own_host(host, known=self._hosts, is_beyond=self._is_beyond):
+        if not is_own_host(host, allowed_hosts=self._hosts, is_beyond_loopback=self._is_beyond):
             raise Refusal(
                 403,
                 "unknown_host",
@@ -102,7 +108,7 @@ class Gate:
                 hint="server.hosts names the hosts that it is",
             )
 
-    def _take_path(self, scope: Scope) -> None:
+    def _normalize_path(self, scope: Scope) -> None:
         """Read `http://host/path`, as a proxy asks, as its path: every server has to understand it."""
         try:
             target = urlsplit(scope["raw_path"].decode("ascii"))
@@ -114,7 +120,7 @@ class Gate:
             scope["path"], scope["raw_path"] = unquote(path), path.encode("ascii")
 
 
-def bearer(headers: Mapping[str, str]) -> str | None:
+def bearer_secret(headers: Mapping[str, str]) -> str | None:
     """Return the key that a request shows: empty when it shows something else, None when it shows nothing."""
     given = headers.get("authorization")
     if given is None:
@@ -123,7 +129,7 @@ def bearer(headers: Mapping[str, str]) -> str | None:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-def _headers(scope: Scope) -> dict[str, str]:
+def _read_headers(scope: Scope) -> dict[str, str]:
     found: dict[str, str] = {}
     seen: set[bytes] = set()
     for name, value in scope["headers"]:
@@ -140,7 +146,7 @@ def _headers(scope: Scope) -> dict[str, str]:
     return found
 
 
-def _wait(seconds: float) -> None:
+def _refuse_if_limited(seconds: float) -> None:
     if seconds:
         again = {"Retry-After": str(math.ceil(seconds))}
         raise Refusal(429, "too_many", "too many requests", hint="server.rate_per_minute", headers=again)

@@ -34,10 +34,10 @@ class Refusal(Exception):  # noqa: N818 not an error of ours, but what the door 
 
     def response(self) -> Response:
         """Return it as the answer."""
-        return problem(self.status, self.code, self.detail, self.hint, self.headers)
+        return problem_response(self.status, self.code, self.detail, self.hint, self.headers)
 
 
-def problem(
+def problem_response(
     status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return an answer that says what went wrong."""
@@ -53,7 +53,7 @@ def problem(
     return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def seal(start: Message) -> None:
+def add_default_headers(start: Message) -> None:
     """Give the start of an answer the headers that every answer has, where it has none of its own."""
     own = start.get("headers", ())
     given = {name.lower() for name, _ in own}

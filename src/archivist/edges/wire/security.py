@@ -19,7 +19,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def is_own_host(given: str, *, known: Iterable[str], is_beyond: bool) -> bool:
+def is_own_host(given: str, *, allowed_hosts: Iterable[str], is_beyond_loopback: bool) -> bool:
     """Say whether a Host header names this server.
 
     A page that points its own name at this machine comes with that name, never with a bare address: so an
@@ -29,9 +29,9 @@ def is_own_host(given: str, *, known: Iterable[str], is_beyond: bool) -> bool:
     host = host_of(given)
     if not host:
         return False
-    if is_loopback(host) or host in {each.strip().lower() for each in known if each.strip()}:
+    if is_loopback(host) or host in {each.strip().lower() for each in allowed_hosts if each.strip()}:
         return True
-    if not is_beyond:
+    if not is_beyond_loopback:
         return False
     try:
         ip_address(host.strip("[]"))
@@ -61,7 +61,7 @@ def is_own_origin(origin: str, host: str) -> bool:
     return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
-class Rates:
+class RateLimiter:
     """How many requests each has left: so many a minute, a minute's worth at once."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:

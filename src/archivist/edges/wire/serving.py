@@ -10,7 +10,7 @@ from typing import NamedTuple
 import uvicorn
 from starlette.types import ASGIApp
 
-from archivist.edges.wire.connections import connection_of
+from archivist.edges.wire.connections import connection_class
 from archivist.errors import InputError
 
 _GRACE_S = 5
@@ -37,14 +37,14 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server_of(
+def make_server(
     app: ASGIApp, *, silence_s: float, stop: Callable[[], None], certificate: Certificate | None = None
 ) -> Server:
     """Return the server of an app; `stop` is called when it ends, for what would outlast it."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
-        http=connection_of(silence_s),
+        http=connection_class(silence_s),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.capture.secrets import checked_name, checked_path, cleaned
+from archivist.capture.secrets import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.knowledge.claims import source_of
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
 from archivist.records.plain import decoder, from_plain
 from archivist.records.tier_words import ArtifactType
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.store.filters import Condition, equals
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Measure(NamedTuple):
     checksum: str
 
 
-class Artifacts(Desk):
+class Artifacts(BankService):
     """What runs produced, by task, agent and path."""
 
     @writes(Layer.ARTIFACTS)
@@ -76,9 +76,9 @@ class Artifacts(Desk):
         agent = agent or source_of(self._bank.actor)
         self.require(Layer.ARTIFACTS, Verb.WRITE, owner=agent)
         now = self._bank.now()
-        kept = checked_path("path", relative_path(self.root, path))
-        _refuse_own(self._bank.path, self.root / kept)
-        made = _made(
+        kept = validate_path("path", relative_path(self.root, path))
+        _refuse_bank_files(self._bank.path, self.root / kept)
+        made = _build_artifact(
             {
                 "id": self._bank.new_id(now),
                 "task": task,
@@ -92,10 +92,10 @@ class Artifacts(Desk):
                 "run": run,
             }
         )
-        with opened(self.root, kept) as descriptor:
-            made = replace(made, **measured(descriptor, self.root / kept)._asdict())
+        with open_artifact(self.root, kept) as descriptor:
+            made = replace(made, **measure_file(descriptor, self.root / kept)._asdict())
         with self._bank.transaction() as writer:
-            return _kept(writer, made)
+            return _store_version(writer, made)
 
     @property
     def root(self) -> Path:
@@ -121,8 +121,8 @@ class Artifacts(Desk):
     ) -> list[Artifact]:
         """Return the artifacts that are asked for, the newest first; behind a place in that order."""
         asked: dict[str, object] = {"task": task, "agent": agent}
-        asked["type"] = _type(str(type)) if type else ""
-        asked["path"] = _as_kept(self.root, path) if path else ""
+        asked["type"] = _parse_type(str(type)) if type else ""
+        asked["path"] = _stored_path(self.root, path) if path else ""
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         with self._bank.reading() as reader:
             return reader.select(Artifact, *conditions, order=NEWEST, after=after, limit=limit)
@@ -132,7 +132,7 @@ class Artifacts(Desk):
         """Return every version of a path, the first one first."""
         with self._bank.reading() as reader:
             found = reader.select(
-                Artifact, equals("path", _as_kept(self.root, path)), order=("created", "id")
+                Artifact, equals("path", _stored_path(self.root, path)), order=("created", "id")
             )
         if not found:
             raise NotFoundError("artifact", path)
@@ -159,13 +159,13 @@ class Artifacts(Desk):
                 every = reader.select(Artifact, order=("created", "id"))
                 latest = {artifact.path: artifact for artifact in every}
                 chosen = sorted(latest.values(), key=lambda artifact: artifact.path)
-        return [_checked(self.root, artifact) for artifact in chosen]
+        return [_check_artifact(self.root, artifact) for artifact in chosen]
 
     def _find(self, reader: Reader, name: str) -> Artifact:
         artifact = reader.get(Artifact, name)
         if artifact is not None:
             return artifact
-        found = reader.select(Artifact, equals("path", _as_kept(self.root, name)), order=NEWEST, limit=1)
+        found = reader.select(Artifact, equals("path", _stored_path(self.root, name)), order=NEWEST, limit=1)
         if not found:
             raise NotFoundError("artifact", name)
         return found[0]
@@ -192,7 +192,7 @@ def relative_path(root: Path, path: str | Path) -> str:
 
 
 @contextmanager
-def opened(root: Path, kept: str) -> Iterator[int]:
+def open_artifact(root: Path, kept: str) -> Iterator[int]:
     """Open a regular file within the root for reading, without waiting for anything that is none."""
     path = root / kept
     try:
@@ -223,7 +223,7 @@ class NoFileError(InputError):
         super().__init__(f"no file {path!r}", hint="register a file once it is written")
 
 
-def measured(descriptor: int, path: Path) -> Measure:
+def measure_file(descriptor: int, path: Path) -> Measure:
     """Return the size and the checksum of an opened file.
 
     Raises InputError when it changed while it was read, or is not what its path names any more.
@@ -250,7 +250,7 @@ def measured(descriptor: int, path: Path) -> Measure:
     return Measure(size, digest.hexdigest())
 
 
-def _refuse_own(bank_file: Path, path: Path) -> None:
+def _refuse_bank_files(bank_file: Path, path: Path) -> None:
     """Refuse the bank's own files: each registration would change them."""
     from archivist.paths import FOLDER
 
@@ -266,11 +266,11 @@ def _refuse_unless_file(kept: str, mode: int) -> None:
         raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
 
 
-def _made(values: dict[str, object]) -> Artifact:
+def _build_artifact(values: dict[str, object]) -> Artifact:
     """Return an artifact of these values, checked and without secrets."""
     artifact = from_plain(Artifact, values)
-    task = " ".join(cleaned(artifact.task).split())
-    agent, run = (checked_name(name, getattr(artifact, name)) for name in ("agent", "run"))
+    task = " ".join(clean_text(artifact.task).split())
+    agent, run = (validate_name(name, getattr(artifact, name)) for name in ("agent", "run"))
     for name, text, most in (
         ("task", task, VALUE_CHARACTERS),
         ("agent", agent, NAME_CHARACTERS),
@@ -280,11 +280,11 @@ def _made(values: dict[str, object]) -> Artifact:
             raise RecordError(f"{name}: missing or empty", hint="say for which task it was made")
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
-    words = cleaned(artifact.description.strip())
+    words = clean_text(artifact.description.strip())
     return replace(artifact, task=task, agent=agent, run=run, description=words)
 
 
-def _kept(writer: Writer, made: Artifact) -> Artifact:
+def _store_version(writer: Writer, made: Artifact) -> Artifact:
     """Keep an artifact as the next version of its path, unless it is one that is known."""
     versions = writer.select(Artifact, equals("path", made.path), order=NEWEST)
     for known in versions:
@@ -304,14 +304,14 @@ def _kept(writer: Writer, made: Artifact) -> Artifact:
     return made
 
 
-def _checked(root: Path, artifact: Artifact) -> ArtifactCheck:
+def _check_artifact(root: Path, artifact: Artifact) -> ArtifactCheck:
     try:
-        with opened(root, artifact.path) as descriptor:
+        with open_artifact(root, artifact.path) as descriptor:
             size = os.fstat(descriptor).st_size
             if size != artifact.size_bytes:
                 note = f"{size} bytes, {artifact.size_bytes} when it was registered"
                 return ArtifactCheck(artifact, FileState.CHANGED, note)
-            found = measured(descriptor, root / artifact.path)
+            found = measure_file(descriptor, root / artifact.path)
     except NoFileError as error:
         return ArtifactCheck(artifact, FileState.MISSING, error.message)
     except InputError as error:
@@ -321,12 +321,12 @@ def _checked(root: Path, artifact: Artifact) -> ArtifactCheck:
     return ArtifactCheck(artifact, FileState.SAME)
 
 
-def _type(word: str) -> ArtifactType:
+def _parse_type(word: str) -> ArtifactType:
     kind: ArtifactType = decoder(ArtifactType)(word)
     return kind
 
 
-def _as_kept(root: Path, path: str) -> str:
+def _stored_path(root: Path, path: str) -> str:
     """Return how a path would be kept; a name that cannot be one is nobody's."""
     try:
         return relative_path(root, path)

@@ -8,17 +8,33 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.audit.analytics import Analytics, By, Span, Tried, analyse, approaches, worth
+from archivist.audit.analytics import (
+    Analytics,
+    ApproachResult,
+    GroupBy,
+    PeriodUnit,
+    analyse_attempts,
+    approach_results,
+    expected_success,
+)
 from archivist.clock import to_text
 from archivist.errors import InputError, RecordError
-from archivist.records.episode import Episode, Usage, updated
+from archivist.records.episode import Episode, Usage, merge_episode
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.plain import decoder, from_plain
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, equals, one_of
 
-__all__ = ["Analytics", "Attempts", "By", "Similar", "Span", "Tried", "tokens_said"]
+__all__ = [
+    "Analytics",
+    "ApproachResult",
+    "Attempts",
+    "GroupBy",
+    "PeriodUnit",
+    "SimilarApproach",
+    "reported_tokens",
+]
 
 _STATUS = {
     Action.ATTEMPTED: EpisodeStatus.PARTIAL,
@@ -34,14 +50,14 @@ _HITS = 40
 _UNSAID = "unsaid"
 
 
-class Similar(NamedTuple):
+class SimilarApproach(NamedTuple):
     """What was tried for a task like the one that was asked about, and how like the task is."""
 
-    tried: Tried
+    tried: ApproachResult
     score: float
 
 
-class Attempts(Desk):
+class Attempts(BankService):
     """Every attempt at a task that an orchestrator logged."""
 
     @writes(Layer.EPISODES)
@@ -68,9 +84,9 @@ class Attempts(Desk):
         """
         now = self._bank.now()
         kind: Action = decoder(Action)(str(action))
-        spent = _spent(tokens_in, tokens_out)
-        moment = _aware(time) if time else now
-        made = _made(
+        spent = _token_usage(tokens_in, tokens_out)
+        moment = _as_utc(time) if time else now
+        made = _build_attempt(
             {
                 "id": id.strip() or self._bank.new_id(now),
                 "parent": run,
@@ -78,7 +94,7 @@ class Attempts(Desk):
                 "agent": agent,
                 "provider": provider,
                 "kind": EpisodeKind.SUBAGENT_RUN.value,
-                "started": _begun(moment, duration_ms, kind),
+                "started": _start_time(moment, duration_ms, kind),
                 "finished": moment,
                 "status": _STATUS[kind].value,
                 "action": kind.value,
@@ -90,7 +106,7 @@ class Attempts(Desk):
         with self._bank.transaction() as writer:
             known = writer.get(Episode, made.id)
             if known is not None:
-                made = _brought_up_to_date(known, made, has_time=time is not None)
+                made = _merge_attempt(known, made, has_time=time is not None)
             writer.put(made, "log")
         return made
 
@@ -114,12 +130,12 @@ class Attempts(Desk):
             return reader.select(Episode, *conditions, order=NEWEST, after=after, limit=limit)
 
     @reads(Layer.EPISODES)
-    def tried(self, task: str) -> list[Tried]:
+    def list_approaches(self, task: str) -> list[ApproachResult]:
         """Return each approach to a task and what became of it: what worked first, what failed last."""
-        return approaches(self.query(task=task)) if task else []
+        return approach_results(self.query(task=task)) if task else []
 
     @reads(Layer.EPISODES)
-    def similar(self, text: str, *, limit: int = 5) -> list[Similar]:
+    def similar(self, text: str, *, limit: int = 5) -> list[SimilarApproach]:
         """Return what was tried for tasks like this one: what worked first, then by likeness.
 
         The score is that of the attempt by which its task was found.
@@ -131,8 +147,10 @@ class Attempts(Desk):
                 alike[each.task] = max(alike.get(each.task, 0.0), scores[each.id])
             least = _LIKE_ENOUGH * max(alike.values(), default=0.0)
             near = tuple(task for task, score in alike.items() if score >= least)
-            tried = approaches(reader.select(Episode, one_of("task", near), one_of("action", tuple(Action))))
-        found = [Similar(each, alike[each.task]) for each in tried]
+            tried = approach_results(
+                reader.select(Episode, one_of("task", near), one_of("action", tuple(Action)))
+            )
+        found = [SimilarApproach(each, alike[each.task]) for each in tried]
         return sorted(found, key=lambda each: (-_rank(each.tried), -each.score))[:limit]
 
     def _scores(self, text: str) -> dict[str, float]:
@@ -155,22 +173,22 @@ class Attempts(Desk):
     def analytics(
         self,
         *,
-        by: By | str = By.APPROACH,
+        by: GroupBy | str = GroupBy.APPROACH,
         since: datetime | None = None,
         until: datetime | None = None,
-        step: Span | str | None = None,
+        step: PeriodUnit | str | None = None,
     ) -> Analytics:
         """Count how attempts went by approach, agent, provider or task; with a step also over time."""
-        group: By = decoder(By)(str(by))
-        span: Span | None = decoder(Span)(str(step)) if step else None
+        group: GroupBy = decoder(GroupBy)(str(by))
+        span: PeriodUnit | None = decoder(PeriodUnit)(str(step)) if step else None
         conditions: list[Condition] = [one_of("action", tuple(Action))]
-        conditions += [at_least("finished", to_text(_aware(since)))] if since else []
-        conditions += [at_most("finished", to_text(_aware(until)))] if until else []
+        conditions += [at_least("finished", to_text(_as_utc(since)))] if since else []
+        conditions += [at_most("finished", to_text(_as_utc(until)))] if until else []
         with self._bank.reading() as reader:
-            return analyse(reader.select(Episode, *conditions), group, span)
+            return analyse_attempts(reader.select(Episode, *conditions), group, span)
 
 
-def _made(values: dict[str, object]) -> Episode:
+def _build_attempt(values: dict[str, object]) -> Episode:
     """Return an attempt of these values, checked and without secrets."""
     from archivist.capture.redaction import redact
 
@@ -192,7 +210,7 @@ def _made(values: dict[str, object]) -> Episode:
     return replace(attempt, **cleaned)
 
 
-def _spent(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
+def _token_usage(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
     if tokens_in is None and tokens_out is None:
         return None
     for name, tokens in (("tokens_in", tokens_in), ("tokens_out", tokens_out)):
@@ -203,7 +221,7 @@ def _spent(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
     return Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra)
 
 
-def tokens_said(attempt: Episode) -> tuple[int | None, int | None]:
+def reported_tokens(attempt: Episode) -> tuple[int | None, int | None]:
     """Return how many tokens went in and came out, each None when nobody said."""
     if attempt.usage is None:
         return None, None
@@ -215,7 +233,7 @@ def tokens_said(attempt: Episode) -> tuple[int | None, int | None]:
     return first, second
 
 
-def _begun(moment: datetime, duration_ms: int | None, action: Action) -> datetime | None:
+def _start_time(moment: datetime, duration_ms: int | None, action: Action) -> datetime | None:
     """Return when an attempt began: as long ago as it lasted, just now, or nobody knows."""
     if duration_ms is None:
         return moment if _STATUS[action] is EpisodeStatus.PARTIAL else None
@@ -227,12 +245,12 @@ def _begun(moment: datetime, duration_ms: int | None, action: Action) -> datetim
         raise RecordError(f"duration_ms: {duration_ms} is longer than time itself") from None
 
 
-def _aware(moment: datetime) -> datetime:
+def _as_utc(moment: datetime) -> datetime:
     """Return a time in UTC; one without a zone is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _brought_up_to_date(known: Episode, made: Episode, *, has_time: bool) -> Episode:
+def _merge_attempt(known: Episode, made: Episode, *, has_time: bool) -> Episode:
     """Return what is known of an attempt that is logged again."""
     if known.action is None:
         raise InputError(
@@ -244,7 +262,7 @@ def _brought_up_to_date(known: Episode, made: Episode, *, has_time: bool) -> Epi
             f"{known.id!r} is an attempt of {known.agent!r} at {known.task[:60]!r} already",
             hint="give this attempt another id",
         )
-    after = updated(known, made)
+    after = merge_episode(known, made)
     is_same = replace(after, started=known.started, finished=known.finished) == known
     if is_same and not has_time:
         return known
@@ -253,7 +271,7 @@ def _brought_up_to_date(known: Episode, made: Episode, *, has_time: bool) -> Epi
     return replace(after, started=min(begun) if begun else None)
 
 
-def _rank(tried: Tried) -> float:
+def _rank(tried: ApproachResult) -> float:
     """Return 1 for what mostly worked, a half for what is open, 0 for what mostly failed."""
-    expected = worth(tried)
+    expected = expected_success(tried)
     return 0.5 if expected == 0.5 else float(expected > 0.5)

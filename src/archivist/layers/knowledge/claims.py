@@ -20,7 +20,7 @@ _LOST_ORIGIN = "lost_origin"
 _SHOWN = 60
 
 
-class Kept(NamedTuple):
+class ClaimResult(NamedTuple):
     """What holds after a claim; `conflict` is the dispute that the claim opened, or met again."""
 
     fact: Fact
@@ -40,34 +40,40 @@ def source_of(actor: Actor) -> str:
     return "user" if actor.kind is ActorKind.HUMAN else actor.kind.value
 
 
-def settle(standing: Fact | None, said: Fact, disputes: Sequence[Conflict] = (), *, is_bound: bool) -> Kept:
+def resolve_claim(
+    current: Fact | None, claim: Fact, disputes: Sequence[Conflict] = (), *, respects_rulings: bool
+) -> ClaimResult:
     """Say what holds when somebody says something about a key.
 
     A source may change its own word. Between two, the higher confidence wins, and of equal ones the newer;
     the loser goes into a conflict. A claim that is bound does not come back by being said again after it
     was decided against.
     """
-    if standing is None:
-        return Kept(said, is_changed=True)
-    if said.value == standing.value:
-        return _agreed(standing, said)
+    if current is None:
+        return ClaimResult(claim, is_changed=True)
+    if claim.value == current.value:
+        return _merge_agreement(current, claim)
     after = replace(
-        said,
-        created=standing.created,
-        tags=said.tags or standing.tags,
-        extra={**standing.extra, **said.extra},
+        claim,
+        created=current.created,
+        tags=claim.tags or current.tags,
+        extra={**current.extra, **claim.extra},
     )
-    if (said.source, said.origin) == (standing.source, standing.origin):
-        return Kept(after, is_changed=True)
-    ruling = next((each for each in disputes if _rules_out(each, said, standing)), None) if is_bound else None
+    if (claim.source, claim.origin) == (current.source, current.origin):
+        return ClaimResult(after, is_changed=True)
+    ruling = (
+        next((each for each in disputes if _is_ruled_out(each, claim, current)), None)
+        if respects_rulings
+        else None
+    )
     if ruling is not None:
-        return Kept(standing, False, ruling)
-    if said.confidence >= standing.confidence:
-        return Kept(after, True, _opened(after, standing, disputes, said.updated))
-    return Kept(standing, False, _opened(standing, said, disputes, said.updated))
+        return ClaimResult(current, False, ruling)
+    if claim.confidence >= current.confidence:
+        return ClaimResult(after, True, _open_conflict(after, current, disputes, claim.updated))
+    return ClaimResult(current, False, _open_conflict(current, claim, disputes, claim.updated))
 
 
-def _agreed(standing: Fact, said: Fact) -> Kept:
+def _merge_agreement(standing: Fact, said: Fact) -> ClaimResult:
     """Return the fact as two that say the same leave it: vouched for by the surer of them."""
     surer = said if said.confidence > standing.confidence else standing
     after = replace(
@@ -79,10 +85,10 @@ def _agreed(standing: Fact, said: Fact) -> Kept:
         updated=max(standing.updated, said.updated),
         extra={**standing.extra, **said.extra},
     )
-    return Kept(after, is_changed=replace(after, updated=standing.updated) != standing)
+    return ClaimResult(after, is_changed=replace(after, updated=standing.updated) != standing)
 
 
-def _rules_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
+def _is_ruled_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
     """Say whether somebody decided for what stands and against this very claim."""
     claim, kept, lost = (
         (said.source, said.value),
@@ -96,7 +102,7 @@ def _rules_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
     return claim == kept and standing.value == ruling.lost
 
 
-def _opened(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime) -> Conflict:
+def _open_conflict(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime) -> Conflict:
     """Return the open conflict of two claims: the one that is open about the loser's word goes on with it.
 
     A source has one open conflict about a fact, its latest losing claim; the ledger keeps those before.
@@ -114,7 +120,7 @@ def _opened(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime)
         lost=lost.value,
         lost_source=lost.source,
         lost_confidence=lost.confidence,
-        reason=_reason(kept, lost),
+        reason=_conflict_reason(kept, lost),
         extra={name: value for name, value in beside.items() if value},
     )
     for known in disputes:
@@ -125,47 +131,45 @@ def _opened(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime)
         if known.id == conflict.id and is_ruled and is_same_claim:
             return known
     for known in disputes:
-        if known.status is ConflictStatus.OPEN and _is_word_of(known, lost):
+        if known.status is ConflictStatus.OPEN and _is_claim_of(known, lost):
             return replace(conflict, id=known.id)
     if any(known.id == conflict.id and known.lost != lost.value for known in disputes):
         return replace(conflict, id=derived_id(conflict.id, now.isoformat()))
     return conflict
 
 
-def _is_word_of(conflict: Conflict, said: Fact) -> bool:
+def _is_claim_of(conflict: Conflict, said: Fact) -> bool:
     """Say whether what lost in a conflict was the word of the same source, from the same file if any."""
     return (conflict.lost_source, conflict.extra.get(_LOST_ORIGIN, "")) == (said.source, said.origin)
 
 
-def withdrawn(disputes: Sequence[Conflict], said: Fact, kept: Kept, now: datetime) -> list[Conflict]:
+def withdraw_conflicts(
+    disputes: Sequence[Conflict], claim: Fact, result: ClaimResult, now: datetime
+) -> list[Conflict]:
     """Return the open conflicts about earlier words of a source that has said something else since.
 
     They are over with nobody having decided them.
     """
-    still = kept.conflict.id if kept.conflict else ""
+    still = result.conflict.id if result.conflict else ""
     return [
         replace(
             each,
             status=ConflictStatus.UPHELD,
             decided=now,
-            reason=f"{each.reason}; since then {_who(said.source)} has said something else",
+            reason=f"{each.reason}; since then {_source_name(claim.source)} has said something else",
         )
         for each in disputes
-        if each.status is ConflictStatus.OPEN and _is_word_of(each, said) and each.id != still
+        if each.status is ConflictStatus.OPEN and _is_claim_of(each, claim) and each.id != still
     ]
 
 
-def _reason(kept: Fact, lost: Fact) -> str:
+def _conflict_reason(kept: Fact, lost: Fact) -> str:
     if kept.confidence == lost.confidence:
-        return (
-            f"{_who(kept.source)} and {_who(lost.source)} are equally sure ({kept.confidence:g}): newer wins"
-        )
-    return (
-        f"{_who(kept.source)} is surer ({kept.confidence:g}) than {_who(lost.source)} ({lost.confidence:g})"
-    )
+        return f"{_source_name(kept.source)} and {_source_name(lost.source)} are equally sure ({kept.confidence:g}): newer wins"
+    return f"{_source_name(kept.source)} is surer ({kept.confidence:g}) than {_source_name(lost.source)} ({lost.confidence:g})"
 
 
-def followed(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:
+def update_conflicts(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:
     """Return the open conflicts about a fact that are not true any more, as its new value leaves them.
 
     One whose losing value stands now is over, with nobody having decided it; in the others the new value
@@ -176,10 +180,10 @@ def followed(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Co
         if each.status is not ConflictStatus.OPEN or each.kept == fact.value:
             continue
         if each.lost == fact.value:
-            told = f"{each.reason}; since then {_who(fact.source)} says it"
+            told = f"{each.reason}; since then {_source_name(fact.source)} says it"
             changed.append(replace(each, status=ConflictStatus.REVERSED, decided=now, reason=told))
             continue
-        told = f"{_who(fact.source)} has said something else since ({fact.confidence:g})"
+        told = f"{_source_name(fact.source)} has said something else since ({fact.confidence:g})"
         changed.append(
             replace(
                 each,
@@ -192,31 +196,33 @@ def followed(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Co
     return changed
 
 
-def upheld(conflict: Conflict, standing: Fact | None, *, by: str, now: datetime) -> Conflict:
+def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: datetime) -> Conflict:
     """Return a conflict decided for what stands, saying so when that is not what was kept any more."""
     _refuse_decided(conflict)
     reason = conflict.reason
-    if standing is None:
+    if current is None:
         reason = f"{reason}; nothing stands since"
-    elif standing.value == conflict.lost:
+    elif current.value == conflict.lost:
         raise InputError(
-            f"{_short(conflict.lost)!r} lost, and stands by now",
+            f"{_shorten_value(conflict.lost)!r} lost, and stands by now",
             hint="reverse the conflict to let it stand, or set the fact to what holds",
         )
-    elif standing.value != conflict.kept:
-        reason = f"{reason}; upheld when {_short(standing.value)!r} stood"
+    elif current.value != conflict.kept:
+        reason = f"{reason}; upheld when {_shorten_value(current.value)!r} stood"
     return replace(conflict, status=ConflictStatus.UPHELD, decided=now, decided_by=by, reason=reason)
 
 
-def reversed_(conflict: Conflict, standing: Fact | None, *, by: str, now: datetime) -> tuple[Conflict, Fact]:
+def reverse_conflict(
+    conflict: Conflict, current: Fact | None, *, by: str, now: datetime
+) -> tuple[Conflict, Fact]:
     """Return a conflict decided for what lost, and the fact that says so.
 
     It is at least as sure as what it replaces: else the first to repeat that would undo the decision.
     """
     _refuse_decided(conflict)
     reason = conflict.reason
-    if standing is not None and standing.value not in (conflict.kept, conflict.lost):
-        reason = f"{reason}; reversed when {_short(standing.value)!r} stood"
+    if current is not None and current.value not in (conflict.kept, conflict.lost):
+        reason = f"{reason}; reversed when {_shorten_value(current.value)!r} stood"
     fact = Fact(
         id=conflict.fact,
         project=str(conflict.extra.get(_PROJECT, "")),
@@ -224,12 +230,12 @@ def reversed_(conflict: Conflict, standing: Fact | None, *, by: str, now: dateti
         key=conflict.key,
         value=conflict.lost,
         source=conflict.lost_source,
-        confidence=max(conflict.lost_confidence, standing.confidence if standing else 0.0),
-        created=standing.created if standing else now,
+        confidence=max(conflict.lost_confidence, current.confidence if current else 0.0),
+        created=current.created if current else now,
         updated=now,
-        tags=standing.tags if standing else (),
+        tags=current.tags if current else (),
         origin=str(conflict.extra.get(_LOST_ORIGIN, "")),
-        extra=standing.extra if standing else {},
+        extra=current.extra if current else {},
     )
     done = replace(conflict, status=ConflictStatus.REVERSED, decided=now, decided_by=by, reason=reason)
     return done, fact
@@ -246,10 +252,10 @@ def _refuse_decided(conflict: Conflict) -> None:
     )
 
 
-def _who(source: str) -> str:
+def _source_name(source: str) -> str:
     return source or "somebody"
 
 
-def _short(value: str) -> str:
+def _shorten_value(value: str) -> str:
     text = " ".join(value.split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -11,31 +11,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides, reads, writes
-from archivist.capture.secrets import checked_name, checked_path, cleaned
+from archivist.capture.secrets import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.knowledge.claims import (
-    Kept,
+    ClaimResult,
     fact_id,
-    followed,
-    reversed_,
-    settle,
+    resolve_claim,
+    reverse_conflict,
     source_of,
-    upheld,
-    withdrawn,
+    update_conflicts,
+    uphold_conflict,
+    withdraw_conflicts,
 )
-from archivist.ledger.service import meant
-from archivist.records.layers import Conflict, Fact, checked_fact
+from archivist.ledger.service import pick_fact
+from archivist.records.layers import Conflict, Fact, validate_fact
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import ConflictStatus
-from archivist.service import Desk, require_name
+from archivist.service import BankService, require_name
 from archivist.store.filters import Condition, at_least, equals
 
 if TYPE_CHECKING:
     from archivist.layers.knowledge.shared_context import SharedText
-    from archivist.store.ledger import Change
+    from archivist.store.ledger import LedgerChange
     from archivist.store.protocol import Reader, Writer
 
-__all__ = ["Kept", "Knowledge", "SharedTaken"]
+__all__ = ["ClaimResult", "Knowledge", "SharedImportResult"]
 
 BY_NAME = ("category", "key", "project")
 # More answers than anybody reads.
@@ -49,7 +49,7 @@ _NAMED = 3
 _HEARD = "heard"
 
 
-class SharedTaken(NamedTuple):
+class SharedImportResult(NamedTuple):
     """What importing shared context did; `conflicts` counts sections that met another source's word."""
 
     added: int = 0
@@ -60,7 +60,7 @@ class SharedTaken(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class Knowledge(Desk):
+class Knowledge(BankService):
     """The facts of a project and the disputes about them."""
 
     @writes(Layer.KNOWLEDGE)
@@ -75,14 +75,14 @@ class Knowledge(Desk):
         project: str = "",
         tags: Sequence[str] = (),
         origin: str = "",
-    ) -> Kept:
+    ) -> ClaimResult:
         """Say what holds under a category and key; what it meets there decides whether it stands.
 
         The source is who says it, by default the actor. Another source that says something else is heard
         by confidence, then by time, and the loser goes into a conflict.
         """
         own = source_of(self._bank.actor)
-        said = _claim(
+        said = _build_claim(
             {
                 "project": project,
                 "category": category,
@@ -98,7 +98,7 @@ class Knowledge(Desk):
         # Who may decide and speaks in their own name overrules what was decided before.
         is_bound = said.source != own
         with self._bank.transaction() as writer:
-            return _take(writer, said, "put", self._bank.now(), is_bound=is_bound)
+            return _settle_claim(writer, said, "put", self._bank.now(), is_bound=is_bound)
 
     @reads(Layer.KNOWLEDGE)
     def get(self, category: str, key: str, *, project: str = "") -> Fact | None:
@@ -132,14 +132,14 @@ class Knowledge(Desk):
             raise InputError(f"confidence: {min_confidence:g} is not between 0 and 1")
         asked = {"category": category, "key": key, "project": project}
         if text.strip():
-            found = self._recalled(text, category, min_confidence)
-            return [each for each in found if _is_asked(each, asked)][:limit]
+            found = self._search_facts(text, category, min_confidence)
+            return [each for each in found if _is_match(each, asked)][:limit]
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         conditions += [at_least("confidence", min_confidence)] if min_confidence else []
         with self._bank.reading() as reader:
             return reader.select(Fact, *conditions, order=BY_NAME, after=after, limit=limit)
 
-    def _recalled(self, text: str, category: str, min_confidence: float) -> list[Fact]:
+    def _search_facts(self, text: str, category: str, min_confidence: float) -> list[Fact]:
         from archivist.recall.query import Query
 
         query = Query(
@@ -159,7 +159,7 @@ class Knowledge(Desk):
         return fact
 
     @reads(Layer.KNOWLEDGE)
-    def history(self, name: str) -> list[Change]:
+    def history(self, name: str) -> list[LedgerChange]:
         """Return every change of a fact and of the disputes about it, oldest first; a removed one's too."""
         with self._bank.reading() as reader:
             try:
@@ -193,13 +193,13 @@ class Knowledge(Desk):
             return self.uphold(conflict_id)[-1]
         by = str(self._bank.actor)
         with self._bank.transaction() as writer:
-            conflict = _the_one(_find_conflicts(writer, conflict_id), conflict_id)
+            conflict = _require_single(_find_conflicts(writer, conflict_id), conflict_id)
             standing = writer.get(Fact, conflict.fact)
             now = self._bank.now()
-            done, fact = reversed_(conflict, standing, by=by, now=now)
+            done, fact = reverse_conflict(conflict, standing, by=by, now=now)
             writer.put(done, "reverse")
             writer.put(fact, "reverse")
-            _follow(writer, fact, now)
+            _update_disputes(writer, fact, now)
         return done
 
     @decides(Layer.KNOWLEDGE)
@@ -209,13 +209,13 @@ class Knowledge(Desk):
         with self._bank.transaction() as writer:
             found = _find_conflicts(writer, name)
             standing, now = writer.get(Fact, found[0].fact), self._bank.now()
-            done = [upheld(each, standing, by=by, now=now) for each in found]
+            done = [uphold_conflict(each, standing, by=by, now=now) for each in found]
             for each in done:
                 writer.put(each, "uphold")
         return done
 
     @writes(Layer.KNOWLEDGE)
-    def import_markdown(self, paths: Iterable[str | Path]) -> SharedTaken:
+    def import_markdown(self, paths: Iterable[str | Path]) -> SharedImportResult:
         """Take shared-context files, or folders of them, in: a fact for each section.
 
         Taking them again brings the facts up to date: what a file no longer says is removed, where the
@@ -225,7 +225,7 @@ class Knowledge(Desk):
         texts, gone, problems = _read_all([Path(path) for path in paths], root)
         counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "conflicts"), 0)
         claims = [
-            (origin, _claims(origin, text, source_of(self._bank.actor), self._bank.now(), problems))
+            (origin, _build_claims(origin, text, source_of(self._bank.actor), self._bank.now(), problems))
             for origin, text in texts
         ]
         by = str(self._bank.actor)
@@ -233,29 +233,29 @@ class Knowledge(Desk):
             now = self._bank.now()
             for origin, (said, ids) in claims:
                 for each in said:
-                    counts[_hear(writer, each, now)] += 1
-                counts["removed"] += _unsay(writer, origin, ids, by=by, now=now)
-            for origin in _gone_from(writer, gone, root):
-                counts["removed"] += _unsay(writer, origin, set(), by=by, now=now)
-        return SharedTaken(**counts, problems=tuple(problems))
+                    counts[_import_claim(writer, each, now)] += 1
+                counts["removed"] += _remove_dropped_facts(writer, origin, ids, by=by, now=now)
+            for origin in _missing_origins(writer, gone, root):
+                counts["removed"] += _remove_dropped_facts(writer, origin, set(), by=by, now=now)
+        return SharedImportResult(**counts, problems=tuple(problems))
 
 
-def _claim(values: dict[str, object], now: datetime) -> Fact:
+def _build_claim(values: dict[str, object], now: datetime) -> Fact:
     """Return a fact that somebody says, checked, and without secrets: a name that is one is refused."""
     fact = from_plain(Fact, {**values, "id": "", "created": now, "updated": now})
     project, category, key, source = (
-        checked_name(name, getattr(fact, name)) for name in ("project", "category", "key", "source")
+        validate_name(name, getattr(fact, name)) for name in ("project", "category", "key", "source")
     )
     if "/" in category:
         raise RecordError(f"category: {_short(category)!r} has a slash", hint="a key may have slashes")
     # A key can be what makes a value a secret: "db password" and one word.
     prefix = f"{key}: "
-    told = cleaned(f"{prefix}{fact.value.strip()}")
-    value = told.removeprefix(prefix) if told.startswith(prefix) else cleaned(fact.value.strip())
-    tags = tuple(dict.fromkeys(tag for tag in map(_one_line, map(cleaned, fact.tags)) if tag))
+    told = clean_text(f"{prefix}{fact.value.strip()}")
+    value = told.removeprefix(prefix) if told.startswith(prefix) else clean_text(fact.value.strip())
+    tags = tuple(dict.fromkeys(tag for tag in map(_one_line, map(clean_text, fact.tags)) if tag))
     said = replace(fact, project=project, category=category, key=key, value=value, source=source, tags=tags)
-    said = replace(said, origin=checked_path("origin", fact.origin))
-    return checked_fact(replace(said, id=fact_id(project, category, key)))
+    said = replace(said, origin=validate_path("origin", fact.origin))
+    return validate_fact(replace(said, id=fact_id(project, category, key)))
 
 
 def _one_line(text: str) -> str:
@@ -266,27 +266,27 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def _take(writer: Writer, said: Fact, verb: str, now: datetime, *, is_bound: bool) -> Kept:
+def _settle_claim(writer: Writer, said: Fact, verb: str, now: datetime, *, is_bound: bool) -> ClaimResult:
     """Let a claim meet what stands, and write what comes of it."""
     said = replace(said, created=now, updated=now)
     standing = writer.get(Fact, said.id)
     disputes = writer.select(Conflict, equals("fact", said.id), order=("time", "id"))
-    kept = settle(standing, said, disputes, is_bound=is_bound)
+    kept = resolve_claim(standing, said, disputes, respects_rulings=is_bound)
     writer.put(kept.fact, verb)
     if standing is not None and kept.fact.value != standing.value:
-        changed = {each.id: each for each in followed(disputes, kept.fact, now)}
+        changed = {each.id: each for each in update_conflicts(disputes, kept.fact, now)}
         disputes = [changed.get(each.id, each) for each in disputes]
         for each in changed.values():
             writer.put(each, "follow")
-    for each in withdrawn(disputes, said, kept, now):
+    for each in withdraw_conflicts(disputes, said, kept, now):
         writer.put(each, "withdraw")
     if kept.conflict is not None:
         writer.put(kept.conflict, "dispute")
     return kept
 
 
-def _follow(writer: Writer, fact: Fact, now: datetime) -> None:
-    for each in followed(writer.select(Conflict, equals("fact", fact.id)), fact, now):
+def _update_disputes(writer: Writer, fact: Fact, now: datetime) -> None:
+    for each in update_conflicts(writer.select(Conflict, equals("fact", fact.id)), fact, now):
         writer.put(each, "follow")
 
 
@@ -307,7 +307,7 @@ def _find(reader: Reader, name: str) -> Fact:
     found = reader.select(Fact, equals("category", _one_line(category)), equals("key", _one_line(key)))
     if not found:
         raise NotFoundError("fact", name)
-    return meant(name, found)
+    return pick_fact(name, found)
 
 
 def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
@@ -327,7 +327,7 @@ def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
     return found
 
 
-def _the_one(found: Sequence[Conflict], name: str) -> Conflict:
+def _require_single(found: Sequence[Conflict], name: str) -> Conflict:
     if len(found) == 1:
         return found[0]
     told = [f"{each.lost_source} says {_short(each.lost)!r} ({each.id})" for each in found[:_NAMED]]
@@ -338,31 +338,33 @@ def _the_one(found: Sequence[Conflict], name: str) -> Conflict:
     )
 
 
-def _is_asked(fact: Fact, asked: dict[str, str]) -> bool:
+def _is_match(fact: Fact, asked: dict[str, str]) -> bool:
     return all(getattr(fact, name) == value for name, value in asked.items() if value)
 
 
-def _hear(writer: Writer, said: Fact, now: datetime) -> str:
+def _import_claim(writer: Writer, said: Fact, now: datetime) -> str:
     """Take a section in, and say what that was: the same word of the same file is heard only once."""
     standing = writer.get(Fact, said.id)
     mark = sha256(said.value.encode()).hexdigest()[:16]
-    if standing is not None and _heard(standing).get(said.origin) == mark:
+    if standing is not None and _seen_digests(standing).get(said.origin) == mark:
         return "unchanged"
-    heard = {**(_heard(standing) if standing else {}), said.origin: mark}
-    kept = _take(writer, replace(said, extra={_HEARD: heard}), _IMPORT, now, is_bound=False)
-    if _heard(kept.fact) != heard:
+    heard = {**(_seen_digests(standing) if standing else {}), said.origin: mark}
+    kept = _settle_claim(writer, replace(said, extra={_HEARD: heard}), _IMPORT, now, is_bound=False)
+    if _seen_digests(kept.fact) != heard:
         writer.put(replace(kept.fact, extra={**kept.fact.extra, _HEARD: heard}), _IMPORT)
     if kept.conflict is not None:
         return "conflicts"
     return "added" if standing is None else "changed" if kept.is_changed else "unchanged"
 
 
-def _heard(fact: Fact) -> dict[str, str]:
+def _seen_digests(fact: Fact) -> dict[str, str]:
     heard = fact.extra.get(_HEARD)
     return dict(heard) if isinstance(heard, dict) else {}
 
 
-def _unsay(writer: Writer, origin: str, still_said: set[str], *, by: str, now: datetime) -> int:
+def _remove_dropped_facts(
+    writer: Writer, origin: str, still_said: set[str], *, by: str, now: datetime
+) -> int:
     """Remove the facts that a file said and does not say any more; return how many."""
     gone = [each for each in writer.select(Fact, equals("origin", origin)) if each.id not in still_said]
     for fact in gone:
@@ -370,7 +372,7 @@ def _unsay(writer: Writer, origin: str, still_said: set[str], *, by: str, now: d
     return len(gone)
 
 
-def _gone_from(reader: Reader, folders: Sequence[Path], root: Path) -> list[str]:
+def _missing_origins(reader: Reader, folders: Sequence[Path], root: Path) -> list[str]:
     """Return the files that facts came from and that are not in their folders any more."""
     if not folders:
         return []
@@ -382,7 +384,7 @@ def _gone_from(reader: Reader, folders: Sequence[Path], root: Path) -> list[str]
     ]
 
 
-def _claims(
+def _build_claims(
     origin: str, text: SharedText, source: str, now: datetime, problems: list[str]
 ) -> tuple[list[Fact], set[str]]:
     """Return what a file's sections say, and the ids of all of them, those that cannot be kept too."""
@@ -398,7 +400,7 @@ def _claims(
             "origin": origin,
         }
         try:
-            fact = _claim(values, now)
+            fact = _build_claim(values, now)
         except RecordError as error:
             problems.append(f"{origin}:{section.line}: {error.message}")
             ids.add(fact_id("", section.category, section.key))
@@ -420,15 +422,15 @@ def _read_all(
     for path in paths:
         if path.is_dir():
             folders.append(path.resolve())
-        for file in _files(path):
+        for file in _markdown_files(path):
             try:
-                texts[_origin(file, root)] = read(_text_of(file), file.stem)
+                texts[_origin_name(file, root)] = read(_read_text(file), file.stem)
             except InputError as error:
                 problems.append(f"{file}: {error.message}")
     return list(texts.items()), folders, problems
 
 
-def _files(path: Path) -> list[Path]:
+def _markdown_files(path: Path) -> list[Path]:
     """Return a file as it is, and of a folder the markdown in it that is not hidden."""
     if not path.is_dir():
         return [path]
@@ -436,14 +438,14 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in found if not any(part[0] == "." for part in file.relative_to(path).parts))
 
 
-def _origin(file: Path, root: Path) -> str:
+def _origin_name(file: Path, root: Path) -> str:
     """Return the name by which a file is remembered: within the project relative to it."""
     whole = file.resolve()
     name = whole.relative_to(root) if whole.is_relative_to(root) else whole
     return os.fsencode(name.as_posix()).decode("utf-8", "replace")
 
 
-def _text_of(file: Path) -> str:
+def _read_text(file: Path) -> str:
     """Return a file's text, unpacked; an empty file says nothing, which is an answer too."""
     from archivist.files.open import open_file
 

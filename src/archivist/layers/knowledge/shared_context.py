@@ -64,35 +64,35 @@ def read(text: str, name: str) -> SharedText:
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     front, start = _front_matter(lines)
-    category = _word(front, "category") or CATEGORY
+    category = _read_category(front, "category") or CATEGORY
     headings = list(_headings("\n".join(lines[start:]), start))
     sections: list[Section] = []
     first = headings[0].line if headings else len(lines)
-    if body := _body(lines[start:first]):
+    if body := _section_body(lines[start:first]):
         sections.append(Section(category, slug(name), body, start + 1))
-    keys = _Keys(category, headings, {(each.category, each.key) for each in sections})
+    keys = _KeyAllocator(category, headings, {(each.category, each.key) for each in sections})
     for at, heading in enumerate(headings):
         until = headings[at + 1].line if at + 1 < len(headings) else len(lines)
-        sort, key = keys.of(heading)
-        if body := _body(lines[heading.body_from : until]):
+        sort, key = keys.assign_key(heading)
+        if body := _section_body(lines[heading.body_from : until]):
             sections.append(Section(sort, key, body, heading.line + 1))
-    return SharedText(tuple(sections), _confidence(front), _tags(front))
+    return SharedText(tuple(sections), _read_confidence(front), _read_tags(front))
 
 
 def slug(title: str) -> str:
     """Return a title as a part of a key: lower case, words joined by hyphens."""
     words = _NOT_A_WORD.sub("-", unicodedata.normalize("NFKC", title).casefold()).strip("-")
     if len(words) > _SLUG_CHARACTERS:
-        words = words[: _SLUG_CHARACTERS - _MARK_CHARACTERS - 1].rstrip("-") + "-" + _mark(words)
+        words = words[: _SLUG_CHARACTERS - _MARK_CHARACTERS - 1].rstrip("-") + "-" + _short_digest(words)
     return words or "section"
 
 
-def _mark(text: str) -> str:
+def _short_digest(text: str) -> str:
     """Return a short mark by which a text that was cut is still told from others."""
     return derived_id("slug", text)[-_MARK_CHARACTERS:].lower()
 
 
-class _Keys:
+class _KeyAllocator:
     """Name the sections of one file in order, so that no two have the same key."""
 
     def __init__(self, category: str, headings: Sequence[_Heading], used: set[tuple[str, str]]) -> None:
@@ -103,7 +103,7 @@ class _Keys:
         # The only heading of the first level is the file's title; what it is about stands one below.
         self._top = 2 if len(tops) == 1 and headings[0] == tops[0] else 1
 
-    def of(self, heading: _Heading) -> tuple[str, str]:
+    def assign_key(self, heading: _Heading) -> tuple[str, str]:
         """Return the category and the key of the next heading."""
         while self._path and self._path[-1][0] >= heading.level:
             self._path.pop()
@@ -112,13 +112,13 @@ class _Keys:
         sort = named or category
         # What only says the sort is no part of the keys below it, nor is the title above it.
         above = "" if named else above
-        own = self._unused(sort, f"{above}/{slug(heading.title)}".lstrip("/"))
+        own = self._unique_key(sort, f"{above}/{slug(heading.title)}".lstrip("/"))
         self._path.append((heading.level, sort, above if named else own))
         return sort, own
 
-    def _unused(self, category: str, key: str) -> str:
+    def _unique_key(self, category: str, key: str) -> str:
         if len(key) > NAME_CHARACTERS - _MARK_CHARACTERS:
-            key = f"{key[: NAME_CHARACTERS - 3 * _MARK_CHARACTERS].rstrip('-/')}-{_mark(key)}"
+            key = f"{key[: NAME_CHARACTERS - 3 * _MARK_CHARACTERS].rstrip('-/')}-{_short_digest(key)}"
         numbered, number = key, 1
         while (category, numbered) in self._used:
             number += 1
@@ -134,11 +134,11 @@ def _headings(text: str, offset: int) -> Iterator[_Heading]:
     for at, token in enumerate(tokens):
         # A heading inside a list or a quotation divides nothing.
         if token.type == "heading_open" and token.level == 0 and token.map:
-            title = _spoken(tokens[at + 1])
+            title = _heading_text(tokens[at + 1])
             yield _Heading(int(token.tag[1:]), title, offset + token.map[0], offset + token.map[1])
 
 
-def _spoken(inline: Token) -> str:
+def _heading_text(inline: Token) -> str:
     """Return a heading's words without its markup."""
     pieces = (
         " " if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or ()
@@ -146,7 +146,7 @@ def _spoken(inline: Token) -> str:
     return "".join(pieces).strip()
 
 
-def _body(lines: Sequence[str]) -> str:
+def _section_body(lines: Sequence[str]) -> str:
     """Return what a section says, or an empty text when it says nothing that can be seen."""
     text = "\n".join(lines).strip()
     return text if _COMMENT.sub("", text).strip() else ""
@@ -172,7 +172,7 @@ def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:
     return (value, end + 1) if isinstance(value, Mapping) else ({}, 0)
 
 
-def _word(front: Mapping[str, object], name: str) -> str:
+def _read_category(front: Mapping[str, object], name: str) -> str:
     value = front.get(name)
     if value is None:
         return ""
@@ -181,14 +181,14 @@ def _word(front: Mapping[str, object], name: str) -> str:
     return " ".join(value.split())
 
 
-def _confidence(front: Mapping[str, object]) -> float:
+def _read_confidence(front: Mapping[str, object]) -> float:
     value = front.get("confidence", 1.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InputError(f"front matter: confidence {value!r} is not between 0 and 1")
     return float(value)
 
 
-def _tags(front: Mapping[str, object]) -> tuple[str, ...]:
+def _read_tags(front: Mapping[str, object]) -> tuple[str, ...]:
     value = front.get("tags") or ()
     if isinstance(value, str):
         value = [each.strip() for each in value.split(",")]

@@ -21,7 +21,7 @@ MOST_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class WorkingState:
     """What an agent holds in mind at one moment."""
 
     plan: str = ""
@@ -30,38 +30,42 @@ class Mind:
     scratchpad: tuple[str, ...] = ()
 
 
-def mind_of(working: Working | None) -> Mind:
+def state_from_snapshot(working: Working | None) -> WorkingState:
     """Return what a snapshot holds; nothing when there is none."""
     if working is None:
-        return Mind()
-    return Mind(working.plan, working.constraints, dict(working.context), working.scratchpad)
+        return WorkingState()
+    return WorkingState(working.plan, working.constraints, dict(working.context), working.scratchpad)
 
 
-def checked_mind(mind: Mind) -> Mind:
+def validate_state(state: WorkingState) -> WorkingState:
     """Return the mind with its context in JSON's own types, or refuse what is too large or no JSON."""
-    for name, texts in (("plan", (mind.plan,)), ("constraint", mind.constraints), ("note", mind.scratchpad)):
+    for name, texts in (
+        ("plan", (state.plan,)),
+        ("constraint", state.constraints),
+        ("note", state.scratchpad),
+    ):
         for text in texts:
             _check_text(name, text)
-    _check_count("constraints", len(mind.constraints), MOST_CONSTRAINTS)
-    _check_count("notes", len(mind.scratchpad), MOST_NOTES)
-    context = _json_of(mind.context)
-    size = len(context) + sum(len(text.encode("utf-8", "replace")) for text in _texts(mind))
+    _check_count("constraints", len(state.constraints), MOST_CONSTRAINTS)
+    _check_count("notes", len(state.scratchpad), MOST_NOTES)
+    context = _json_of(state.context)
+    size = len(context) + sum(len(text.encode("utf-8", "replace")) for text in _texts(state))
     if size > MOST_BYTES:
         raise InputError(
             f"working memory: {size:,} bytes, at most {MOST_BYTES:,}: {size - MOST_BYTES:,} too many",
             hint="keep what is long in a file or an artifact, and its name here",
         )
-    return replace(mind, context=json.loads(context))
+    return replace(state, context=json.loads(context))
 
 
-def merged_context(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+def merge_context(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     """Return a context with the values given; a value of None takes its key out."""
     if not isinstance(given, Mapping):
         raise InputError(f"context: expected an object, not {given!r}", hint='{"key": "value"}')
     return {key: value for key, value in {**before, **given}.items() if value is not None}
 
 
-def constraints_of(given: Iterable[str]) -> tuple[str, ...]:
+def normalize_constraints(given: Iterable[str]) -> tuple[str, ...]:
     """Return constraints without doubles; one text alone is one constraint."""
     each = (given,) if isinstance(given, str) else tuple(given)
     for text in each:
@@ -83,7 +87,7 @@ class Scratch:
     As a context manager it keeps a snapshot on the way out, also when an error ends the block.
     """
 
-    def __init__(self, agent: str, mind: Mind, keep: Callable[[Mind], Working]) -> None:
+    def __init__(self, agent: str, mind: WorkingState, keep: Callable[[WorkingState], Working]) -> None:
         self.agent = agent
         self._mind = mind
         self._keep = keep
@@ -98,7 +102,7 @@ class Scratch:
         self.snapshot()
 
     @property
-    def mind(self) -> Mind:
+    def state(self) -> WorkingState:
         """Return all of it as it is now; later changes do not show in it."""
         with self._lock:
             return replace(self._mind, context=dict(self._mind.context))
@@ -110,7 +114,7 @@ class Scratch:
 
     @plan.setter
     def plan(self, text: str) -> None:
-        self._set(lambda mind: replace(mind, plan=text))
+        self._update_state(lambda mind: replace(mind, plan=text))
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -129,35 +133,37 @@ class Scratch:
 
     def constrain(self, *texts: str) -> None:
         """Add constraints; one that is active already is not doubled."""
-        self._set(lambda mind: replace(mind, constraints=constraints_of((*mind.constraints, *texts))))
+        self._update_state(
+            lambda mind: replace(mind, constraints=normalize_constraints((*mind.constraints, *texts)))
+        )
 
     def lift(self, text: str) -> None:
         """Let go of a constraint; nothing happens when it is not active."""
         kept = text.strip()
-        self._set(
+        self._update_state(
             lambda mind: replace(mind, constraints=tuple(each for each in mind.constraints if each != kept))
         )
 
     def note(self, text: str) -> None:
         """Write a note to oneself."""
-        self._set(lambda mind: replace(mind, scratchpad=with_note(mind.scratchpad, text)))
+        self._update_state(lambda mind: replace(mind, scratchpad=with_note(mind.scratchpad, text)))
 
     def know(self, **values: object) -> None:
         """Set values of the task's context; None takes a value out."""
-        self._set(lambda mind: replace(mind, context=merged_context(mind.context, values)))
+        self._update_state(lambda mind: replace(mind, context=merge_context(mind.context, values)))
 
     def clear(self) -> None:
         """Begin anew with nothing in mind."""
-        self._set(lambda _mind: Mind())
+        self._update_state(lambda _mind: WorkingState())
 
     def snapshot(self) -> Working:
         """Keep what is in mind now in the bank, for a warm restart."""
         with self._lock:
             return self._keep(self._mind)
 
-    def _set(self, change: Callable[[Mind], Mind]) -> None:
+    def _update_state(self, change: Callable[[WorkingState], WorkingState]) -> None:
         with self._lock:
-            self._mind = checked_mind(change(self._mind))
+            self._mind = validate_state(change(self._mind))
 
 
 def _check_text(name: str, text: str) -> None:
@@ -175,7 +181,7 @@ def _check_count(name: str, count: int, most: int) -> None:
         raise InputError(f"{count:,} {name}, at most {most:,}", hint="clear what is no longer needed")
 
 
-def _texts(mind: Mind) -> Iterable[str]:
+def _texts(mind: WorkingState) -> Iterable[str]:
     return (mind.plan, *mind.constraints, *mind.scratchpad)
 
 

@@ -11,20 +11,20 @@ from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.secrets import without_secrets
 from archivist.clock import to_text
 from archivist.layers.working.memory import (
-    Mind,
     Scratch,
-    checked_mind,
-    constraints_of,
-    merged_context,
-    mind_of,
+    WorkingState,
+    merge_context,
+    normalize_constraints,
+    state_from_snapshot,
+    validate_state,
     with_note,
 )
 from archivist.records import Working
-from archivist.service import Desk
+from archivist.service import BankService
 from archivist.store.filters import at_most
 
 
-class WorkingMemory(Desk):
+class WorkingMemory(BankService):
     """The acting agent's private scratch. It is never searched, briefed or exported."""
 
     @reads(Layer.WORKING)
@@ -49,12 +49,12 @@ class WorkingMemory(Desk):
         A value of None takes its key out of the context.
         """
 
-        def change(mind: Mind) -> Mind:
+        def change(mind: WorkingState) -> WorkingState:
             mind = mind if plan is None else replace(mind, plan=plan)
             if constraints is not None:
-                mind = replace(mind, constraints=constraints_of(constraints))
+                mind = replace(mind, constraints=normalize_constraints(constraints))
             if context is not None:
-                mind = replace(mind, context=merged_context(mind.context, context))
+                mind = replace(mind, context=merge_context(mind.context, context))
             return mind
 
         return self._change(agent, "update", change)
@@ -81,17 +81,19 @@ class WorkingMemory(Desk):
         """
         owner = self._owner(agent, Verb.WRITE)
         return Scratch(
-            owner, mind_of(self.get(owner)), lambda mind: self._change(owner, "snapshot", lambda _: mind)
+            owner,
+            state_from_snapshot(self.get(owner)),
+            lambda mind: self._change(owner, "snapshot", lambda _: mind),
         )
 
-    def _change(self, agent: str, verb: str, change: Callable[[Mind], Mind]) -> Working:
+    def _change(self, agent: str, verb: str, change: Callable[[WorkingState], WorkingState]) -> Working:
         """Read the agent's memory, change it and write it, as one transaction; the expired ones go."""
         bank, owner = self._bank, self._owner(agent, Verb.WRITE)
         with bank.transaction() as writer:
             now = bank.now()
             for (gone,) in writer.select_fields(Working, ("id",), at_most("expires", to_text(now))):
                 writer.remove(Working, gone, "expire")
-            mind = _clean(checked_mind(change(mind_of(writer.get(Working, owner)))))
+            mind = _clean(validate_state(change(state_from_snapshot(writer.get(Working, owner)))))
             kept = Working(
                 id=owner,
                 plan=mind.plan,
@@ -110,9 +112,9 @@ class WorkingMemory(Desk):
         return owner
 
 
-def _clean(mind: Mind) -> Mind:
+def _clean(mind: WorkingState) -> WorkingState:
     """Return what is in mind without its secrets, as it may be stored."""
-    return Mind(
+    return WorkingState(
         plan=str(without_secrets(mind.plan)),
         constraints=tuple(str(without_secrets(each)) for each in mind.constraints),
         context=cast("dict[str, object]", without_secrets(mind.context)),

@@ -6,8 +6,8 @@ from archivist.reading.rules.compiled import COMPILED
 from archivist.reading.rules.harness import HARNESS, PROVIDER
 from archivist.reading.rules.node import NODE
 from archivist.reading.rules.python import PYTHON
-from archivist.reading.rules.rule import Rule
+from archivist.reading.rules.rule import MessageRule
 from archivist.reading.rules.services import GENERIC, SERVICES
 from archivist.reading.rules.shell import SHELL
 
-RULES: tuple[Rule, ...] = HARNESS + PROVIDER + SHELL + PYTHON + NODE + COMPILED + SERVICES + GENERIC
+RULES: tuple[MessageRule, ...] = HARNESS + PROVIDER + SHELL + PYTHON + NODE + COMPILED + SERVICES + GENERIC

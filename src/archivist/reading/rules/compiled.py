@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOOL, Rule, rule
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOOL, MessageRule, rule
 
 # The rows read as a table: what it means and who says it, its needles, its pattern.
 # fmt: off
-COMPILED: tuple[Rule, ...] = (
+COMPILED: tuple[MessageRule, ...] = (
     rule(K.BUILD, "rustc", "E", TOOL,
          "error[E",
          r"^error\[(?P<error>E\d+)\]: (?P<text>.*)", own=True),

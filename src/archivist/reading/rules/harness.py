@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, FROM_HARNESS, TOOL, Rule, rule
+from archivist.reading.rules.rule import EXACT, FROM_HARNESS, TOOL, MessageRule, rule
 
 # The rows read as a table: what it means and who says it, its needles, its pattern.
 # fmt: off
-HARNESS: tuple[Rule, ...] = (
+HARNESS: tuple[MessageRule, ...] = (
     rule(K.EDIT_NOT_APPLIED, "edit", "old text not found", FROM_HARNESS,
          "to replace not found",
          r"[Ss]tring to replace not found"),
@@ -97,7 +97,7 @@ HARNESS: tuple[Rule, ...] = (
          r"MCP error (?P<text>-?\d+:? .*)"),
 )
 
-PROVIDER: tuple[Rule, ...] = (
+PROVIDER: tuple[MessageRule, ...] = (
     rule(K.PROVIDER, "provider", "overloaded", EXACT,
          "overloaded|Overloaded",
          r"(?i)overloaded_error|(?:api|server|model|engine|529)\b.{0,60}\boverloaded"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOOL, Rule, rule
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOOL, MessageRule, rule
 
 # The rows read as a table: what it means and who says it, its needles, its pattern.
 # fmt: off
-NODE: tuple[Rule, ...] = (
+NODE: tuple[MessageRule, ...] = (
     rule(K.MISSING_MODULE, "node", "module not found", EXACT,
          "Cannot find module|Cannot find package",
          r"(?<!error TS2307: )Cannot find (?:module"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOLD, TOOL, Rule, rule
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOLD, TOOL, MessageRule, rule
 
 # The rows read as a table: what it means and who says it, its needles, its pattern.
 # fmt: off
-PYTHON: tuple[Rule, ...] = (
+PYTHON: tuple[MessageRule, ...] = (
     rule(K.MISSING_MODULE, "python", "ModuleNotFoundError", EXACT,
          "No module named",
          r"(?:^|.*python[\d.]*: |.*Error(?:: |\()|^ERROR: )No module named "

@@ -15,7 +15,7 @@ from archivist.reading.failure_kinds import FailureKind
 FROM_HARNESS, EXACT, TOOL, TOLD, LOOSE, SUMMARY = 90, 80, 60, 50, 40, 20
 
 
-class Rule(NamedTuple):
+class MessageRule(NamedTuple):
     """One message. `is_own`: of the code being written. `is_sure`: it alone proves a failure."""
 
     kind: FailureKind
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     @property
     def pattern(self) -> re.Pattern[str]:
         """Return the compiled pattern; compiled on first need, for there are hundreds."""
-        return _compiled(self.source)
+        return _compile_pattern(self.source)
 
 
 def rule(
@@ -43,11 +43,11 @@ def rule(
     *,
     own: bool = False,
     sure: bool = True,
-) -> Rule:
+) -> MessageRule:
     """Build a rule. Needles are parted by `|`; `~` marks one without its first letter, of either case."""
-    return Rule(kind, program, error, rank, tuple(needles.split("|")), pattern, own, sure)
+    return MessageRule(kind, program, error, rank, tuple(needles.split("|")), pattern, own, sure)
 
 
 @cache
-def _compiled(source: str) -> re.Pattern[str]:
+def _compile_pattern(source: str) -> re.Pattern[str]:
     return re.compile(source)

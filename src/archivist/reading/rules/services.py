@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOOL, Rule, rule
+from archivist.reading.rules.rule import EXACT, LOOSE, SUMMARY, TOOL, MessageRule, rule
 
 # The rows read as a table: what it means and who says it, its needles, its pattern.
 # fmt: off
-SERVICES: tuple[Rule, ...] = (
+SERVICES: tuple[MessageRule, ...] = (
     rule(K.GIT, "git", "not a repository", EXACT,
          "not a git repository",
          r"fatal: not a git repository"),
@@ -123,7 +123,7 @@ SERVICES: tuple[Rule, ...] = (
          r"(?:HTTP [Ee]rror |returned error: |ERROR )(?P<error>[45]\d\d)\b"),
 )
 
-GENERIC: tuple[Rule, ...] = (
+GENERIC: tuple[MessageRule, ...] = (
     rule(K.OTHER, "", "error", LOOSE,
          "~rror|ERROR",
          r"^(?:[\w./-]{1,40}: )?(?:\[?(?:error|Error|ERROR)\]?|npm ERR!|Fatal error|fatal error"

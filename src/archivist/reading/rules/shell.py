@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, TOOL, Rule, rule
+from archivist.reading.rules.rule import EXACT, LOOSE, TOOL, MessageRule, rule
 
 # The rows read as a table: what it means and who says it, its needles, its pattern.
 # fmt: off
-SHELL: tuple[Rule, ...] = (
+SHELL: tuple[MessageRule, ...] = (
     rule(K.MISSING_COMMAND, "bash", "command not found", EXACT,
          "~ommand not found",
          r"^(?:\S*sh: |.{0,60}?: line \d+: |\S+: \d+: )(?:line \d+: |\d+: "

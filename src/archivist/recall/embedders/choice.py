@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NONE = "none"
 
 
-def open_embedder(rules: RecallRules, beside: Path) -> Embedder | None:
+def open_embedder(rules: RecallRules, bank_folder: Path) -> Embedder | None:
     """Return the configured embedder, or None for words alone; a relative folder lies beside the bank."""
     kind, _, where = rules.embedder.partition(":")
     match kind:
@@ -28,7 +28,7 @@ def open_embedder(rules: RecallRules, beside: Path) -> Embedder | None:
         case "onnx":
             from archivist.recall.embedders.onnx import OnnxEmbedder
 
-            return OnnxEmbedder(beside / Path(where).expanduser())
+            return OnnxEmbedder(bank_folder / Path(where).expanduser())
         case "endpoint":
             from archivist.recall.embedders.endpoint import EndpointEmbedder
 

@@ -45,9 +45,9 @@ class EndpointEmbedder:
         *,
         pause: Callable[[float], object] | None = None,
     ) -> None:
-        self._place = _place(url)
+        self._place = _parse_url(url)
         self._model = model
-        self._key = _checked_key(key)
+        self._key = _validate_key(key)
         self._dimensions = dimensions
         self._timeout_s = timeout_s
         self._batch = max(1, batch)
@@ -64,47 +64,47 @@ class EndpointEmbedder:
     def dimensions(self) -> int:
         """Return how long its vectors are."""
         if self._dimensions is None:
-            self._dimensions = len(self._ask(["dimensions"])[0])
+            self._dimensions = len(self._request_vectors(["dimensions"])[0])
         return self._dimensions
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return one text's vector; of an empty text, zeros."""
-        return self._vectors([text])[0]
+        return self._embed_batches([text])[0]
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row a text, many at once."""
         import numpy as np
 
-        rows = self._vectors(texts)
+        rows = self._embed_batches(texts)
         return np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else self.dimensions)
 
-    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
+    def _embed_batches(self, texts: Sequence[str]) -> list[list[float]]:
         """Ask for what says something, a batch at a time; endpoints refuse empty texts."""
         said = [(place, text) for place, text in enumerate(texts) if text.strip()]
         rows: dict[int, list[float]] = {}
         for start in range(0, len(said), self._batch):
             batch = said[start : start + self._batch]
-            answers = self._ask([text for _, text in batch])
+            answers = self._request_vectors([text for _, text in batch])
             rows.update({place: answer for (place, _), answer in zip(batch, answers, strict=True)})
         empty = [0.0] * (self.dimensions if len(rows) < len(texts) else 0)
         return [rows.get(place, empty) for place in range(len(texts))]
 
-    def _ask(self, texts: Sequence[str]) -> list[list[float]]:
+    def _request_vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the texts' vectors; when the endpoint is busy or away, try again for a while."""
         import json
 
-        body = json.dumps({"model": self._model, "input": [_sendable(text) for text in texts]}).encode()
+        body = json.dumps({"model": self._model, "input": [_truncate_text(text) for text in texts]}).encode()
         for attempt in range(1, ATTEMPTS + 1):
             reply = self._post(body)
             if reply.status == 200:
-                return self._checked(self._read(reply, len(texts)))
-            if not reply.is_worth_another or attempt == ATTEMPTS:
+                return self._validate_vectors(self._read_reply(reply, len(texts)))
+            if not reply.is_retryable or attempt == ATTEMPTS:
                 break
             pause_s = reply.wait_s or FIRST_PAUSE_S * 2 ** (attempt - 1)
             if pause_s > LONGEST_PAUSE_S:
                 break
             self._pause(pause_s)
-        raise EmbedderError(self._reason(reply), hint=_hint(reply))
+        raise EmbedderError(self._error_text(reply), hint=_error_hint(reply))
 
     def _post(self, body: bytes) -> _Reply:
         """Send one request; a connection that fails is a reply without a status."""
@@ -113,13 +113,13 @@ class EndpointEmbedder:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        connection = _connection(self._place, self._timeout_s)
+        connection = _open_connection(self._place, self._timeout_s)
         path = f"{self._place.path.rstrip('/')}/embeddings"
         query = f"?{self._place.query}" if self._place.query else ""
         try:
             connection.request("POST", path + query, body, headers)
             response = connection.getresponse()
-            wait_s = _wait_s(response.getheader("Retry-After"), response.getheader("Date"))
+            wait_s = _retry_after_s(response.getheader("Retry-After"), response.getheader("Date"))
             return _Reply(response.status, response.read(), wait_s)
         except TimeoutError:
             return _Reply(0, b"", trouble=f"no answer within {self._timeout_s:g} s")
@@ -128,36 +128,36 @@ class EndpointEmbedder:
         finally:
             connection.close()
 
-    def _read(self, reply: _Reply, count: int) -> list[list[float]]:
+    def _read_reply(self, reply: _Reply, count: int) -> list[list[float]]:
         try:
-            return _vectors_of(reply.body, count)
+            return _parse_vectors(reply.body, count)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             detail = str(error) if isinstance(error, _UnusableAnswerError) else "no vectors in it"
             raise EmbedderError(
-                f"{self._reason(reply)}: {detail}",
+                f"{self._error_text(reply)}: {detail}",
                 hint="is it an embeddings endpoint, and the model one of it?",
             ) from None
 
-    def _checked(self, vectors: list[list[float]]) -> list[list[float]]:
+    def _validate_vectors(self, vectors: list[list[float]]) -> list[list[float]]:
         """Return the vectors at unit length, when all are as long as they must be."""
         wanted = self._dimensions or len(vectors[0])
         wrong = next((len(vector) for vector in vectors if len(vector) != wanted), wanted)
         if wrong != wanted or not wanted:
             raise EmbedderError(
-                f"{self._shown()} gave a vector of {wrong} dimensions, not of {wanted}",
+                f"{self._describe_endpoint()} gave a vector of {wrong} dimensions, not of {wanted}",
                 hint="set the embedder's dimensions to what the model has",
             )
         self._dimensions = wanted
-        return [_normalised(vector) for vector in vectors]
+        return [_normalize_vector(vector) for vector in vectors]
 
-    def _reason(self, reply: _Reply) -> str:
+    def _error_text(self, reply: _Reply) -> str:
         """Say what went wrong, with the endpoint's own words, without the key."""
-        said = _message(reply.body)
+        said = _error_message(reply.body)
         what = reply.trouble or (f"status {reply.status}" if reply.status != 200 else "an unusable answer")
-        text = f"{self._shown()}: {what}{': ' if said else ''}{said}"
+        text = f"{self._describe_endpoint()}: {what}{': ' if said else ''}{said}"
         return text.replace(self._key, "[key]") if self._key else text
 
-    def _shown(self) -> str:
+    def _describe_endpoint(self) -> str:
         """Name the endpoint without user, password or query, where secrets are put too."""
         host = self._place.hostname or ""
         port = f":{self._place.port}" if self._place.port else ""
@@ -178,12 +178,12 @@ class _Reply:
     trouble: str = ""
 
     @property
-    def is_worth_another(self) -> bool:
+    def is_retryable(self) -> bool:
         """Say whether the same request may go well a little later."""
         return self.status in (0, 408, 409, 425, 429) or self.status >= 500
 
 
-def _place(url: str) -> SplitResult:
+def _parse_url(url: str) -> SplitResult:
     try:
         place = urlsplit(url)
         is_whole = place.scheme in ("http", "https") and bool(place.hostname) and (place.port or 1) > 0
@@ -197,7 +197,7 @@ def _place(url: str) -> SplitResult:
     return place
 
 
-def _checked_key(key: str) -> str:
+def _validate_key(key: str) -> str:
     """Refuse what no header can hold here, because the error raised further down would show it."""
     key = key.strip()
     if any(not 32 <= ord(character) < 127 for character in key):
@@ -208,19 +208,19 @@ def _checked_key(key: str) -> str:
     return key
 
 
-def _connection(place: SplitResult, timeout_s: float) -> HTTPConnection:
+def _open_connection(place: SplitResult, timeout_s: float) -> HTTPConnection:
     from http.client import HTTPConnection, HTTPSConnection
 
     kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
     return kind(place.hostname or "", place.port, timeout=timeout_s)
 
 
-def _sendable(text: str) -> str:
+def _truncate_text(text: str) -> str:
     """Cut a text to what endpoints take, without lone surrogates, which are not Unicode."""
     return text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
 
 
-def _wait_s(after: str | None, date: str | None) -> float:
+def _retry_after_s(after: str | None, date: str | None) -> float:
     """Read how long the endpoint asks to be left alone: seconds, or a date beside the answer's own."""
     if not after:
         return 0.0
@@ -232,7 +232,7 @@ def _wait_s(after: str | None, date: str | None) -> float:
         return 0.0
 
 
-def _vectors_of(body: bytes, count: int) -> list[list[float]]:
+def _parse_vectors(body: bytes, count: int) -> list[list[float]]:
     """Read the vectors in the order of the texts, which the answer gives as numbers, not by its order."""
     import json
 
@@ -246,7 +246,7 @@ def _vectors_of(body: bytes, count: int) -> list[list[float]]:
     return vectors
 
 
-def _message(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """Find the words of an error in an answer, whichever way it is shaped; a text that is not JSON is one."""
     import json
 
@@ -260,7 +260,7 @@ def _message(body: bytes) -> str:
     return " ".join(found.split())[:200] if isinstance(found, str) else ""
 
 
-def _hint(reply: _Reply) -> str:
+def _error_hint(reply: _Reply) -> str:
     """Say what to do about a refusal."""
     if reply.wait_s:
         return f"it asks to be left alone for {reply.wait_s:.0f} s"
@@ -268,9 +268,9 @@ def _hint(reply: _Reply) -> str:
         return "check the key: the configuration names the environment variable that holds it"
     if reply.status == 404:
         return "check the URL and the model's name"
-    return "try again later" if reply.is_worth_another else "check the URL, the model and its limits"
+    return "try again later" if reply.is_retryable else "check the URL, the model and its limits"
 
 
-def _normalised(vector: list[float]) -> list[float]:
+def _normalize_vector(vector: list[float]) -> list[float]:
     length = math.hypot(*vector)
     return [number / length for number in vector] if length else vector

@@ -45,20 +45,22 @@ class OnnxEmbedder:
     @property
     def dimensions(self) -> int:
         """Return how long its vectors are."""
-        return self._loaded().dimensions
+        return self._load_encoder().dimensions
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return one text's vector; of a text without any known word, zeros."""
-        vector: list[float] = self._loaded().encode([text])[0].tolist()
+        vector: list[float] = self._load_encoder().encode([text])[0].tolist()
         return vector
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row a text, many at once."""
-        return self._loaded().encode(texts)
+        return self._load_encoder().encode(texts)
 
-    def _loaded(self) -> _Encoder:
+    def _load_encoder(self) -> _Encoder:
         if self._encoder is None:
-            self._encoder = _load(self._folder, self._model_file, self._tokenizer_file, self._threads)
+            self._encoder = _build_encoder(
+                self._folder, self._model_file, self._tokenizer_file, self._threads
+            )
         return self._encoder
 
 
@@ -81,11 +83,11 @@ class _Encoder:
         # A lone surrogate is legal in Python's strings, but not in the tokenizer's.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         encodings = self.tokenizer.encode_batch(clean)
-        places = [place for place, encoding in enumerate(encodings) if self._says_something(encoding)]
+        places = [place for place, encoding in enumerate(encodings) if self._has_known_token(encoding)]
         places.sort(key=lambda place: len(encodings[place].ids))
         for start in range(0, len(places), BATCH):
             batch = places[start : start + BATCH]
-            vectors[batch] = _normalised(self.run([encodings[place] for place in batch]))
+            vectors[batch] = _normalize_rows(self.run([encodings[place] for place in batch]))
         return vectors
 
     def run(self, encodings: Sequence[Any]) -> NDArray[np.float32]:
@@ -94,9 +96,9 @@ class _Encoder:
 
         longest = max(len(encoding.ids) for encoding in encodings)
         fields = {
-            "input_ids": _padded([encoding.ids for encoding in encodings], longest, self._padding()),
-            "attention_mask": _padded([encoding.attention_mask for encoding in encodings], longest, 0),
-            "token_type_ids": _padded([encoding.type_ids for encoding in encodings], longest, 0),
+            "input_ids": _pad_rows([encoding.ids for encoding in encodings], longest, self._padding_token()),
+            "attention_mask": _pad_rows([encoding.attention_mask for encoding in encodings], longest, 0),
+            "token_type_ids": _pad_rows([encoding.type_ids for encoding in encodings], longest, 0),
         }
         feed = {
             each.name: fields[each.name].astype(np.int32 if "int32" in each.type else np.int64)
@@ -110,13 +112,13 @@ class _Encoder:
         mask = fields["attention_mask"][:, :, None].astype(np.float32)
         return np.asarray((hidden * mask).sum(axis=1) / mask.sum(axis=1), dtype=np.float32)
 
-    def _says_something(self, encoding: Any) -> bool:
+    def _has_known_token(self, encoding: Any) -> bool:
         return any(
             not is_special and token != self.unknown_token
             for token, is_special in zip(encoding.ids, encoding.special_tokens_mask, strict=True)
         )
 
-    def _padding(self) -> int:
+    def _padding_token(self) -> int:
         for word in ("[PAD]", "<pad>", "<|pad|>"):
             token = self.tokenizer.token_to_id(word)
             if token is not None:
@@ -124,13 +126,13 @@ class _Encoder:
         return 0
 
 
-def _load(folder: Path, model_file: Path, tokenizer_file: Path, threads: int) -> _Encoder:
-    session = _session(model_file, threads)
-    tokenizer = _tokenizer(tokenizer_file)
+def _build_encoder(folder: Path, model_file: Path, tokenizer_file: Path, threads: int) -> _Encoder:
+    session = _open_session(model_file, threads)
+    tokenizer = _open_tokenizer(tokenizer_file)
     tokenizer.no_padding()
-    tokenizer.enable_truncation(_most_tokens(folder, model_file))
+    tokenizer.enable_truncation(_max_tokens(folder, model_file))
     unknown = getattr(tokenizer.model, "unk_token", None)
-    output = _output(session)
+    output = _choose_output(session)
     encoder = _Encoder(
         session,
         tokenizer,
@@ -144,7 +146,7 @@ def _load(folder: Path, model_file: Path, tokenizer_file: Path, threads: int) ->
     return _Encoder(session, tokenizer, output.name, encoder.pools_first_token, encoder.unknown_token, width)
 
 
-def _session(path: Path, threads: int) -> Any:
+def _open_session(path: Path, threads: int) -> Any:
     """Open the model, and see that it is one of sentences."""
     try:
         import onnxruntime  # type: ignore[import-untyped]
@@ -178,7 +180,7 @@ def _session(path: Path, threads: int) -> Any:
     return session
 
 
-def _tokenizer(path: Path) -> Any:
+def _open_tokenizer(path: Path) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -190,7 +192,7 @@ def _tokenizer(path: Path) -> Any:
         raise ConfigError(f"{str(path)!r} is not a tokenizer: {_first_line(error)}") from error
 
 
-def _output(session: Any) -> Any:
+def _choose_output(session: Any) -> Any:
     """Choose the output to read: the finished sentence, else every token's state, else what there is.
 
     A pooler's output comes last, because sentence encoders are not trained through it.
@@ -230,19 +232,19 @@ def _tokenizer_file(folder: Path, model_file: Path) -> Path:
     raise ConfigError(f"no tokenizer.json for {str(model_file)!r}", hint="put the model's own one beside it")
 
 
-def _most_tokens(folder: Path, model_file: Path) -> int:
+def _max_tokens(folder: Path, model_file: Path) -> int:
     """Return where texts are cut: as the folder says, and never beyond what the model can place."""
-    wanted = _setting(folder, model_file, "sentence_bert_config.json", "max_seq_length")
+    wanted = _read_setting(folder, model_file, "sentence_bert_config.json", "max_seq_length")
     most = wanted if isinstance(wanted, int) and wanted > 2 else MOST_TOKENS
-    places = _setting(folder, model_file, "config.json", "max_position_embeddings")
+    places = _read_setting(folder, model_file, "config.json", "max_position_embeddings")
     return min(most, places) if isinstance(places, int) and places > 2 else most
 
 
 def _pools_first_token(folder: Path, model_file: Path) -> bool:
-    return _setting(folder, model_file, "1_Pooling/config.json", "pooling_mode_cls_token") is True
+    return _read_setting(folder, model_file, "1_Pooling/config.json", "pooling_mode_cls_token") is True
 
 
-def _setting(folder: Path, model_file: Path, name: str, key: str) -> object:
+def _read_setting(folder: Path, model_file: Path, name: str, key: str) -> object:
     """Return one value of a JSON file of the model, if there is such a file; None otherwise."""
     import json
 
@@ -268,7 +270,7 @@ def _digest(path: Path) -> str:
     return sha256(b"%d\n" % size + head + tail).hexdigest()[:12]
 
 
-def _padded(rows: Sequence[Sequence[int]], length: int, filling: int) -> NDArray[np.int64]:
+def _pad_rows(rows: Sequence[Sequence[int]], length: int, filling: int) -> NDArray[np.int64]:
     import numpy as np
 
     table = np.full((len(rows), length), filling, dtype=np.int64)
@@ -277,7 +279,7 @@ def _padded(rows: Sequence[Sequence[int]], length: int, filling: int) -> NDArray
     return table
 
 
-def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def _normalize_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     import numpy as np
 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -54,7 +54,7 @@ class StaticEmbedder:
             raise EmbedderError(f"{str(path)!r} is no embedding table", hint="install the package again")
         self._name = f"static-{digest.hex()[:8]}"
         # What was written a moment ago is embedded for every question until it has its vector in the bank.
-        self._by_numpy = lru_cache(CACHED_TEXTS)(self._embedded)
+        self._by_numpy = lru_cache(CACHED_TEXTS)(self._embed_with_numpy)
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class StaticEmbedder:
         length = sqrt(sum(value * value for value in total))
         return [value / length for value in total] if length else total
 
-    def _embedded(self, text: str) -> tuple[float, ...]:
+    def _embed_with_numpy(self, text: str) -> tuple[float, ...]:
         import numpy as np
 
         rows = [row for word in words_of(text) for row in pieces_of(word, self._find)]
@@ -94,11 +94,11 @@ class StaticEmbedder:
         found: list[float] = (total / length if length else total).tolist()
         return tuple(found)
 
-    def knows(self, word: str) -> bool:
+    def has_word(self, word: str) -> bool:
         """Say whether a word stands in the vocabulary whole: a common one, whose vector is its own."""
         return len(pieces_of(word, self._find)) == 1
 
-    def understands(self, text: str) -> bool:
+    def has_known_words(self, text: str) -> bool:
         """Say whether any part of a text's words is known whole: mere pieces are near to anything."""
         return any(self._find(fold(part)) >= 0 for word in words_of(text) for part in (word, *parts_of(word)))
 
@@ -118,13 +118,13 @@ class StaticEmbedder:
         return self._map[self._pieces_at + start : self._pieces_at + end]
 
     @cached_property
-    def _bulk(self) -> _Bulk:
+    def _bulk(self) -> _BatchEmbedder:
         import numpy as np
 
         scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)
         table = np.frombuffer(self._map, np.int8, self._rows * self._dimensions, self._table_at)
         pieces = {self._piece(row): row for row in range(self._rows)}
-        return _Bulk(table.reshape(self._rows, self._dimensions), scales, _WordRows(pieces))
+        return _BatchEmbedder(table.reshape(self._rows, self._dimensions), scales, _WordRows(pieces))
 
 
 class _WordRows(dict[str, list[int]]):
@@ -144,7 +144,7 @@ class _WordRows(dict[str, list[int]]):
         return self._pieces.get(piece, -1)
 
 
-class _Bulk:
+class _BatchEmbedder:
     """Sums many texts: the scales of a text's rows, times the rows."""
 
     def __init__(self, table: NDArray[np.int8], scales: NDArray[np.float32], words: _WordRows) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import Past
+from archivist.reading.history import RunHistory
 from archivist.reading.phrases import without_paths
-from archivist.reading.run import Reading
+from archivist.reading.run import RunReading
 from archivist.records import LessonType
 from archivist.reflect.miners.commands import mine_commands
 from archivist.reflect.miners.environment import mine_environment
 from archivist.reflect.miners.failed_edits import mine_failed_edits
 from archivist.reflect.miners.flaky import mine_flaky
-from archivist.reflect.miners.material import Material, gather
+from archivist.reflect.miners.material import Material, gather_material
 from archivist.reflect.miners.missing_commands import mine_missing_commands
 from archivist.reflect.miners.missing_files import mine_missing_files
 from archivist.reflect.miners.missing_modules import mine_missing_modules
@@ -28,7 +28,7 @@ from archivist.reflect.miners.timeouts import mine_timeouts
 from archivist.reflect.miners.verification import mine_verification
 from archivist.reflect.miners.wishes import mine_wishes
 
-__all__ = ["MINERS", "Miner", "mine"]
+__all__ = ["MINERS", "Miner", "mine_candidates"]
 
 Miner = Callable[[Material], Sequence[Candidate]]
 
@@ -53,17 +53,17 @@ MINERS: tuple[Miner, ...] = (
 )
 
 
-def mine(reading: Reading, past: Past) -> list[Candidate]:
+def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]:
     """Return what a run suggests, each phenomenon once, the most important first."""
-    material = gather(reading, past)
+    material = gather_material(reading, history)
     found: dict[str, Candidate] = {}
     for miner in MINERS:
         for candidate in miner(material):
-            found.setdefault(candidate.key, _without_machine(candidate))
+            found.setdefault(candidate.key, _remove_machine_paths(candidate))
     return sorted(found.values(), key=lambda each: (-each.importance, each.key))
 
 
-def _without_machine(candidate: Candidate) -> Candidate:
+def _remove_machine_paths(candidate: Candidate) -> Candidate:
     """Take out what is true on one machine only; what the user said stays as it was said."""
     if candidate.type is LessonType.PREFERENCE:
         return candidate

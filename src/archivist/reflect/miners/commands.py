@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.remedies import Remedy, Way
-from archivist.reading.wording import LONGEST_SUMMARY, advice, code, joined, listed, rule, saying
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.wording import (
+    LONGEST_SUMMARY,
+    advice,
+    code,
+    format_list,
+    format_rule,
+    join_parts,
+    quote_error,
+)
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate, deed
+from archivist.reflect.miners.material import Material, describe_remedy, make_candidate
 
 _KINDS = (
     FailureKind.USAGE,
@@ -34,24 +42,24 @@ def mine_commands(material: Material) -> list[Candidate]:
     return [
         _lesson(material, case)
         for case in material.of_kind(*_KINDS)
-        if case.first.act.steps and _is_worth(case)
+        if case.first.act.steps and _is_worth_telling(case)
     ]
 
 
-def _is_worth(case: Case) -> bool:
+def _is_worth_telling(case: Case) -> bool:
     if case.first.failure.signature.error in _EMPTY:
         return False
     if case.is_of_code and case.first.failure.signature.program == "python":
         return False
-    if any(remedy.way is Way.COMMAND for remedy, _ in case.remedies):
+    if any(remedy.way is RemedyKind.COMMAND for remedy, _ in case.remedies):
         return (
             case.kind is not FailureKind.OTHER
             or case.runs >= _OFTEN
             or len(case.met) >= _OFTEN
-            or _is_told(case)
+            or _names_alternative(case)
         )
     # What must be started or made before is missing again next time.
-    if case.best(Way.STEP) and case.kind.is_environment:
+    if case.best_remedy(RemedyKind.STEP) and case.kind.is_environment:
         return True
     # A program that does not know a word will not know it next time either.
     is_lasting = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
@@ -65,50 +73,52 @@ def _says_enough(case: Case) -> bool:
     return not case.fleeting and not (case.kind is FailureKind.NETWORK and "<url>" in case.first.act.text)
 
 
-def _is_told(case: Case) -> bool:
+def _names_alternative(case: Case) -> bool:
     """Say whether the error itself names what to use."""
     return "use" in case.first.failure.line.lower()
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
-    ways = _ways(case)
-    step = case.best(Way.STEP)
+    ways = _replacements(case)
+    step = case.best_remedy(RemedyKind.STEP)
     asked = _ASKED.get(case.first.failure.signature.error, "")
     unknown = [each for each in case.subjects if not any(_is_about(each, way, case) for way in ways)]
     if len(ways) > 1 or (ways and unknown and case.kind is FailureKind.USAGE):
-        return _several(material, case, ways, unknown)
+        return _lesson_of_several(material, case, ways, unknown)
     if ways:
-        return _told(material, case, ways[0], deed(case, ways[0]))
+        return _lesson_with_advice(material, case, ways[0], describe_remedy(case, ways[0]))
     if step:
-        return _told(material, case, step, deed(case, step))
-    return _told(material, case, None, asked) if asked else _bare(material, case)
+        return _lesson_with_advice(material, case, step, describe_remedy(case, step))
+    return (
+        _lesson_with_advice(material, case, None, asked) if asked else _lesson_without_advice(material, case)
+    )
 
 
-def _ways(case: Case) -> list[Remedy]:
+def _replacements(case: Case) -> list[Remedy]:
     """Return for each call that failed the best proven call that worked instead."""
     found: dict[str, Remedy] = {}
     for remedy, _ in case.remedies:
-        if remedy.way is Way.COMMAND and remedy.instead:
+        if remedy.way is RemedyKind.COMMAND and remedy.instead:
             found.setdefault(remedy.instead, remedy)
     return list(found.values())[:_MOST]
 
 
 def _is_about(subject: str, way: Remedy, case: Case) -> bool:
     """Say whether a way around was seen to help with an unknown word, or uses that word itself."""
-    return any(subject in text for text in (way.instead, way.text, case.seen(way)[1]))
+    return any(subject in text for text in (way.instead, way.text, case.failing_example(way)[1]))
 
 
-def _told(material: Material, case: Case, remedy: Remedy | None, what: str) -> Candidate:
+def _lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, what: str) -> Candidate:
     """Say which call failed, how, and what helped it, all three of one sighting."""
-    shown, line = case.seen(remedy)
-    command = _command(remedy.instead if remedy and remedy.way is Way.COMMAND else shown, case)
-    told = saying(line, 80)
-    return candidate(
+    shown, line = case.failing_example(remedy)
+    command = _command(remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown, case)
+    told = quote_error(line, 80)
+    return make_candidate(
         material,
         case,
-        _fitting(f"{material.name}: {command} fails", line, what),
+        _fit_summary(f"{material.name}: {command} fails", line, what),
         # A word that a program does not know fails each time; anything else need not.
-        rule=rule(
+        rule=format_rule(
             f"{command} is to be run" if case.kind is FailureKind.USAGE else f"{command} fails with “{told}”",
             what,
         ),
@@ -117,43 +127,43 @@ def _told(material: Material, case: Case, remedy: Remedy | None, what: str) -> C
     )
 
 
-def _fitting(what: str, line: str, done: str) -> str:
+def _fit_summary(what: str, line: str, done: str) -> str:
     """Return a summary that says what to do whole: of the three the quoted error is cut first."""
-    quoted = (f"{what} ({saying(line, longest)}): {done}" for longest in (80, 40))
+    quoted = (f"{what} ({quote_error(line, longest)}): {done}" for longest in (80, 40))
     return next((text for text in quoted if len(text) <= LONGEST_SUMMARY), f"{what}: {done}")
 
 
-def _several(material: Material, case: Case, ways: list[Remedy], unknown: list[str]) -> Candidate:
+def _lesson_of_several(material: Material, case: Case, ways: list[Remedy], unknown: list[str]) -> Candidate:
     """Say each wrong way of a program and its right one, and the words that it does not know at all."""
-    parts = [_pair(each) for each in ways]
+    parts = [_replacement_text(each) for each in ways]
     if unknown and case.kind is FailureKind.USAGE:
-        parts.append(_unknown(case, unknown))
-    text = joined(parts, longest=170)
+        parts.append(_unknown_words(case, unknown))
+    text = join_parts(parts, longest=170)
     if not text:
-        return _told(material, case, ways[0], deed(case, ways[0]))
-    return candidate(
+        return _lesson_with_advice(material, case, ways[0], describe_remedy(case, ways[0]))
+    return make_candidate(
         material,
         case,
         f"{material.name}: {text}",
-        rule=rule(f"{code(ways[0].instead)} is to be run", advice(ways[0])),
+        rule=format_rule(f"{code(ways[0].instead)} is to be run", advice(ways[0])),
         remedies=tuple(each.text for each in ways),
         words=_words(case),
     )
 
 
-def _bare(material: Material, case: Case) -> Candidate:
+def _lesson_without_advice(material: Material, case: Case) -> Candidate:
     """Say only that a call fails; of several words that a program does not know all are named."""
-    shown, line = case.seen()
+    shown, line = case.failing_example()
     if case.kind is FailureKind.USAGE and len(case.subjects) > 1:
-        text = _unknown(case, list(case.subjects))
+        text = _unknown_words(case, list(case.subjects))
     else:
-        text = f"{_command(shown, case)} fails: {saying(line, 80)}"
-    return candidate(material, case, f"{material.name}: {text}", words=_words(case))
+        text = f"{_command(shown, case)} fails: {quote_error(line, 80)}"
+    return make_candidate(material, case, f"{material.name}: {text}", words=_words(case))
 
 
-def _unknown(case: Case, words: list[str]) -> str:
+def _unknown_words(case: Case, words: list[str]) -> str:
     program = case.first.failure.signature.program or case.first.act.purpose
-    return f"{code(program)} does not know {listed([code(each) for each in words])}"
+    return f"{code(program)} does not know {format_list([code(each) for each in words])}"
 
 
 def _command(shown: str, case: Case) -> str:
@@ -164,5 +174,5 @@ def _words(case: Case) -> tuple[str, ...]:
     return case.first.act.purpose, case.first.failure.subject
 
 
-def _pair(remedy: Remedy) -> str:
+def _replacement_text(remedy: Remedy) -> str:
     return f"not {code(remedy.instead)} but {code(remedy.text)}"

@@ -7,11 +7,11 @@ import re
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.failures import Failure
-from archivist.reading.installs import distribution, is_of
-from archivist.reading.wording import LONGEST_SUMMARY, code, first_sentence, rule, saying
+from archivist.reading.installs import distribution_name, is_own_module
+from archivist.reading.wording import LONGEST_SUMMARY, code, first_sentence, format_rule, quote_error
 from archivist.records import Category
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate, deed
+from archivist.reflect.miners.material import Material, describe_remedy, make_candidate
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")
@@ -27,18 +27,18 @@ _STANDARD = frozenset(
 def mine_environment(material: Material) -> list[Candidate]:
     """Say what is incompatible, where it shows, and the change or pin that helps."""
     found = material.of_kind(FailureKind.VERSION_CONFLICT, FailureKind.IMPORT_ERROR)
-    return [_lesson(material, case) for case in found if _is_of_surroundings(case, material)]
+    return [_lesson(material, case) for case in found if _is_of_environment(case, material)]
 
 
-def _is_of_surroundings(case: Case, material: Material) -> bool:
+def _is_of_environment(case: Case, material: Material) -> bool:
     """Say whether a name is missing from a library and not from the project itself."""
     named = _NOT_IN.search(case.first.failure.line)
-    return named is None or not is_of(named[2], material.project)
+    return named is None or not is_own_module(named[2], material.project)
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
-    remedy = case.best()
+    remedy = case.best_remedy()
     cause, pin = _cause(failure)
     installed = case.first.after
     is_brought = bool(installed and installed.is_of_project and cause and "too old" in cause)
@@ -47,21 +47,25 @@ def _lesson(material: Material, case: Case) -> Candidate:
         f"{material.name} fails at import{when}" if failure.is_at_import else f"{material.name} fails{when}"
     )
     because = f" ({cause})" if cause else ""
-    told = first_sentence(saying(case.line, 130)) if remedy or pin else saying(case.line, 130)
+    told = first_sentence(quote_error(case.line, 130)) if remedy or pin else quote_error(case.line, 130)
     happens = f"{at_import}: {told}{because}"
-    done = _done(deed(case, remedy, is_whole=True) if remedy else "", pin, LONGEST_SUMMARY - len(happens) - 2)
-    return candidate(
+    done = _join_remedies(
+        describe_remedy(case, remedy, is_whole=True) if remedy else "",
+        pin,
+        LONGEST_SUMMARY - len(happens) - 2,
+    )
+    return make_candidate(
         material,
         case,
         f"{happens}: {done}" if done else happens,
-        rule=rule(f"{material.name} fails with “{told}”", done) if done else "",
+        rule=format_rule(f"{material.name} fails with “{told}”", done) if done else "",
         remedies=tuple(filter(None, (remedy.text if remedy else "", pin))),
         category=Category.INFRA,
         words=("version", failure.subject.split(".")[0]),
     )
 
 
-def _done(text: str, pin: str, longest: int) -> str:
+def _join_remedies(text: str, pin: str, longest: int) -> str:
     """Say what helped and the pin beside it; how often it helped is left out before either is cut."""
     if pin and pin.split()[-1].strip("'") not in text:
         beside = f", or {code(pin)}" if text else code(pin)
@@ -83,5 +87,5 @@ def _cause(failure: Failure) -> tuple[str, str]:
     if module in _STANDARD:
         return "removed from newer Pythons", ""
     if named and not where:
-        return f"the installed {distribution(module)} is not the version that the code expects", ""
+        return f"the installed {distribution_name(module)} is not the version that the code expects", ""
     return "", ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.wording import rule, saying
+from archivist.reading.wording import format_rule, quote_error
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.miners.material import Material, make_candidate
 
 _OFTEN = 2
 _MANY = 3
@@ -30,21 +30,21 @@ _REFUSALS = {
 def mine_failed_edits(material: Material) -> list[Candidate]:
     """Say which way of editing fails, when it failed more than once or something else is known to work."""
     return [
-        _of_patches(material, case) if case.key.endswith(_PATCH) else _of_tool(material, case)
+        _patch_lesson(material, case) if case.key.endswith(_PATCH) else _tool_lesson(material, case)
         for case in material.of_kind(FailureKind.EDIT_NOT_APPLIED)
         if case.runs >= _OFTEN or len(case.met) >= _MANY or (case.remedies and not case.first.act.steps)
     ]
 
 
-def _of_patches(material: Material, case: Case) -> Candidate:
+def _patch_lesson(material: Material, case: Case) -> Candidate:
     way = "patches written by hand"
-    remedy = case.best()
+    remedy = case.best_remedy()
     did = f"{material.name}: {way} often do not apply ({case.first.failure.signature.error})"
-    return candidate(
+    return make_candidate(
         material,
         case,
         f"{did}: what worked was {remedy.text}" if remedy else did,
-        rule=rule(f"a file of {material.name} is to be changed", f"no {way}: {remedy.text}")
+        rule=format_rule(f"a file of {material.name} is to be changed", f"no {way}: {remedy.text}")
         if remedy
         else "",
         remedies=(remedy.text,) if remedy else (),
@@ -52,17 +52,17 @@ def _of_patches(material: Material, case: Case) -> Candidate:
     )
 
 
-def _of_tool(material: Material, case: Case) -> Candidate:
+def _tool_lesson(material: Material, case: Case) -> Candidate:
     failure = case.first.failure
     tool = case.first.act.event.tool or failure.signature.program
-    refused, asked = _REFUSALS.get(failure.signature.error, (f"an edit (“{saying(case.line, 70)}”)", ""))
-    remedy = case.best()
+    refused, asked = _REFUSALS.get(failure.signature.error, (f"an edit (“{quote_error(case.line, 70)}”)", ""))
+    remedy = case.best_remedy()
     deed = asked or (remedy.text if remedy else "")
-    return candidate(
+    return make_candidate(
         material,
         case,
         f"the {tool} tool refuses {refused}" + (f": {deed}" if deed else ""),
-        rule=rule(f"the {tool} tool refuses {refused}", deed) if deed else "",
+        rule=format_rule(f"the {tool} tool refuses {refused}", deed) if deed else "",
         remedies=(deed,) if deed else (),
         words=("edit", tool),
     )

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.hazards import WARNING, is_destructive
-from archivist.reading.history import Past
-from archivist.reading.remedies import Remedy, Way
-from archivist.reading.run import Reading
-from archivist.reading.wording import advice, clipped, code, counted, short_name, tags
+from archivist.reading.history import RunHistory
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.run import RunReading
+from archivist.reading.wording import advice, clip_words, code, format_run_count, short_name, tags
 from archivist.records import Category, Scope
-from archivist.reflect.cases import Case, cases
+from archivist.reflect.cases import Case, failure_cases
 from archivist.reflect.importance import importance
 
 COMMON_TO_PROJECTS = 3
@@ -22,8 +22,8 @@ COMMON_TO_PROJECTS = 3
 class Material:
     """A run, what came before it, and both brought together failure by failure."""
 
-    reading: Reading
-    past: Past
+    reading: RunReading
+    past: RunHistory
     cases: tuple[Case, ...]
 
     @property
@@ -41,28 +41,28 @@ class Material:
         return [case for case in self.cases if case.kind in kinds]
 
 
-def gather(reading: Reading, past: Past) -> Material:
+def gather_material(reading: RunReading, history: RunHistory) -> Material:
     """Bring a run and the past together."""
-    return Material(reading, past, tuple(cases(reading, past)))
+    return Material(reading, history, tuple(failure_cases(reading, history)))
 
 
-def deed(case: Case, remedy: Remedy, *, is_whole: bool = False) -> str:
+def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> str:
     """Say what to do and how often it was seen to help, where that is less often than the failure was met.
 
     Only tries are counted against it: a run that met the failure and did nothing says nothing of a remedy. Of
     what can destroy work or data only that it was done, as a warning. `is_whole` where nothing else names the
     command that failed: then the one to use is told and not how the two differ.
     """
-    runs = case.helped(remedy)
-    if remedy.way in (Way.STEP, Way.COMMAND) and is_destructive(remedy.text):
-        return f"{counted(runs)} did {code(remedy.text)}, {WARNING}"
+    runs = case.runs_helped(remedy)
+    if remedy.way in (RemedyKind.STEP, RemedyKind.COMMAND) and is_destructive(remedy.text):
+        return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
     text = advice(replace(remedy, instead="") if is_whole else remedy)
     if vain := case.vain.get(remedy.text, 0):
         return f"{text} (helped in {runs} of {runs + vain} tries)"
-    return text if runs >= case.runs else f"{text} (helped in {counted(runs)})"
+    return text if runs >= case.runs else f"{text} (helped in {format_run_count(runs)})"
 
 
-def candidate(
+def make_candidate(
     material: Material,
     case: Case,
     summary: str,
@@ -86,7 +86,7 @@ def candidate(
     signature = case.first.failure.signature
     return Candidate(
         key=case.key,
-        summary=clipped(summary),
+        summary=clip_words(summary),
         rule=rule,
         detail=case.line[:300],
         category=category,

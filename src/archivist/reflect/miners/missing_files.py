@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.phrases import is_scratch, relative
-from archivist.reading.remedies import Way
-from archivist.reading.wording import code, rule
+from archivist.reading.phrases import is_scratch, relative_path
+from archivist.reading.remedies import RemedyKind
+from archivist.reading.wording import code, format_rule
 from archivist.records import Category
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.miners.material import Material, make_candidate
 
 _OFTEN = 2
 
@@ -19,7 +19,7 @@ def mine_missing_files(material: Material) -> list[Candidate]:
     return [
         _lesson(material, case)
         for case in material.of_kind(FailureKind.MISSING_FILE)
-        if case.best(Way.PATH) or (case.runs >= _OFTEN and _is_of_project(case, material))
+        if case.best_remedy(RemedyKind.PATH) or (case.runs >= _OFTEN and _is_of_project(case, material))
     ]
 
 
@@ -32,15 +32,15 @@ def _is_of_project(case: Case, material: Material) -> bool:
 
 
 def _lesson(material: Material, case: Case) -> Candidate:
-    remedy = case.best(Way.PATH)
-    wrong = code(relative(case.first.failure.subject))
+    remedy = case.best_remedy(RemedyKind.PATH)
+    wrong = code(relative_path(case.first.failure.subject))
     if remedy is None:
-        return candidate(material, case, f"{material.name} has no {wrong}", category=Category.HEURISTIC)
-    return candidate(
+        return make_candidate(material, case, f"{material.name} has no {wrong}", category=Category.HEURISTIC)
+    return make_candidate(
         material,
         case,
         f"{material.name}: {code(remedy.instead)} does not exist: it is {code(remedy.text)}",
-        rule=rule(f"{code(remedy.instead)} is looked for", f"open {code(remedy.text)}"),
+        rule=format_rule(f"{code(remedy.instead)} is looked for", f"open {code(remedy.text)}"),
         remedies=(remedy.text,),
         category=Category.HEURISTIC,
         words=("path",),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import Typical
-from archivist.reading.wording import clipped, rule, saying, tags
+from archivist.reading.history import TypicalRun
+from archivist.reading.wording import clip_words, format_rule, quote_error, tags
 from archivist.records import Category, Scope, Severity
 from archivist.reflect.miners.material import Material
 
@@ -17,22 +17,24 @@ _IMPORTANCE = 0.4
 
 def mine_outliers(material: Material) -> list[Candidate]:
     """Say what made a run dear; an outlier without a cause teaches nothing."""
-    typical = material.past.typical(material.project)
+    typical = material.past.typical_run(material.project)
     if typical is None or typical.runs < _LEAST_RUNS or not material.cases:
         return []
-    much = _how_much(material, typical)
+    much = _describe_excess(material, typical)
     worst = max(material.cases, key=lambda case: case.cost)
     if not much or worst.cost < max(_LEAST_CALLS, _SHARE * len(material.reading.acts)):
         return []
-    told = saying(worst.line, 70)
+    told = quote_error(worst.line, 70)
     return [
         Candidate(
             key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",
-            summary=clipped(
+            summary=clip_words(
                 f"{material.name}: a run took {much}; {worst.cost} of its {len(material.reading.acts)} calls "
                 f"went into “{told}”"
             ),
-            rule=rule(f"{material.name} fails with “{told}”", "settle it first, or work around it early"),
+            rule=format_rule(
+                f"{material.name} fails with “{told}”", "settle it first, or work around it early"
+            ),
             category=Category.HEURISTIC,
             scope=Scope.REPO,
             repo=material.project,
@@ -44,7 +46,7 @@ def mine_outliers(material: Material) -> list[Candidate]:
     ]
 
 
-def _how_much(material: Material, typical: Typical) -> str:
+def _describe_excess(material: Material, typical: TypicalRun) -> str:
     digest = material.reading.digest
     for name, middle, what in (
         ("cost_usd", typical.cost_usd, "the usual cost"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.wording import advice, code, rule, saying
+from archivist.reading.wording import advice, code, format_rule, quote_error
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.miners.material import Material, make_candidate
 
 
 def mine_prompts(material: Material) -> list[Candidate]:
@@ -16,16 +16,16 @@ def mine_prompts(material: Material) -> list[Candidate]:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     command = code("sudo" if case.first.failure.line.startswith("sudo:") else case.first.act.purpose)
-    remedy = case.best()
+    remedy = case.best_remedy()
     if remedy is None:
-        said = saying(case.line, 90)
-        return candidate(material, case, f"{command} asks on a terminal and dies without one ({said})")
+        said = quote_error(case.line, 90)
+        return make_candidate(material, case, f"{command} asks on a terminal and dies without one ({said})")
     deed = advice(remedy)
-    return candidate(
+    return make_candidate(
         material,
         case,
         f"{command} asks on a terminal and dies without one: {deed}",
-        rule=rule(f"{command} is run without a terminal", deed),
+        rule=format_rule(f"{command} is run without a terminal", deed),
         remedies=(remedy.text,),
         words=(case.first.act.purpose, "non-interactive"),
     )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.history import Attempts
-from archivist.reading.wording import clipped, code, rule, tags
+from archivist.reading.history import AttemptCounts
+from archivist.reading.wording import clip_words, code, format_rule, tags
 from archivist.records import Category, Scope
 from archivist.reflect.importance import PROVIDER
 from archivist.reflect.miners.material import Material
@@ -25,9 +25,9 @@ def mine_providers(material: Material) -> list[Candidate]:
     found: list[Candidate] = []
     for purpose, here in material.reading.attempts.items():
         fared = material.past.attempts(material.project, purpose)
-        was_shown = _does_well(fared)
-        fared[provider] = fared.get(provider, Attempts()) + here
-        well = _does_well(fared)
+        was_shown = _reliable_providers(fared)
+        fared[provider] = fared.get(provider, AttemptCounts()) + here
+        well = _reliable_providers(fared)
         for name, it in fared.items():
             # A run of another provider shows the contrast once; after that it takes a failure of this one.
             if name != provider and was_shown:
@@ -39,18 +39,18 @@ def mine_providers(material: Material) -> list[Candidate]:
     return found
 
 
-def _does_well(fared: Mapping[str, Attempts]) -> list[str]:
+def _reliable_providers(fared: Mapping[str, AttemptCounts]) -> list[str]:
     return [name for name, it in fared.items() if it.ok and not it.timeout and it.failed <= it.ok]
 
 
-def _is_struggling(it: Attempts, others: list[Attempts]) -> bool:
+def _is_struggling(it: AttemptCounts, others: list[AttemptCounts]) -> bool:
     if it.timeout >= _LEAST_TIMEOUTS and it.timeout > it.ok:
         return True
     is_sure = any(other.ok >= _LEAST_SUCCESSES and not other.failed for other in others)
     return it.ok == 0 and it.failed >= _LEAST_FAILURES and is_sure
 
 
-def _lesson(material: Material, name: str, it: Attempts, other: str, purpose: str) -> Candidate:
+def _lesson(material: Material, name: str, it: AttemptCounts, other: str, purpose: str) -> Candidate:
     command = code(purpose)
     if it.timeout >= _LEAST_TIMEOUTS:
         did, deed = f"timed out {it.timeout} times", f"run it in parts or use {other}"
@@ -58,8 +58,8 @@ def _lesson(material: Material, name: str, it: Attempts, other: str, purpose: st
         did, deed = f"failed all {it.failed} times", f"use {other}"
     return Candidate(
         key=f"{material.project}|provider:{name}:{purpose}",
-        summary=clipped(f"{command} {did} with {name}, while {other} finished it: {deed}"),
-        rule=rule(f"{command} is to be run by {name}", deed),
+        summary=clip_words(f"{command} {did} with {name}, while {other} finished it: {deed}"),
+        rule=format_rule(f"{command} is to be run by {name}", deed),
         category=Category.PROVIDER_QUIRK,
         scope=Scope.PROVIDER,
         repo=material.project,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.remedies import Way
-from archivist.reading.wording import code, rule, saying
+from archivist.reading.remedies import RemedyKind
+from archivist.reading.wording import code, format_rule, quote_error
 from archivist.records import Category
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate, deed
+from archivist.reflect.miners.material import Material, describe_remedy, make_candidate
 
 # Of the other kinds the miner of the kind has the last word.
 _KINDS = (
@@ -39,7 +39,7 @@ def _is_recurring(case: Case) -> bool:
     # What goes away by itself is told as that, or not at all.
     if case.fleeting and not case.remedies:
         return False
-    is_of_task = case.is_of_code and not case.best(Way.STEP, Way.COMMAND)
+    is_of_task = case.is_of_code and not case.best_remedy(RemedyKind.STEP, RemedyKind.COMMAND)
     often = case.tasks if is_of_task else case.runs
     if any(met.is_of_task for met in case.met):
         return often >= _MANY and len(case.first.failure.signature.words) >= _TELLING_WORDS
@@ -48,15 +48,15 @@ def _is_recurring(case: Case) -> bool:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     act = case.first.act
-    remedy = case.best()
-    told = saying(case.seen(remedy)[1], 120)
+    remedy = case.best_remedy()
+    told = quote_error(case.failing_example(remedy)[1], 120)
     what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
-    done = deed(case, remedy) if remedy else ""
-    return candidate(
+    done = describe_remedy(case, remedy) if remedy else ""
+    return make_candidate(
         material,
         case,
         f"{material.name}: {what} keeps failing: {told}" + (f": {done}" if done else ""),
-        rule=rule(f"{what} fails with “{told}”", done) if done else "",
+        rule=format_rule(f"{what} fails with “{told}”", done) if done else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.TOOL_USAGE if done else Category.ANTI_PATTERN,
         words=(act.purpose,),

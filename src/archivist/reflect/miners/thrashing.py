@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.calls import Act
-from archivist.reading.run import thrashed
-from archivist.reading.wording import clipped, code, rule, tags
+from archivist.reading.calls import ToolCall
+from archivist.reading.run import thrashed_files
+from archivist.reading.wording import clip_words, code, format_rule, tags
 from archivist.records import Category, LessonType, Scope
 from archivist.reflect.miners.material import Material
 
@@ -15,23 +15,23 @@ _IMPORTANCE = 0.45
 
 def mine_thrashing(material: Material) -> list[Candidate]:
     """Say which file more than one run could not get right; once it may have been the task."""
-    before = [run.digest.get("thrashed") or () for run in material.past.of(material.project)]
+    before = [run.digest.get("thrashed") or () for run in material.past.runs_of(material.project)]
     found = []
-    for file, acts in thrashed(material.reading).items():
+    for file, acts in thrashed_files(material.reading).items():
         runs = 1 + sum(file in files for files in before)
         if runs >= _LEAST_RUNS:
             found.append(_lesson(material, file, acts, runs))
     return found
 
 
-def _lesson(material: Material, file: str, acts: tuple[Act, ...], runs: int) -> Candidate:
+def _lesson(material: Material, file: str, acts: tuple[ToolCall, ...], runs: int) -> Candidate:
     deed = "read it whole and plan the change before the first edit"
     return Candidate(
         key=f"{material.project}|thrashing:{file}",
-        summary=clipped(
+        summary=clip_words(
             f"{material.name}: {runs} runs edited {code(file)} over and over and put it back: {deed}"
         ),
-        rule=rule(f"{code(file)} of {material.name} is to be changed", deed),
+        rule=format_rule(f"{code(file)} of {material.name} is to be changed", deed),
         type=LessonType.ANTI_PATTERN,
         category=Category.ANTI_PATTERN,
         scope=Scope.REPO,

@@ -6,10 +6,10 @@ import re
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.wording import advice, code, named, rule
+from archivist.reading.wording import advice, code, format_rule, general_command
 from archivist.records import Category
 from archivist.reflect.cases import Case
-from archivist.reflect.miners.material import Material, candidate
+from archivist.reflect.miners.material import Material, make_candidate
 
 _OFTEN = 2
 _KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
@@ -34,22 +34,22 @@ def _is_sure(case: Case) -> bool:
 
 def _lesson(material: Material, case: Case) -> Candidate:
     act = case.first.act
-    command = code(named(act.event.text))
+    command = code(general_command(act.event.text))
     took = (
         f" after {round(act.event.duration_s, -1):.0f} s"
         if act.event.duration_s and act.event.duration_s >= 10
         else ""
     )
     ended = "timed out" if case.kind is FailureKind.TIMEOUT else "was killed"
-    remedy = case.best()
+    remedy = case.best_remedy()
     deed = advice(remedy) if remedy else ""
     if not deed and case.kind is FailureKind.TIMEOUT:
         deed = "run a part of it, or in the background with its output in a file"
-    return candidate(
+    return make_candidate(
         material,
         case,
         f"{material.name}: {command} {ended}{took}" + (f": {deed}" if deed else ""),
-        rule=rule(f"{command} is to be run in {material.name}", deed) if deed else "",
+        rule=format_rule(f"{command} is to be run in {material.name}", deed) if deed else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
         words=("timeout", act.purpose),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.own_words import own_words
-from archivist.reading.signatures import words
-from archivist.reading.wording import clipped, rule, tags
+from archivist.reading.signatures import message_words
+from archivist.reading.wording import clip_words, format_rule, tags
 from archivist.records import Category, Event, LessonType, Scope, Severity
 from archivist.reflect.importance import PREFERENCE
 from archivist.reflect.miners.material import Material
@@ -64,13 +64,13 @@ def mine_wishes(material: Material) -> list[Candidate]:
     # The task stays with the run, so that a part of it begins with what was said later.
     has_task = not material.reading.episode.is_part
     for place, event in enumerate(material.reading.said):
-        for sentence, is_standing in wishes(event.text, is_task=has_task and not place):
+        for sentence, is_standing in find_wishes(event.text, is_task=has_task and not place):
             lesson = _lesson(material, event, sentence, is_standing=is_standing)
             found.setdefault(lesson.key, lesson)
     return list(found.values())
 
 
-def wishes(message: str, *, is_task: bool = False) -> Iterator[tuple[str, bool]]:
+def find_wishes(message: str, *, is_task: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield the sentences in a user's own words that wish something, and whether for good."""
     if _MACHINE.search(message):
         return
@@ -98,9 +98,9 @@ def _lesson(material: Material, event: Event, sentence: str, *, is_standing: boo
     )
     wish = wish[:1].lower() + wish[1:] if not wish[:2].isupper() else wish
     return Candidate(
-        key=f"{material.project}|wish:{'-'.join(words(wish)[:8])}",
-        summary=clipped(f"The user's wish: {wish}"),
-        rule=rule(f"working on {material.name}", wish),
+        key=f"{material.project}|wish:{'-'.join(message_words(wish)[:8])}",
+        summary=clip_words(f"The user's wish: {wish}"),
+        rule=format_rule(f"working on {material.name}", wish),
         type=LessonType.PREFERENCE,
         category=Category.HEURISTIC,
         scope=Scope.REPO,

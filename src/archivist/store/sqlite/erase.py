@@ -12,13 +12,13 @@ from typing import Any
 import apsw
 
 from archivist.errors import RecordError
-from archivist.forget.receipt import Sought, occurrences, redacted, redacted_json
+from archivist.forget.receipt import ErasureQuery, count_occurrences, redact_json, redact_value
 from archivist.forget.retention import Sizes
 from archivist.records import Actor, Brief, Episode, Event, Lesson, Verdict
-from archivist.records.plain import canonical, from_plain, types_of
-from archivist.store.results import EventSum, batched
-from archivist.store.rows import kind_of, kinds, mapping, records
-from archivist.store.sqlite.index import remove_vectors, unindex
+from archivist.records.plain import canonical_json, from_plain, types_of
+from archivist.store.results import EventSum, split_batches
+from archivist.store.rows import kind_of, mapping_for, record_types, types_by_kind
+from archivist.store.sqlite.index import remove_vectors, unindex_record
 from archivist.store.sqlite.reader import HASH_SPACE, row_hash
 from archivist.store.sqlite.search import VectorCache
 from archivist.store.sqlite.writer import SqliteWriter
@@ -61,38 +61,45 @@ class SqliteEraser(SqliteWriter):
         self._db.execute("DELETE FROM answers; DELETE FROM messages")
         return super().remove(record, record_id, verb)
 
-    def mentioning(self, what: Sought) -> dict[str, list[str]]:
+    def find_mentions(self, what: ErasureQuery) -> dict[str, list[str]]:
         """Return the ids of the records that hold a text, by kind."""
         return {
-            kind_of(record): [name for name, said in self._said(record) if what.is_in(said)]
-            for record in records()
+            kind_of(record): [name for name, said in self._record_texts(record) if what.is_in(said)]
+            for record in record_types()
         }
 
-    def still_said(self, texts: Iterable[str]) -> set[str]:
+    def texts_still_stored(self, texts: Iterable[str]) -> set[str]:
         """Return which of these texts some record still holds."""
         wanted = {text: text.lower() for text in texts}
         found: set[str] = set()
-        for record in records():
-            for _, said in self._said(record):
+        for record in record_types():
+            for _, said in self._record_texts(record):
                 lowered = said.lower()
                 found |= {text for text, low in wanted.items() if low in lowered}
         return found
 
-    def mentioned_beside(self, what: Sought) -> dict[str, int]:
+    def count_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
         """Count the rows that hold a text outside of the records: by table, and those of the ledger."""
-        found = {table: len(list(self._beside(table, key, columns, what))) for table, key, columns in _BESIDE}
+        found = {
+            table: len(list(self._other_mentions(table, key, columns, what)))
+            for table, key, columns in _BESIDE
+        }
         chain = self._db.execute(f"SELECT {', '.join(_CHAIN)} FROM ledger")
         found["ledger"] = sum(any(what.is_in(str(value)) for value in row) for row in chain)
-        found["ledger_payloads"] = len(self.payloads_saying(what))
+        found["ledger_payloads"] = len(self.payloads_mentioning(what))
         return {table: count for table, count in found.items() if count}
 
-    def payloads_saying(self, what: Sought) -> list[int]:
+    def payloads_mentioning(self, what: ErasureQuery) -> list[int]:
         """Return the ledger entries whose payloads hold a text as text, not in a time or a fixed word."""
         rows: Iterable[Any] = self._db.execute(
             "SELECT seq, l.kind, payload FROM ledger_payloads JOIN ledger l USING (seq)"
         )
-        known = kinds()
-        return [seq for seq, kind, said in rows if what.is_in(said) and _tells(known.get(kind), said, what)]
+        known = types_by_kind()
+        return [
+            seq
+            for seq, kind, said in rows
+            if what.is_in(said) and _payload_mentions(known.get(kind), said, what)
+        ]
 
     def payloads_of(self, kind: str, record: str) -> list[int]:
         """Return the ledger entries that have a payload, of one record."""
@@ -107,24 +114,26 @@ class SqliteEraser(SqliteWriter):
         self._db.executemany("DELETE FROM ledger_payloads WHERE seq = ?", [(seq,) for seq in entries])
         return len(entries)
 
-    def remove_events(self, run: str, verb: str, *, only: Iterable[str] = (), but: Iterable[str] = ()) -> int:
+    def remove_events(
+        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
+    ) -> int:
         """Remove a run's events, or only some, or all but some, under one ledger entry."""
-        how = mapping(Event)
+        how = mapping_for(Event)
         known = self.event_sum(run)
-        total, removed, chosen, spared = int(known.digest, 16), 0, set(only), set(but)
+        total, removed, chosen, spared = int(known.digest, 16), 0, set(only), set(excluded)
         rows = self._db.execute(f"SELECT {', '.join(how.columns)} FROM events WHERE run = ?", (run,))
         for row in rows.fetchall():
             if row[0] in spared or (chosen and row[0] not in chosen):
                 continue
             self._db.execute("DELETE FROM events WHERE id = ?", (row[0],))
-            unindex(self._db, "event", str(row[0]))
+            unindex_record(self._db, "event", str(row[0]))
             total, removed = (total - row_hash(row)) % HASH_SPACE, removed + 1
         if removed:
             after = EventSum(run, known.events - removed, f"{total:064x}")
             self._db.execute("DELETE FROM event_sums WHERE run = ?", (run,))
             if after.events:
                 self._db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", after)
-            self._enter(verb, "event", run, after._asdict())
+            self._append_ledger_entry(verb, "event", run, after._asdict())
         return removed
 
     def forget_run(self, run: str) -> None:
@@ -137,37 +146,37 @@ class SqliteEraser(SqliteWriter):
         ).fetchall()
         for digest, runs in rows:
             left = [each for each in json.loads(runs) if each != run]
-            self.remember_file(digest, left)
+            self.mark_file_captured(digest, left)
 
     def forget_tally(self, lesson: str) -> None:
         """Drop what was counted for a lesson that is gone."""
         self._db.execute("DELETE FROM tallies WHERE lesson = ?", (lesson,))
 
-    def erase_beside(self, what: Sought) -> dict[str, int]:
+    def erase_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
         """Take a text out of what is kept beside the records; return the rows changed by table."""
         changed: dict[str, int] = {}
         for table, key, columns in (each for each in _BESIDE if each[0] not in ("documents", "embedders")):
-            for name, row in list(self._beside(table, key, columns, what)):
+            for name, row in list(self._other_mentions(table, key, columns, what)):
                 changed[table] = changed.get(table, 0) + 1
                 if table == "settings":
-                    self.set_setting(name, _json_without(row[0], what))
+                    self.set_setting(name, _redact_json_text(row[0], what))
                 elif table == "captured_files":
-                    self.remember_file(name, [run for run in json.loads(row[0]) if not what.is_in(run)])
+                    self.mark_file_captured(name, [run for run in json.loads(row[0]) if not what.is_in(run)])
                 elif table == "pending" and not what.is_in(name):
-                    error = what.without(row[2])
+                    error = what.redact_text(row[2])
                     self._db.execute("UPDATE pending SET error = ?, holder = '' WHERE run = ?", (error, name))
                 else:
                     self._db.execute(f"DELETE FROM {table} WHERE {key} = ?", (name,))
         return changed
 
-    def drop_lone_speakers(self) -> None:
+    def drop_orphan_speakers(self) -> None:
         """Forget the speakers of whom no document is left."""
         self._db.execute("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM documents)")
 
-    def indexed(self, kind: str, ids: Sequence[str]) -> list[int]:
+    def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
         """Return the places in the index of these records."""
         found: list[int] = []
-        for batch in batched(ids, _BATCH):
+        for batch in split_batches(ids, _BATCH):
             marks = ", ".join("?" * len(batch))
             sql = f"SELECT id FROM documents WHERE kind = ? AND record IN ({marks})"
             rows: Iterable[Any] = self._db.execute(sql, (kind, *batch))
@@ -183,20 +192,20 @@ class SqliteEraser(SqliteWriter):
     def vector_count(self, places: Sequence[int]) -> int:
         """Count the vectors of these places, of whatever embedder."""
         total = 0
-        for batch in batched(places, _BATCH):
+        for batch in split_batches(places, _BATCH):
             keys = "SELECT (e.id << 32) + d.value FROM embedders e, json_each(?) d"
             for table in ("vector_rows", "vector_halves"):
                 sql = f"SELECT count(*) FROM {table} WHERE id IN ({keys})"
-                total += int(self._value(sql, (json.dumps(list(batch)),)))
+                total += int(self._query_value(sql, (json.dumps(list(batch)),)))
         return total
 
-    def tombstones(self) -> int:
+    def count_tombstones(self) -> int:
         """Count the marks of deleted documents whose words the text index still holds."""
-        return int(self._value(_TOMBSTONES, ()))
+        return int(self._query_value(_TOMBSTONES, ()))
 
-    def enter_receipt(self, name: str, content: Mapping[str, object]) -> None:
+    def record_receipt(self, name: str, content: Mapping[str, object]) -> None:
         """Enter in the ledger that and how something was erased."""
-        self._enter("erase", RECEIPT_KIND, name, content)
+        self._append_ledger_entry("erase", RECEIPT_KIND, name, content)
 
     def was_erased(self, name: str) -> bool:
         """Say whether a receipt names this record."""
@@ -205,17 +214,17 @@ class SqliteEraser(SqliteWriter):
         )
         return any(name in json.loads(payload).get("asked", ()) for (payload,) in rows)
 
-    def _said(self, record: type[Any]) -> Iterator[tuple[str, str]]:
+    def _record_texts(self, record: type[Any]) -> Iterator[tuple[str, str]]:
         """Yield each record's id with all that it says."""
         columns = _text_columns(record)
-        table = mapping(record).table
+        table = mapping_for(record).table
         rows: Iterable[Any] = self._db.execute(
             f"SELECT id, concat_ws(char(31), id, {', '.join(columns)}) FROM {table}"
         )
         return iter(rows)
 
-    def _beside(
-        self, table: str, key: str, columns: Sequence[str], what: Sought
+    def _other_mentions(
+        self, table: str, key: str, columns: Sequence[str], what: ErasureQuery
     ) -> Iterator[tuple[Any, tuple[str, ...]]]:
         rows: Iterable[Any] = self._db.execute(f"SELECT {key}, {', '.join(columns)} FROM {table}")
         for name, *row in rows:
@@ -235,7 +244,7 @@ def scrub(db: apsw.Connection) -> bool:
     return not row[0]
 
 
-def raw_counts(db: apsw.Connection, path: Path, needles: Sequence[bytes]) -> dict[str, int]:
+def count_raw_bytes(db: apsw.Connection, path: Path, needles: Sequence[bytes]) -> dict[str, int]:
     """Count needles in the raw bytes of the file and its log.
 
     They are read through the connection: a second handle on the same file would, when it is closed, let go
@@ -243,14 +252,15 @@ def raw_counts(db: apsw.Connection, path: Path, needles: Sequence[bytes]) -> dic
     """
     names = {0: path.name, 1: f"{path.name}-wal"}
     return {
-        name: occurrences(_chunks(db, which) if needles else (), needles) for which, name in names.items()
+        name: count_occurrences(_read_chunks(db, which) if needles else (), needles)
+        for which, name in names.items()
     }
 
 
 def sizes(db: apsw.Connection) -> Sizes:
     """Return how large a bank is, and how much the records of each kind say."""
     page, pages, free = (
-        _number(db, f"PRAGMA {name}") for name in ("page_size", "page_count", "freelist_count")
+        _query_int(db, f"PRAGMA {name}") for name in ("page_size", "page_count", "freelist_count")
     )
     said = {
         "events": f"SELECT sum({_EVENT_BYTES} + {_ROW_BYTES}) FROM events",
@@ -259,22 +269,22 @@ def sizes(db: apsw.Connection) -> Sizes:
     for record in (Lesson, Episode, Brief, Verdict):
         columns = _text_columns(record)
         total = " + ".join(f"coalesce(octet_length({name}), 0)" for name in columns)
-        table = mapping(record).table
+        table = mapping_for(record).table
         said[table] = f"SELECT sum({total} + {_ROW_BYTES}) FROM {table}"
-    return Sizes(page * pages, page * free, {name: _number(db, sql) for name, sql in said.items()})
+    return Sizes(page * pages, page * free, {name: _query_int(db, sql) for name, sql in said.items()})
 
 
-def run_sizes(db: apsw.Connection, besides: Iterable[str]) -> dict[str, tuple[int, int]]:
+def run_sizes(db: apsw.Connection, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Return the number and size of each run's events, besides those named."""
     rows: Iterable[Any] = db.execute(
         f"SELECT run, count(*), sum({_EVENT_BYTES} + {_ROW_BYTES}) FROM events"
         " WHERE id NOT IN (SELECT value FROM json_each(?)) GROUP BY run",
-        (json.dumps(sorted(besides)),),
+        (json.dumps(sorted(excluded)),),
     )
     return {run: (count, size) for run, count, size in rows}
 
 
-def _chunks(db: apsw.Connection, which: int) -> Iterator[bytes]:
+def _read_chunks(db: apsw.Connection, which: int) -> Iterator[bytes]:
     offset = 0
     while True:
         is_whole, chunk = db.read("main", which, offset, _CHUNK)
@@ -285,23 +295,25 @@ def _chunks(db: apsw.Connection, which: int) -> Iterator[bytes]:
         offset += _CHUNK
 
 
-def _tells(record: type[Any] | None, payload: str, what: Sought) -> bool:
+def _payload_mentions(record: type[Any] | None, payload: str, what: ErasureQuery) -> bool:
     value = json.loads(payload)
     if record is None or value is None:
-        return bool(redacted_json(value, what) != value)
+        return bool(redact_json(value, what) != value)
     try:
         told = from_plain(record, value)
     except RecordError:
         return True
-    return bool(redacted(told, what) != told)
+    return bool(redact_value(told, what) != told)
 
 
-def _json_without(text: str, what: Sought) -> str:
+def _redact_json_text(text: str, what: ErasureQuery) -> str:
     try:
         value = json.loads(text)
     except ValueError:
-        return what.without(text)
-    return canonical(redacted_json(value, what)) if isinstance(value, dict | list) else what.without(text)
+        return what.redact_text(text)
+    return (
+        canonical_json(redact_json(value, what)) if isinstance(value, dict | list) else what.redact_text(text)
+    )
 
 
 def _text_columns(record: Any) -> list[str]:
@@ -315,6 +327,6 @@ def _is_text(kind: Any) -> bool:
     return not (isinstance(kind, type) and issubclass(kind, StrEnum))
 
 
-def _number(db: apsw.Connection, sql: str) -> int:
+def _query_int(db: apsw.Connection, sql: str) -> int:
     row: Any = db.execute(sql).fetchone()
     return int(row[0] or 0) if row else 0

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from archivist.cold_start import blake2s
-from archivist.store.searchable import Document, document
+from archivist.store.searchable import SearchDocument, build_search_document
 from archivist.store.sqlite.search import block_of
 from archivist.store.vectors import BLOCK, bit_width
 
@@ -20,19 +20,19 @@ _UNWANTED = -1
 _NONE_YET = 0
 
 
-def index(db: apsw.Connection, kind: str, record: Any) -> None:
+def index_record(db: apsw.Connection, kind: str, record: Any) -> None:
     """Bring a record's document up to date."""
-    made = document(record)
+    made = build_search_document(record)
     sql = "SELECT id, revision, embedder FROM documents WHERE kind = ? AND record = ?"
     row = db.execute(sql, (kind, record.id)).fetchone()
     if made is None:
         if row is not None:
-            _remove(db, int(row[0]))
+            _remove_document(db, int(row[0]))
         return
     if row is None:
-        place = _place_document(db, None, kind, record.id, made)
+        place = _write_document(db, None, kind, record.id, made)
     else:
-        place = _place_document(db, int(row[0]), kind, record.id, made)
+        place = _write_document(db, int(row[0]), kind, record.id, made)
         db.execute("DELETE FROM search WHERE rowid = ?", (place,))
         if row[2] > _NONE_YET and row[1] == _revision(made) and not made.is_hidden:
             # What is embedded of it has not changed: its vector still holds.
@@ -45,15 +45,15 @@ def index(db: apsw.Connection, kind: str, record: Any) -> None:
         db.execute("INSERT OR IGNORE INTO speakers VALUES (?)", (made.speaker,))
 
 
-def unindex(db: apsw.Connection, kind: str, record_id: str) -> None:
+def unindex_record(db: apsw.Connection, kind: str, record_id: str) -> None:
     """Take a record's document out of the index, with its vectors."""
     sql = "SELECT id FROM documents WHERE kind = ? AND record = ?"
     row = db.execute(sql, (kind, record_id)).fetchone()
     if row is not None:
-        _remove(db, int(row[0]))
+        _remove_document(db, int(row[0]))
 
 
-def clear(db: apsw.Connection) -> None:
+def clear_index(db: apsw.Connection) -> None:
     """Empty the index; the embedders stay known."""
     db.execute(
         "INSERT INTO search (search) VALUES ('delete-all');"
@@ -71,7 +71,7 @@ def put_vectors(
     rows: Iterable[tuple[int, int, tuple[bytes, bytes, bytes]]],
 ) -> int:
     """Store packed vectors of documents that have not changed meanwhile; return how many."""
-    embedder = _known_embedder(db, name, dimensions)
+    embedder = _embedder_id(db, name, dimensions)
     width = bit_width(dimensions)
     by_block: dict[int, list[tuple[int, bytes]]] = {}
     stored = 0
@@ -106,7 +106,7 @@ def use_embedder(db: apsw.Connection, name: str) -> None:
     db.execute("DELETE FROM embedders WHERE id <> ?", (kept,))
 
 
-def gather(db: apsw.Connection) -> bool:
+def merge_segments(db: apsw.Connection) -> bool:
     """Merge pieces of the text index while more than a fifth of it lies outside of the largest one.
 
     Every write leaves a piece, and every word is looked for in each of them. Whether anything was done is
@@ -122,7 +122,7 @@ def gather(db: apsw.Connection) -> bool:
     return db.total_changes() - before > 1
 
 
-def _known_embedder(db: apsw.Connection, name: str, dimensions: int) -> int:
+def _embedder_id(db: apsw.Connection, name: str, dimensions: int) -> int:
     row = db.execute("SELECT id FROM embedders WHERE name = ?", (name,)).fetchone()
     if row is not None:
         return int(row[0])
@@ -134,7 +134,9 @@ def _known_embedder(db: apsw.Connection, name: str, dimensions: int) -> int:
     return db.last_insert_rowid()
 
 
-def _place_document(db: apsw.Connection, place: int | None, kind: str, record: str, made: Document) -> int:
+def _write_document(
+    db: apsw.Connection, place: int | None, kind: str, record: str, made: SearchDocument
+) -> int:
     db.execute(
         "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -146,12 +148,12 @@ def _place_document(db: apsw.Connection, place: int | None, kind: str, record: s
     return place if place is not None else db.last_insert_rowid()
 
 
-def _revision(made: Document) -> int:
+def _revision(made: SearchDocument) -> int:
     """Return the text's own number: a place can be taken by another document while a vector is made."""
     return int.from_bytes(blake2s(made.spoken.encode(), digest_size=7).digest(), "big")
 
 
-def _remove(db: apsw.Connection, place: int) -> None:
+def _remove_document(db: apsw.Connection, place: int) -> None:
     db.execute("DELETE FROM search WHERE rowid = ?", (place,))
     db.execute("DELETE FROM documents WHERE id = ?", (place,))
     remove_vectors(db, place)

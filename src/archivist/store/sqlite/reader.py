@@ -10,18 +10,18 @@ import apsw
 
 from archivist.clock import from_text
 from archivist.errors import CursorError
-from archivist.records.plain import canonical, to_plain
+from archivist.records.plain import canonical_json, to_plain
 from archivist.store.filters import Condition
-from archivist.store.results import Answered, EventSum, Waiting, batched
-from archivist.store.rows import is_place, kinds, mapping, table_of
+from archivist.store.results import EventSum, QueuedRun, StoredResponse, split_batches
+from archivist.store.rows import is_valid_cursor, mapping_for, table_of, types_by_kind
 from archivist.store.sqlite.schema import BEGINNING
 from archivist.store.sqlite.search import SqliteSearch
-from archivist.store.sqlite.sql import behind, bound, order_by, where
+from archivist.store.sqlite.sql import after_clause, bind_value, order_by, where_clause
 
 if TYPE_CHECKING:
-    from archivist.bus import Kept
+    from archivist.bus import StoredMessage
     from archivist.records import Lesson, Tally
-    from archivist.store.ledger import Change, Entry, Verification
+    from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
 
 R = TypeVar("R")
 
@@ -42,10 +42,10 @@ class SqliteReader(SqliteSearch):
 
     def get(self, record: type[R], record_id: str) -> R | None:
         """Return a record by its id, or None."""
-        how = mapping(record)
+        how = mapping_for(record)
         row = self._db.execute(
             f"SELECT {', '.join(how.columns)} FROM {how.table} WHERE id = ?",
-            (bound(record_id),),
+            (bind_value(record_id),),
         ).fetchone()
         return how.to_record(row) if row else None
 
@@ -58,9 +58,9 @@ class SqliteReader(SqliteSearch):
         limit: int | None = None,
     ) -> list[R]:
         """Return the records for which all conditions hold; `after` a place in the order, those behind it."""
-        if after is not None and not is_place(record, order, after):
+        if after is not None and not is_valid_cursor(record, order, after):
             raise CursorError
-        how = mapping(record)
+        how = mapping_for(record)
         rows = self._rows(record, how.columns, conditions, order, limit, after)
         return [how.to_record(row) for row in rows]
 
@@ -75,41 +75,41 @@ class SqliteReader(SqliteSearch):
         """Return only some fields, as the table holds them."""
         return list(self._rows(record, fields, conditions, order, limit))
 
-    def saying(self, words: str) -> list[Lesson]:
+    def lessons_with_summary(self, summary: str) -> list[Lesson]:
         """Return the lessons whose summary is these very words."""
         from archivist.records import Lesson
 
-        how = mapping(Lesson)
+        how = mapping_for(Lesson)
         rows = self._db.execute(
             f"SELECT {', '.join(how.columns)} FROM lessons"
             f" WHERE substr(summary, 1, {BEGINNING}) = ? AND summary = ? ORDER BY number",
-            (words[:BEGINNING], words),
+            (summary[:BEGINNING], summary),
         )
         return [how.to_record(row) for row in rows]
 
     def count(self, record: type[Any] | str, *conditions: Condition) -> int:
         """Return how many records there are for which all conditions hold."""
-        table, columns = self._outline(record)
-        clause, values = where(table, columns, conditions)
-        return int(self._value(f"SELECT count(*) FROM {table}{clause}", values))
+        table, columns = self._table_and_columns(record)
+        clause, values = where_clause(table, columns, conditions)
+        return int(self._query_value(f"SELECT count(*) FROM {table}{clause}", values))
 
     def total(self, kind: str, field: str, *conditions: Condition) -> float:
         """Return the sum of a field over the records for which all conditions hold."""
-        table, columns = self._outline(kind)
+        table, columns = self._table_and_columns(kind)
         if field not in columns:
             raise LookupError(f"{table} has no field {field!r}")
-        clause, values = where(table, columns, conditions)
-        return float(self._value(f"SELECT total({field}) FROM {table}{clause}", values))
+        clause, values = where_clause(table, columns, conditions)
+        return float(self._query_value(f"SELECT total({field}) FROM {table}{clause}", values))
 
     def values(self, kind: str, field: str) -> list[str]:
         """Return the different texts that a field holds, in order, but for the empty one."""
-        table, columns = self._outline(kind)
+        table, columns = self._table_and_columns(kind)
         if field not in columns:
             raise LookupError(f"{table} has no field {field!r}")
         found: list[str] = []
         # With an index on the field each step is one look into it, however many records hold the same.
         sql = f"SELECT min({field}) FROM {table} WHERE {field} > ?"
-        while (value := self._value(sql, (found[-1] if found else "",))) is not None:
+        while (value := self._query_value(sql, (found[-1] if found else "",))) is not None:
             found.append(str(value))
         return found
 
@@ -118,7 +118,7 @@ class SqliteReader(SqliteSearch):
         from archivist.records import Tally
 
         found: dict[str, Tally] = {}
-        for batch in batched(lesson_ids, _BATCH):
+        for batch in split_batches(lesson_ids, _BATCH):
             marks = ", ".join("?" * len(batch))
             rows: Iterable[Any] = self._db.execute(
                 "SELECT lesson, used, last_used, helpful, ineffective, ignored, told, told_failed, withheld,"
@@ -142,62 +142,62 @@ class SqliteReader(SqliteSearch):
 
     def changes(
         self, *, record_id: str | None = None, kind: str = "", after: int = 0, limit: int | None = None
-    ) -> list[Change]:
+    ) -> list[LedgerChange]:
         """Return ledger entries in order, of one record, of one kind or of all."""
-        from archivist.store.ledger import Change
+        from archivist.store.ledger import LedgerChange
 
         # An empty id is the id of nothing, not of everything.
         asked = {"l.record": record_id, "l.kind": kind or None}
         clause = "".join(f" AND {column} = ?" for column, value in asked.items() if value is not None)
         values = [value for value in asked.values() if value is not None]
         return [
-            Change(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
+            LedgerChange(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
             for entry, payload in self._entries(clause, [after, *values, -1 if limit is None else limit])
         ]
 
-    def entries(self, *, after: int, limit: int) -> list[Entry]:
+    def entries(self, *, after: int, limit: int) -> list[LedgerEntry]:
         """Return ledger entries in order, without what they say of the records."""
         return [entry for entry, _ in self._entries("", [after, limit], "NULL")]
 
     def last_entry(self) -> int:
         """Return the number of the ledger's last entry, or 0."""
-        return int(self._value("SELECT coalesce(max(seq), 0) FROM ledger", ()))
+        return int(self._query_value("SELECT coalesce(max(seq), 0) FROM ledger", ()))
 
-    def remembered(self, name: Hashable, make: Callable[[], R], *, of: frozenset[str]) -> R:
+    def get_cached(self, name: Hashable, build: Callable[[], R], *, kinds: frozenset[str]) -> R:
         """Return what was made by this name, made again only when records of these kinds have changed."""
         if self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             # What a transaction sees may be taken back, and its place in the ledger given again.
-            return make()
-        self._cache.keep_up(self._db, self.last_entry())
+            return build()
+        self._cache.drop_stale(self._db, self.last_entry())
         if name not in self._cache.kept:
-            self._cache.kept[name] = of, make()
+            self._cache.kept[name] = kinds, build()
         value: R = self._cache.kept[name][1]
         return value
 
-    def messages(self, *, after: int) -> list[Kept]:
+    def messages(self, *, after: int) -> list[StoredMessage]:
         """Return the live messages that were kept after this one, oldest first."""
-        from archivist.bus import Kept, Message
+        from archivist.bus import Message, StoredMessage
 
         rows: Any = self._db.execute(
             "SELECT id, seq, type, time, data FROM messages WHERE id > ? ORDER BY id", (after,)
         )
         return [
-            Kept(number, seq, Message(kind, from_text(time), json.loads(data)))
+            StoredMessage(number, seq, Message(kind, from_text(time), json.loads(data)))
             for number, seq, kind, time, data in rows
         ]
 
     def last_message(self) -> int:
         """Return the number of the last live message, or 0."""
         return int(
-            self._value("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'", ())
+            self._query_value("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'", ())
         )
 
-    def answered(self, request: str) -> Answered | None:
+    def stored_response(self, request: str) -> StoredResponse | None:
         """Return what a request by this name was answered, or None."""
         row: Any = self._db.execute(
             "SELECT digest, status, body, time FROM answers WHERE id = ? AND status > 0", (request,)
         ).fetchone()
-        return Answered(row[0], row[1], row[2], from_text(row[3])) if row else None
+        return StoredResponse(row[0], row[1], row[2], from_text(row[3])) if row else None
 
     def verify(self) -> Verification:
         """Check every seal of the ledger, and that every record is as its last entry left it."""
@@ -219,7 +219,7 @@ class SqliteReader(SqliteSearch):
                 problems.append(f"the payload of entry {entry.seq} was changed")
             previous = entry.hash
             last[entry.kind, entry.record] = (entry.seq, entry.payload_hash, payload is None)
-        problems += self._strays(last)
+        problems += self._find_mismatches(last)
         return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
 
     def setting(self, name: str) -> str:
@@ -229,7 +229,7 @@ class SqliteReader(SqliteSearch):
 
     def run_count(self) -> int:
         """Return how many runs have aged the bank."""
-        return int(self._value("SELECT coalesce(max(number), 0) FROM episodes", ()))
+        return int(self._query_value("SELECT coalesce(max(number), 0) FROM episodes", ()))
 
     def event_sum(self, run: str) -> EventSum:
         """Return the count and the sum of hashes of a run's events: what its ledger entry vouches for."""
@@ -240,7 +240,7 @@ class SqliteReader(SqliteSearch):
         """Count a run's events and sum their hashes anew."""
         from archivist.records import Event
 
-        how = mapping(Event)
+        how = mapping_for(Event)
         total, count = 0, 0
         rows = self._db.execute(f"SELECT {', '.join(how.columns)} FROM events WHERE run = ?", (run,))
         for row in rows:
@@ -252,33 +252,33 @@ class SqliteReader(SqliteSearch):
         row = self._db.execute("SELECT runs FROM captured_files WHERE digest = ?", (digest,)).fetchone()
         return list(json.loads(row[0])) if row else None
 
-    def waiting(self) -> list[Waiting]:
+    def queued_runs(self) -> list[QueuedRun]:
         """Return the runs that wait for reflection, oldest first."""
         rows = self._db.execute(
             "SELECT run, holder, leased_until, attempts, error FROM pending ORDER BY queued, run"
         )
         return [
-            Waiting(run, holder, from_text(until) if until else None, attempts, error)
+            QueuedRun(run, holder, from_text(until) if until else None, attempts, error)
             for run, holder, until, attempts, error in rows
         ]
 
-    def _strays(self, last: dict[tuple[str, str], tuple[int, str, bool]]) -> Iterator[str]:
+    def _find_mismatches(self, last: dict[tuple[str, str], tuple[int, str, bool]]) -> Iterator[str]:
         """Name the records that are not as the ledger left them."""
         from archivist.store.ledger import payload_hash
 
-        for kind, record in kinds().items():
-            how = mapping(record)
+        for kind, record in types_by_kind().items():
+            how = mapping_for(record)
             seen = set()
             for row in self._db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
                 each: Any = how.to_record(row)
                 seen.add(each.id)
                 seq, digest, is_erased = last.get((kind, each.id), (0, "", False))
-                if is_erased or payload_hash(canonical(to_plain(each))) == digest:
+                if is_erased or payload_hash(canonical_json(to_plain(each))) == digest:
                     continue
                 # An entry of an older version lacks the fields that records have gained since.
-                if not self._is_as_entered(each, seq):
+                if not self._matches_entry(each, seq):
                     yield f"{kind} {each.id} is not as entry {seq} left it"
-            gone = payload_hash(canonical(None))
+            gone = payload_hash(canonical_json(None))
             for (entry_kind, record_id), (seq, digest, is_erased) in last.items():
                 if entry_kind == kind and record_id not in seen and not is_erased and digest != gone:
                     yield f"{kind} {record_id} of entry {seq} is missing"
@@ -286,15 +286,15 @@ class SqliteReader(SqliteSearch):
             if (
                 entry_kind == "event"
                 and not is_erased
-                and payload_hash(canonical(self.count_events(run)._asdict())) != digest
+                and payload_hash(canonical_json(self.count_events(run)._asdict())) != digest
             ):
                 yield f"the events of run {run} are not as entry {seq} left them"
 
-    def _is_as_entered(self, record: Any, seq: int) -> bool:
+    def _matches_entry(self, record: Any, seq: int) -> bool:
         from archivist.errors import RecordError
         from archivist.records.plain import from_plain
 
-        payload = self._value("SELECT payload FROM ledger_payloads WHERE seq = ?", (seq,))
+        payload = self._query_value("SELECT payload FROM ledger_payloads WHERE seq = ?", (seq,))
         try:
             return payload is not None and from_plain(type(record), json.loads(payload)) == record
         except RecordError:
@@ -302,9 +302,9 @@ class SqliteReader(SqliteSearch):
 
     def _entries(
         self, clause: str, values: list[Any], payload_column: str = "p.payload"
-    ) -> Iterator[tuple[Entry, str | None]]:
+    ) -> Iterator[tuple[LedgerEntry, str | None]]:
         from archivist.records import Actor, ActorKind
-        from archivist.store.ledger import Entry
+        from archivist.store.ledger import LedgerEntry
 
         rows = self._db.execute(
             f"SELECT {_ENTRY}, {payload_column} FROM ledger l LEFT JOIN ledger_payloads p USING (seq)"
@@ -314,7 +314,7 @@ class SqliteReader(SqliteSearch):
         for seq, time, kind, name, role, verb, record_kind, record, digest, previous, sealed, payload in rows:
             actor = Actor(ActorKind(kind), name, role)
             yield (
-                Entry(seq, from_text(time), actor, verb, record_kind, record, digest, previous, sealed),
+                LedgerEntry(seq, from_text(time), actor, verb, record_kind, record, digest, previous, sealed),
                 payload,
             )
 
@@ -327,25 +327,25 @@ class SqliteReader(SqliteSearch):
         limit: int | None,
         after: Sequence[object] | None = None,
     ) -> apsw.Cursor:
-        table, columns = self._outline(record)
-        clause, values = where(table, columns, conditions)
+        table, columns = self._table_and_columns(record)
+        clause, values = where_clause(table, columns, conditions)
         if after is not None:
-            past, more = behind(table, columns, order, after)
+            past, more = after_clause(table, columns, order, after)
             clause, values = f"{clause}{' AND ' if clause else ' WHERE '}{past}", [*values, *more]
         sql = f"SELECT {', '.join(fields)} FROM {table}{clause}{order_by(table, columns, order)}"
         if limit is not None:
             sql, values = f"{sql} LIMIT ?", [*values, limit]
         return self._db.execute(sql, values)
 
-    def _outline(self, record: type[Any] | str) -> tuple[str, Sequence[str]]:
+    def _table_and_columns(self, record: type[Any] | str) -> tuple[str, Sequence[str]]:
         """Return a record's table and columns; of a kind given by its word the table itself is asked."""
         if not isinstance(record, str):
-            how = mapping(record)
+            how = mapping_for(record)
             return how.table, how.columns
         table = table_of(record)
         return table, [str(row[1]) for row in self._db.execute(f"PRAGMA table_info({table})")]
 
-    def _value(self, sql: str, values: Sequence[Any]) -> Any:
+    def _query_value(self, sql: str, values: Sequence[Any]) -> Any:
         row = self._db.execute(sql, tuple(values)).fetchone()
         return row[0] if row else None
 

@@ -81,7 +81,7 @@ def _create_ledger(db: apsw.Connection) -> None:
     """)
 
 
-def _create_loop(db: apsw.Connection) -> None:
+def _create_briefs(db: apsw.Connection) -> None:
     db.execute("""
         CREATE TABLE briefs (
             id TEXT PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, domain TEXT NOT NULL,
@@ -114,7 +114,7 @@ def _create_search(db: apsw.Connection) -> None:
     """)
 
 
-def _learn_from_runs(db: apsw.Connection) -> None:
+def _add_run_learning(db: apsw.Connection) -> None:
     db.execute("""
         ALTER TABLE lessons ADD COLUMN signature TEXT NOT NULL DEFAULT '';
         ALTER TABLE lessons ADD COLUMN remedies TEXT NOT NULL DEFAULT '[]';
@@ -134,7 +134,7 @@ def _learn_from_runs(db: apsw.Connection) -> None:
     """)
 
 
-def _search_everything(db: apsw.Connection) -> None:
+def _create_unified_index(db: apsw.Connection) -> None:
     """Put every kind of record into one index, with vectors beside the words.
 
     `documents.embedder` is the embedder whose vector of the present text there is: 0 while there is none,
@@ -169,7 +169,7 @@ def _search_everything(db: apsw.Connection) -> None:
     """)
 
 
-def _close_the_loop(db: apsw.Connection) -> None:
+def _add_holdout_columns(db: apsw.Connection) -> None:
     db.execute("""
         ALTER TABLE briefs ADD COLUMN withheld TEXT NOT NULL DEFAULT '[]';
         ALTER TABLE verdicts ADD COLUMN following TEXT NOT NULL DEFAULT 'unknown';
@@ -255,7 +255,7 @@ def _add_tiers(db: apsw.Connection) -> None:
     """)
 
 
-def _open_doors(db: apsw.Connection) -> None:
+def _add_tokens(db: apsw.Connection) -> None:
     """Add tokens and kept answers; let the index of standing tell the repository too, for briefs."""
     db.execute("""
         DROP INDEX lessons_by_standing;
@@ -272,7 +272,7 @@ def _open_doors(db: apsw.Connection) -> None:
     """)
 
 
-def _keep_messages(db: apsw.Connection) -> None:
+def _create_messages(db: apsw.Connection) -> None:
     """Keep live messages a while, each behind the ledger's last entry, for listeners in other processes."""
     db.execute("""
         CREATE TABLE messages (
@@ -282,7 +282,7 @@ def _keep_messages(db: apsw.Connection) -> None:
     """)
 
 
-def _list_lessons(db: apsw.Connection) -> None:
+def _index_lesson_weights(db: apsw.Connection) -> None:
     """Let the most frequent lessons, of all or of a repository, be listed without sorting the others."""
     db.execute("""
         CREATE INDEX lessons_by_weight ON lessons (frequency DESC, importance DESC, number, status);
@@ -291,7 +291,7 @@ def _list_lessons(db: apsw.Connection) -> None:
     """)
 
 
-def _say_again(db: apsw.Connection) -> None:
+def _index_summaries(db: apsw.Connection) -> None:
     """Let a lesson be found by its words; their beginning tells nearly all apart."""
     db.execute(f"CREATE INDEX lessons_by_beginning ON lessons (substr(summary, 1, {BEGINNING}))")
 
@@ -299,15 +299,15 @@ def _say_again(db: apsw.Connection) -> None:
 MIGRATIONS = (
     Migration("create records", _create_records),
     Migration("create ledger", _create_ledger),
-    Migration("create loop", _create_loop, refills=True),
+    Migration("create loop", _create_briefs, refills=True),
     Migration("create search", _create_search, refills=True),
-    Migration("learn from runs", _learn_from_runs, refills=True),
-    Migration("search everything", _search_everything, refills=True),
-    Migration("close the loop", _close_the_loop),
+    Migration("learn from runs", _add_run_learning, refills=True),
+    Migration("search everything", _create_unified_index, refills=True),
+    Migration("close the loop", _add_holdout_columns),
     Migration("add layers", _add_layers),
     Migration("add tiers", _add_tiers),
-    Migration("open doors", _open_doors),
-    Migration("keep messages", _keep_messages),
-    Migration("list lessons", _list_lessons),
-    Migration("say again", _say_again),
+    Migration("open doors", _add_tokens),
+    Migration("keep messages", _create_messages),
+    Migration("list lessons", _index_lesson_weights),
+    Migration("say again", _index_summaries),
 )

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from archivist.store.results import Found, Placed, Unembedded, Within, Words, batched
-from archivist.store.rows import TABLES, mapping, record_of
+from archivist.store.results import (
+    IndexedDocument,
+    IndexHit,
+    PendingEmbedding,
+    SearchFilter,
+    TextQuery,
+    split_batches,
+)
+from archivist.store.rows import TABLES, mapping_for, record_type
 from archivist.store.scope_tokens import scope_token
-from archivist.store.vectors import BLOCK, BitRows, half_dots, small_dots
+from archivist.store.vectors import BLOCK, BitRows, float16_dots, int8_dots
 
 if TYPE_CHECKING:
     from archivist.store.planes import Planes
@@ -51,7 +58,7 @@ class VectorCache:
         self.kept: dict[Hashable, tuple[frozenset[str], Any]] = {}
         self._kept_at = -1
 
-    def keep_up(self, db: apsw.Connection, entry: int) -> None:
+    def drop_stale(self, db: apsw.Connection, entry: int) -> None:
         """Let go of what was made of records whose kinds have changed up to the ledger's last entry."""
         since, self._kept_at = self._kept_at, entry
         if not since <= entry < since + _KEPT or len(self.kept) >= _KEPT:
@@ -80,7 +87,7 @@ class VectorCache:
         self._is_tentative = seq != self.seq and db.txn_state("main") == apsw.SQLITE_TXN_WRITE
         if seq == self.seq:
             return
-        self.rows.replace(
+        self.rows.replace_blocks(
             (int(block), bytes(bits))
             for block, bits in db.execute(
                 "SELECT c.id & 0xFFFFFFFF, b.bits FROM vector_changes c JOIN vector_blocks b USING (id)"
@@ -89,7 +96,7 @@ class VectorCache:
             )
         )
         self.seq = seq
-        self.sample = _sample(db, embedder)
+        self.sample = _sample_vectors(db, embedder)
 
 
 class SqliteSearch:
@@ -102,117 +109,132 @@ class SqliteSearch:
 
     def document_count(self) -> int:
         """Return about how many documents the index holds."""
-        count = int(self._first("SELECT max(id) FROM documents") or 0)
+        count = int(self._query_first("SELECT max(id) FROM documents") or 0)
         self._cache.forget_counts(count)
         return count
 
-    def holding(self, word: str, *, at_most: int) -> int:
+    def count_documents_with(self, word: str, *, at_most: int) -> int:
         """Return how many documents hold a word, counting no further than asked."""
-        return self._count(f"text : {_quoted(word)}", at_most)
+        return self._count_matches(f"text : {_quote_word(word)}", at_most)
 
-    def _count(self, match: str, at_most: int) -> int:
+    def _count_matches(self, match: str, at_most: int) -> int:
         known, counted_to = self._cache.holding.get(match, (0, 0))
         if known < counted_to or at_most <= counted_to:
             return min(known, at_most)
         sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-        found = int(self._first(sql, match, at_most))
+        found = int(self._query_first(sql, match, at_most))
         # What nobody holds yet may be held the next time; of others one more or less does not matter.
         if found:
             self._cache.holding[match] = (found, at_most)
         return found
 
-    def speakers(self, names: Sequence[str]) -> set[str]:
+    def known_speakers(self, names: Sequence[str]) -> set[str]:
         """Return which of the names are those of somebody who speaks in the bank."""
         found: set[str] = set()
-        for batch in batched(list(names), _BATCH):
+        for batch in split_batches(list(names), _BATCH):
             marks = ", ".join("?" * len(batch))
             rows = self._db.execute(f"SELECT name FROM speakers WHERE name IN ({marks})", tuple(batch))
             found |= {str(name) for (name,) in rows}
         return found
 
-    def search(self, words: Words, *, within: Within, limit: int) -> list[Found]:
+    def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
         """Return the best documents that hold any of the words, of those that may be found."""
         if not words:
             return []
-        match, scope = _match(words, within), _scope(within)
+        match, scope = _match_expression(words, search_filter), _scope_expression(search_filter)
         documents = self.document_count()
         few = min(_FEW, documents // 20)
-        if scope and self._count(f"scope : ({scope})", few + 1) <= few:
-            hits = self._latest(words, within, documents, max(limit, _LATEST))
+        if scope and self._count_matches(f"scope : ({scope})", few + 1) <= few:
+            hits = self._score_latest(words, search_filter, documents, max(limit, _LATEST))
         else:
-            most = self._of_most(match, scope, within, documents, limit)
-            hits = self._scored_by_words(match, scope, within, limit) if most is None else most
+            most = self._search_common_kinds(match, scope, search_filter, documents, limit)
+            hits = self._score_by_words(match, scope, search_filter, limit) if most is None else most
         # Equal scores in the order of their places, so that the same question has the same answer.
         return sorted(hits, key=lambda hit: (-hit.score, hit.place))[:limit]
 
-    def _of_most(
-        self, match: str, scope: str, within: Within, documents: int, limit: int
-    ) -> list[Found] | None:
+    def _search_common_kinds(
+        self, match: str, scope: str, search_filter: SearchFilter, documents: int, limit: int
+    ) -> list[IndexHit] | None:
         """Return the best of the kinds that most documents are of, from the best of all; None for others.
 
         To look for the scope as well takes as long again as to look for the words.
         """
-        kinds = _kinds_alone(within)
+        kinds = _only_kinds(search_filter)
         half = documents // 2
-        if not kinds or self._count(f"scope : ({scope})", half + 1) <= half:
+        if not kinds or self._count_matches(f"scope : ({scope})", half + 1) <= half:
             return None
-        best = self._scored_by_words(match, "", within, 2 * limit)
-        known = self.placed([hit.place for hit in best])
+        best = self._score_by_words(match, "", search_filter, 2 * limit)
+        known = self.indexed_documents([hit.place for hit in best])
         found = [hit for hit in best if hit.place in known and known[hit.place].kind in kinds]
         return found if len(found) >= limit or len(best) < 2 * limit else None
 
-    def _scored_by_words(self, match: str, scope: str, within: Within, limit: int) -> list[Found]:
+    def _score_by_words(
+        self, match: str, scope: str, search_filter: SearchFilter, limit: int
+    ) -> list[IndexHit]:
         """Return the best of all, or of a scope that holds much."""
         only, scoped = "", []
         if scope:
             # Within the match itself FTS5 would count all that the scope holds, which tells nothing.
             only = " AND +search.rowid IN (SELECT rowid FROM search WHERE search MATCH ?)"
             scoped = [f"({match}) AND scope : ({scope})"]
-        joined, values = _joined(within)
+        joined, values = _join_clause(search_filter)
         rows: Iterable[Any] = self._db.execute(
             f"SELECT search.rowid, bm25(search, 1.0, 0.0) AS rank FROM search{joined}"
             f" WHERE search MATCH ?{only} ORDER BY rank LIMIT ?",
             (*values, match, *scoped, limit),
         )
-        return [Found(place, -rank) for place, rank in rows]
+        return [IndexHit(place, -rank) for place, rank in rows]
 
-    def _latest(self, words: Words, within: Within, documents: int, count: int) -> list[Found]:
+    def _score_latest(
+        self, words: TextQuery, search_filter: SearchFilter, documents: int, count: int
+    ) -> list[IndexHit]:
         """Return those of a scope that holds little; when many hold the words, the latest of them."""
-        weights = [self._weight(f"text : {part}", documents) for part in _parts(words)]
-        joined, values = _joined(within)
+        weights = [self._word_weight(f"text : {part}", documents) for part in _match_parts(words)]
+        joined, values = _join_clause(search_filter)
         rows: Iterable[Any] = self._db.execute(
             f"SELECT search.rowid, {WEIGHED}(search{', ?' * len(weights)}) FROM search{joined}"
             " WHERE search MATCH ? ORDER BY search.rowid DESC LIMIT ?",
-            (*weights, *values, f"({_match(words, within)}) AND scope : ({_scope(within)})", count),
+            (
+                *weights,
+                *values,
+                f"({_match_expression(words, search_filter)}) AND scope : ({_scope_expression(search_filter)})",
+                count,
+            ),
         )
-        return [Found(place, score) for place, score in rows]
+        return [IndexHit(place, score) for place, score in rows]
 
-    def _weight(self, match: str, documents: int) -> float:
+    def _word_weight(self, match: str, documents: int) -> float:
         """Return what it tells that a document holds this, as BM25 has it."""
-        held = self._count(match, _COUNTED_OF_FEW if documents <= 2 * _FEW else _COUNTED)
+        held = self._count_matches(match, _COUNTED_OF_FEW if documents <= 2 * _FEW else _COUNTED)
         return max(log((documents - held + 0.5) / (held + 0.5)), 1e-6)
 
-    def nearest(self, query: Sequence[float], embedder: str, *, within: Within, limit: int) -> list[Found]:
+    def nearest(
+        self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
+    ) -> list[IndexHit]:
         """Return the documents whose vectors are nearest, with the cosine: bits, small integers, halves."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
         self._cache.refresh(self._db, *known)
-        allowed = self._allowed(within)
+        allowed = self._allowed_places(search_filter)
         # Without numpy every row of the shortlist costs its time; of a part of the bank fewer are enough.
-        is_brief = allowed is not None or self._cache.rows.is_small
+        is_brief = allowed is not None or self._cache.rows.scans_in_python
         shortlist = max(_SHORTLIST // 2 if is_brief else _SHORTLIST, limit * 2)
-        scores = None if self._cache.rows.is_small else self._scored(known[0], query, shortlist, allowed)
+        scores = (
+            None
+            if self._cache.rows.scans_in_python
+            else self._score_in_memory(known[0], query, shortlist, allowed)
+        )
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
-        if allowed is None and (within.groups or within.has_ranges):
-            scores = {place: scores[place] for place in self.permitted(list(scores), within)}
+        if allowed is None and (search_filter.groups or search_filter.has_ranges):
+            scores = {place: scores[place] for place in self.filter_places(list(scores), search_filter)}
         best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
-        for place, score in zip(halves, half_dots(query, list(halves.values())), strict=True):
+        for place, score in zip(halves, float16_dots(query, list(halves.values())), strict=True):
             scores[place] = score
         best.sort(key=lambda place: (-scores[place], place))
-        return [Found(place, scores[place]) for place in best[:limit]]
+        return [IndexHit(place, scores[place]) for place in best[:limit]]
 
     def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
         """Return the cosine of each of these documents that has a vector."""
@@ -221,48 +243,52 @@ class SqliteSearch:
             return {}
         if self._cache.embedder == known[0]:
             self._cache.refresh(self._db, *known)
-            kept = None if self._cache.rows.is_small else self._kept(known[0]).products(query, places)
+            kept = (
+                None
+                if self._cache.rows.scans_in_python
+                else self._updated_planes(known[0]).dot_products(query, places)
+            )
             if kept is not None:
                 return kept
         rows = self._rows_of("vector_rows", known[0], places)
-        return dict(zip(rows, small_dots(query, list(rows.values())), strict=True))
+        return dict(zip(rows, int8_dots(query, list(rows.values())), strict=True))
 
-    def ordinary_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
+    def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
         """Return the cosines of a sample of documents: how alike this query is to anything at all."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
         self._cache.refresh(self._db, *known)
-        return small_dots(query, self._cache.sample)
+        return int8_dots(query, self._cache.sample)
 
-    def placed(self, places: Sequence[int]) -> dict[int, Placed]:
+    def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
         """Return what the index knows of these documents."""
         found = {}
-        for batch in batched(list(places), _BATCH):
+        for batch in split_batches(list(places), _BATCH):
             marks = ", ".join("?" * len(batch))
             rows: Iterable[Any] = self._db.execute(f"{_PLACED} WHERE id IN ({marks})", tuple(batch))
             for row in rows:
-                found[row[0]] = Placed(*row)
+                found[row[0]] = IndexedDocument(*row)
         return found
 
-    def neighbours(self, thread: str, first: int, last: int) -> list[Placed]:
+    def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
         """Return the documents of a thread between two positions, in order."""
         rows: Iterable[Any] = self._db.execute(
             f"{_PLACED} WHERE thread = ? AND thread <> '' AND position BETWEEN ? AND ? ORDER BY position",
             (thread, first, last),
         )
-        return [Placed(*row) for row in rows]
+        return [IndexedDocument(*row) for row in rows]
 
-    def at_positions(self, positions: Sequence[tuple[str, int]]) -> list[Placed]:
+    def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         """Return the documents that stand at these positions of these threads."""
         found = []
-        for batch in batched(list(dict.fromkeys(positions)), _BATCH // 2):
+        for batch in split_batches(list(dict.fromkeys(positions)), _BATCH // 2):
             marks = ", ".join(["(?, ?)"] * len(batch))
             rows: Iterable[Any] = self._db.execute(
                 f"{_PLACED} WHERE (thread, position) IN (VALUES {marks}) AND thread <> ''",
                 [value for pair in batch for value in pair],
             )
-            found += [Placed(*row) for row in rows]
+            found += [IndexedDocument(*row) for row in rows]
         return found
 
     def place_of(self, kind: str, record: str) -> int | None:
@@ -273,9 +299,11 @@ class SqliteSearch:
 
     def embedder_in_use(self) -> str:
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
-        return str(self._first("SELECT name FROM embedders WHERE is_used") or "")
+        return str(self._query_first("SELECT name FROM embedders WHERE is_used") or "")
 
-    def unembedded(self, embedder: str, *, limit: int, or_none: bool = False) -> list[Unembedded]:
+    def pending_embeddings(
+        self, embedder: str, *, limit: int, all_or_nothing: bool = False
+    ) -> list[PendingEmbedding]:
         """Return documents that have no vector of this embedder, with what is to be embedded.
 
         There are at most so many; where there are more, none when nothing but all of them will do.
@@ -285,36 +313,38 @@ class SqliteSearch:
         rows: list[Any] = self._db.execute(
             "SELECT id, revision, kind, record FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
             " UNION ALL SELECT id, revision, kind, record FROM documents WHERE embedder > ? LIMIT ?",
-            (max(mine, 1), mine, limit + or_none),
+            (max(mine, 1), mine, limit + all_or_nothing),
         ).fetchall()
-        return self._texts_of(rows) if 0 < len(rows) <= limit else []
+        return self._texts_to_embed(rows) if 0 < len(rows) <= limit else []
 
-    def _texts_of(self, rows: Sequence[Any]) -> list[Unembedded]:
-        from archivist.store.searchable import document
+    def _texts_to_embed(self, rows: Sequence[Any]) -> list[PendingEmbedding]:
+        from archivist.store.searchable import build_search_document
 
         waiting = []
         for kind in {str(row[2]) for row in rows}:
             places = {record: (place, revision) for place, revision, of, record in rows if of == kind}
             for each in self._records(kind, list(places)):
-                made = document(each)
+                made = build_search_document(each)
                 place, revision = places[each.id]
-                waiting.append(Unembedded(place, revision, made.spoken if made else ""))
+                waiting.append(PendingEmbedding(place, revision, made.spoken if made else ""))
         return waiting
 
-    def unembedded_count(self, embedder: str) -> int:
+    def pending_embedding_count(self, embedder: str) -> int:
         """Return how many documents have no vector of this embedder."""
         known = self._embedder(embedder)
         mine = known[0] if known else 0
         sql = "SELECT count(*) FROM documents WHERE embedder BETWEEN ? AND ?"
-        return int(self._first(sql, 0, max(mine, 1) - 1)) + int(self._first(sql, max(mine, 0) + 1, 1 << 31))
+        return int(self._query_first(sql, 0, max(mine, 1) - 1)) + int(
+            self._query_first(sql, max(mine, 0) + 1, 1 << 31)
+        )
 
     def records(self, kind: str, ids: Sequence[str]) -> dict[str, Any]:
         """Return records of one kind by their ids."""
         return {each.id: each for each in self._records(kind, ids)}
 
     def _records(self, kind: str, ids: Sequence[str]) -> Iterator[Any]:
-        how = mapping(record_of(kind))
-        for batch in batched(list(ids), _BATCH):
+        how = mapping_for(record_type(kind))
+        for batch in split_batches(list(ids), _BATCH):
             marks = ", ".join("?" * len(batch))
             sql = f"SELECT {', '.join(how.columns)} FROM {how.table} WHERE id IN ({marks})"
             for row in self._db.execute(sql, tuple(batch)):
@@ -327,74 +357,74 @@ class SqliteSearch:
     def _rows_of(self, table: str, embedder: int, places: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         base = embedder << 32
-        for batch in batched(list(places), _BATCH):
+        for batch in split_batches(list(places), _BATCH):
             sql = f"SELECT id - ?, row FROM {table} WHERE id IN ({', '.join('?' * len(batch))})"
             values = (base, *(base + place for place in batch))
             for place, row in self._db.execute(sql, values):
                 found[int(place)] = row
         return found
 
-    def _scored(
+    def _score_in_memory(
         self, embedder: int, query: Sequence[float], count: int, allowed: Sequence[int] | None
     ) -> dict[int, float] | None:
         """Return the nearest with their cosines from what is kept in memory, or None when that is not all."""
-        planes = self._kept(embedder)
-        if planes.lacks_small(allowed):
-            planes.keep_part(allowed or (), self._rows_of("vector_rows", embedder, allowed or ()))
-        if allowed is not None and not planes.has_small:
-            return planes.scored_part(query, count, allowed)
-        return planes.scored(query, count, allowed)
+        planes = self._updated_planes(embedder)
+        if planes.lacks_int8(allowed):
+            planes.cache_filtered_rows(allowed or (), self._rows_of("vector_rows", embedder, allowed or ()))
+        if allowed is not None and not planes.has_int8:
+            return planes.score_filtered(query, count, allowed)
+        return planes.score_nearest(query, count, allowed)
 
-    def _kept(self, embedder: int) -> Planes:
+    def _updated_planes(self, embedder: int) -> Planes:
         """Return the arrays that are kept, with the small integers of what has changed in them."""
         rows = self._cache.rows
-        for number in rows.planes.wanting_small():
+        for number in rows.planes.blocks_missing_int8():
             first = (embedder << 32) + number * BLOCK
             sql = "SELECT id & 0xFFFFFFFF, row FROM vector_rows WHERE id BETWEEN ? AND ?"
             found: list[Any] = self._db.execute(sql, (first, first + BLOCK - 1)).fetchall()
-            rows.planes.patch_small(number, found)
+            rows.planes.patch_int8(number, found)
         return rows.planes
 
-    def _allowed(self, within: Within) -> Sequence[int] | None:
+    def _allowed_places(self, search_filter: SearchFilter) -> Sequence[int] | None:
         """Return the places that may be found, or None for all, or for too many to name."""
-        if not within.groups and not within.has_ranges:
+        if not search_filter.groups and not search_filter.has_ranges:
             return None
         at = (self._db.data_version(), self._db.total_changes())
         if at != self._allowed_at:
             self._cache.allowed.clear()
             self._allowed_at = at
-        if within not in self._cache.allowed:
-            self._cache.allowed[within] = self._list_allowed(within)
-        return self._cache.allowed[within]
+        if search_filter not in self._cache.allowed:
+            self._cache.allowed[search_filter] = self._list_allowed(search_filter)
+        return self._cache.allowed[search_filter]
 
-    def _list_allowed(self, within: Within) -> array[int] | None:
-        scope = _scope(within)
-        joined, values = _joined(within)
+    def _list_allowed(self, search_filter: SearchFilter) -> array[int] | None:
+        scope = _scope_expression(search_filter)
+        joined, values = _join_clause(search_filter)
         if scope:
             sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
             values = [*values, f"scope : ({scope})"]
         else:
-            ranges, values = _ranges(within)
+            ranges, values = _range_conditions(search_filter)
             sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
         found = array("q", [place for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))])
         return None if len(found) > _ALLOWED else array("q", sorted(found))
 
-    def permitted(self, places: Sequence[int], within: Within) -> list[int]:
+    def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
         """Return those of the places that may be found."""
-        scope = _scope(within)
-        ranges, values = _ranges(within)
+        scope = _scope_expression(search_filter)
+        ranges, values = _range_conditions(search_filter)
         conditions = [ranges] if ranges else ["1"]
         if scope:
             conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
             values.append(f"scope : ({scope})")
         found: set[int] = set()
-        for batch in batched(list(places), _BATCH):
+        for batch in split_batches(list(places), _BATCH):
             marks = ", ".join("?" * len(batch))
             sql = f"SELECT d.id FROM documents d WHERE d.id IN ({marks}) AND {' AND '.join(conditions)}"
             found |= {int(place) for (place,) in self._db.execute(sql, (*batch, *values))}
         return [place for place in places if place in found]
 
-    def _first(self, sql: str, *values: Any) -> Any:
+    def _query_first(self, sql: str, *values: Any) -> Any:
         row = self._db.execute(sql, values).fetchone()
         return row[0] if row else 0
 
@@ -405,23 +435,23 @@ _PLACED = (
 )
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     return '"' + word.replace('"', '""').replace("\x00", " ") + '"'
 
 
-def _parts(words: Words) -> list[str]:
+def _match_parts(words: TextQuery) -> list[str]:
     """Return what is looked for, in the index's syntax."""
-    parts = [_quoted(word) for word in words.words]
-    parts += [_quoted(" ".join(phrase)) for phrase in words.phrases]
-    return [*parts, *(f"{_quoted(prefix)} *" for prefix in words.prefixes)]
+    parts = [_quote_word(word) for word in words.words]
+    parts += [_quote_word(" ".join(phrase)) for phrase in words.phrases]
+    return [*parts, *(f"{_quote_word(prefix)} *" for prefix in words.prefixes)]
 
 
-def _match(words: Words, within: Within) -> str:
-    match = f"text : ({' OR '.join(_parts(words))})"
-    return match if within.with_hidden else f"({match}) NOT scope : {_HIDDEN}"
+def _match_expression(words: TextQuery, search_filter: SearchFilter) -> str:
+    match = f"text : ({' OR '.join(_match_parts(words))})"
+    return match if search_filter.with_hidden else f"({match}) NOT scope : {_HIDDEN}"
 
 
-def weighed(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
+def score_bm25(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
     """Return BM25 of a row's text by weights that are known already: what FTS5 does, without its counting."""
     length = match.column_size() * match.row_count / match.column_total_size()
     slack = 0.3 + 0.9 * length
@@ -433,38 +463,38 @@ def weighed(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
     return total
 
 
-def _kinds_alone(within: Within) -> set[str]:
+def _only_kinds(search_filter: SearchFilter) -> set[str]:
     """Return the kinds that may be found when nothing else is asked for; none when more is."""
-    if len(within.groups) != 1:
+    if len(search_filter.groups) != 1:
         return set()
     named = {scope_token("kind", word): word for word, _ in TABLES.values()}
-    kinds = {named.get(token, "") for token in within.groups[0]}
+    kinds = {named.get(token, "") for token in search_filter.groups[0]}
     return set() if "" in kinds else kinds
 
 
-def _scope(within: Within) -> str:
-    return " AND ".join(f"({' OR '.join(group)})" for group in within.groups)
+def _scope_expression(search_filter: SearchFilter) -> str:
+    return " AND ".join(f"({' OR '.join(group)})" for group in search_filter.groups)
 
 
-def _ranges(within: Within) -> tuple[str, list[Any]]:
+def _range_conditions(search_filter: SearchFilter) -> tuple[str, list[Any]]:
     tests = {
         # Documents know whole seconds.
-        "d.time >= ?": int(within.since.timestamp()) if within.since else None,
-        "d.time <= ?": within.until.timestamp() if within.until else None,
-        "d.cycle >= ?": within.since_cycle,
-        "d.cycle <= ?": within.until_cycle,
-        "d.importance >= ?": within.min_importance or None,
+        "d.time >= ?": int(search_filter.since.timestamp()) if search_filter.since else None,
+        "d.time <= ?": search_filter.until.timestamp() if search_filter.until else None,
+        "d.cycle >= ?": search_filter.since_cycle,
+        "d.cycle <= ?": search_filter.until_cycle,
+        "d.importance >= ?": search_filter.min_importance or None,
     }
     given = {test: value for test, value in tests.items() if value is not None}
     return " AND ".join(given), list(given.values())
 
 
-def _joined(within: Within) -> tuple[str, list[Any]]:
-    ranges, values = _ranges(within)
+def _join_clause(search_filter: SearchFilter) -> tuple[str, list[Any]]:
+    ranges, values = _range_conditions(search_filter)
     return (f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""), values
 
 
-def _sample(db: apsw.Connection, embedder: int) -> list[bytes]:
+def _sample_vectors(db: apsw.Connection, embedder: int) -> list[bytes]:
     """Return vectors from all over the bank, the same ones each time."""
     base = embedder << 32
     row = db.execute(

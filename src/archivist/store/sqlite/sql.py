@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, assert_never
 
-from archivist.store.filters import AnyOf, Condition, Filter, Test
+from archivist.store.filters import AnyOf, Condition, Filter, Operator
 
 # What a table computes by itself, beside the record's own fields.
 _COMPUTED = {"lessons": ("frequency",)}
 
 
-def where(
+def where_clause(
     table: str, columns: Sequence[str], conditions: Sequence[Condition]
 ) -> tuple[str, list[str | int | float | None]]:
     """Return the WHERE clause (or nothing) and its values."""
     values: list[str | int | float | None] = []
-    parts = [_part(table, columns, condition, values) for condition in conditions]
+    parts = [_condition_sql(table, columns, condition, values) for condition in conditions]
     return (" WHERE " + " AND ".join(parts) if parts else ""), values
 
 
@@ -26,14 +26,14 @@ def order_by(table: str, columns: Sequence[str], order: Sequence[str]) -> str:
     if not order:
         return ""
     names = [
-        f"{_name(table, columns, field.lstrip('-'))}{' DESC' if field.startswith('-') else ''}"
+        f"{_column_name(table, columns, field.lstrip('-'))}{' DESC' if field.startswith('-') else ''}"
         for field in order
     ]
     return " ORDER BY " + ", ".join(names)
 
 
-def behind(
-    table: str, columns: Sequence[str], order: Sequence[str], place: Sequence[object]
+def after_clause(
+    table: str, columns: Sequence[str], order: Sequence[str], cursor: Sequence[object]
 ) -> tuple[str, list[str | int | float | None]]:
     """Return the condition that a row stands behind a place in an order, and its values.
 
@@ -42,56 +42,56 @@ def behind(
     options: list[str] = []
     values: list[str | int | float | None] = []
     same: list[str] = []
-    for number, (field, value) in enumerate(zip(order, place, strict=True)):
+    for number, (field, value) in enumerate(zip(order, cursor, strict=True)):
         # The plus keeps SQLite from gathering each option by an index of its own and sorting all of them:
         # it follows the order and stops when it has enough.
-        name = f"+{_name(table, columns, field.lstrip('-'))}"
+        name = f"+{_column_name(table, columns, field.lstrip('-'))}"
         if field.startswith("-"):
             past = "" if value is None else f"({name} < ? OR {name} IS NULL)"
         else:
             past = f"{name} IS NOT NULL" if value is None else f"{name} > ?"
         if past:
             options.append(" AND ".join([*same, past]))
-            values += [bound(each) for each in place[:number]]
-            values += [] if value is None else [bound(value)]
+            values += [bind_value(each) for each in cursor[:number]]
+            values += [] if value is None else [bind_value(value)]
         same.append(f"{name} IS ?")
     return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0", values
 
 
-def _name(table: str, columns: Sequence[str], field: str) -> str:
+def _column_name(table: str, columns: Sequence[str], field: str) -> str:
     if field not in columns and field not in _COMPUTED.get(table, ()):
         raise LookupError(f"{table} has no field {field!r}")
     return field
 
 
-def _part(table: str, columns: Sequence[str], condition: Condition, values: list[Any]) -> str:
+def _condition_sql(table: str, columns: Sequence[str], condition: Condition, values: list[Any]) -> str:
     if isinstance(condition, AnyOf):
         options = [
-            " AND ".join(_part(table, columns, each, values) for each in part) or "1"
+            " AND ".join(_condition_sql(table, columns, each, values) for each in part) or "1"
             for part in condition.parts
         ]
         return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0"
-    return _test(_name(table, columns, condition.field), condition, values)
+    return _operator_sql(_column_name(table, columns, condition.field), condition, values)
 
 
-def _test(name: str, condition: Filter, values: list[Any]) -> str:
+def _operator_sql(name: str, condition: Filter, values: list[Any]) -> str:
     match condition.test:
-        case Test.IS if condition.value is None:
+        case Operator.IS if condition.value is None:
             return f"{name} IS NULL"
-        case Test.IS | Test.IS_NOT | Test.AT_LEAST | Test.AT_MOST | Test.BELOW:
-            values.append(bound(condition.value))
+        case Operator.IS | Operator.IS_NOT | Operator.AT_LEAST | Operator.AT_MOST | Operator.BELOW:
+            values.append(bind_value(condition.value))
             return f"{name} {condition.test.value} ?"
-        case Test.ONE_OF | Test.AMONG:
-            values.extend(bound(value) for value in condition.value)
+        case Operator.ONE_OF | Operator.AMONG:
+            values.extend(bind_value(value) for value in condition.value)
             # The plus keeps SQLite from gathering and sorting nearly all there is by an index of the field.
-            plus = "+" if condition.test is Test.AMONG else ""
+            plus = "+" if condition.test is Operator.AMONG else ""
             return f"{plus}{name} IN ({', '.join('?' * len(condition.value))})"
-        case Test.HAS:
-            values.append(bound(condition.value))
+        case Operator.HAS:
+            values.append(bind_value(condition.value))
             return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
-        case Test.HOLDS:
+        case Operator.HOLDS:
             # SQLite knows the capitals of ASCII only; another text must stand as it is written.
-            text = bound(condition.value)
+            text = bind_value(condition.value)
             if isinstance(text, str) and text.isascii():
                 values.append(text.lower())
                 return f"instr(lower({name}), ?) > 0"
@@ -100,7 +100,7 @@ def _test(name: str, condition: Filter, values: list[Any]) -> str:
     assert_never(condition.test)
 
 
-def bound(value: Any) -> str | int | float | None:
+def bind_value(value: Any) -> str | int | float | None:
     """Return a value as SQLite takes it."""
     if isinstance(value, StrEnum):
         return value.value

@@ -26,7 +26,7 @@ from archivist.errors import (
 from archivist.records import Actor
 from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
-from archivist.store.sqlite.search import WEIGHED, VectorCache, weighed
+from archivist.store.sqlite.search import WEIGHED, VectorCache, score_bm25
 
 if TYPE_CHECKING:
     from archivist.forget.retention import Sizes
@@ -52,13 +52,13 @@ class SqliteStore:
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
         self._is_reading = False
-        self._identity = _identity(path)
+        self._identity = _file_identity(path)
         self._reopened = 0
-        self._use(opened)
+        self._use_connection(opened)
 
-    def _use(self, opened: _Opened) -> None:
+    def _use_connection(self, opened: _Opened) -> None:
         self._db, self._sight = opened
-        self._db.register_fts5_function(WEIGHED, weighed)
+        self._db.register_fts5_function(WEIGHED, score_bm25)
         self._cache = VectorCache()
         self._reader = SqliteReader(self._db, self._cache)
 
@@ -76,8 +76,8 @@ class SqliteStore:
             _make_file(path)
         if not path.is_file():
             raise NoBankError(str(path))
-        with _errors(path, busy_timeout_s):
-            opened = _opened(path, busy_timeout_s, migrations, create=create)
+        with _map_errors(path, busy_timeout_s):
+            opened = _open_connection(path, busy_timeout_s, migrations, create=create)
         return cls(path, opened, busy_timeout_s, migrations)
 
     @property
@@ -86,9 +86,9 @@ class SqliteStore:
         return self._db.readonly("main")
 
     @property
-    def is_there(self) -> bool:
+    def is_same_bank(self) -> bool:
         """Say whether the file at the path is still the one that was opened."""
-        return _identity(self.path) == self._identity
+        return _file_identity(self.path) == self._identity
 
     @property
     def is_reading(self) -> bool:
@@ -102,47 +102,47 @@ class SqliteStore:
 
     def version(self) -> int:
         """Return a number that is another one whenever somebody else has changed the bank since."""
-        with self._lock, _errors(self.path, self._busy_timeout_s):
-            self._follow()
+        with self._lock, _map_errors(self.path, self._busy_timeout_s):
+            self._reopen_if_changed()
             # Each connection counts for itself.
-            return _one(self._db, "PRAGMA data_version") + (self._reopened << 32)
+            return _query_int(self._db, "PRAGMA data_version") + (self._reopened << 32)
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """Open a view that does not change while it is read."""
-        with self._lock, _errors(self.path, self._busy_timeout_s):
+        with self._lock, _map_errors(self.path, self._busy_timeout_s):
             if self._writer is not None or self._is_reading:
                 yield self._writer or self._reader
                 return
-            self._follow()
+            self._reopen_if_changed()
             self._db.execute("BEGIN")
             self._is_reading = True
             try:
-                self._require_known()
+                self._require_current_schema()
                 yield self._reader
-                self._require_unwritten()
+                self._require_unchanged()
             finally:
                 self._is_reading = False
                 self._db.execute("ROLLBACK")
 
     @contextmanager
     def writing(
-        self, actor: Actor, now: datetime, *, patience_s: float | None = None
+        self, actor: Actor, now: datetime, *, lock_timeout_s: float | None = None
     ) -> Iterator[SqliteWriter]:
         """Open a transaction; within one, join it. The outermost block commits."""
-        patience_s = self._busy_timeout_s if patience_s is None else patience_s
-        with self._lock, _errors(self.path, patience_s):
+        lock_timeout_s = self._busy_timeout_s if lock_timeout_s is None else lock_timeout_s
+        with self._lock, _map_errors(self.path, lock_timeout_s):
             if self._writer is not None:
-                yield self._writer.in_name_of(actor, now)
+                yield self._writer.as_actor(actor, now)
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
             from archivist.store.sqlite.writer import SqliteWriter
 
-            self._begin(patience_s)
+            self._begin_immediate(lock_timeout_s)
             self._writer = SqliteWriter(self._db, self._cache, actor, now)
             try:
-                self._require_known()
+                self._require_current_schema()
                 yield self._writer
                 self._db.execute("COMMIT")
             except BaseException:
@@ -152,30 +152,30 @@ class SqliteStore:
             finally:
                 self._writer = None
 
-    def _begin(self, patience_s: float) -> None:
+    def _begin_immediate(self, lock_timeout_s: float) -> None:
         try:
-            self._db.set_busy_timeout(int(patience_s * 1000))
+            self._db.set_busy_timeout(int(lock_timeout_s * 1000))
             self._db.execute("BEGIN IMMEDIATE")
         finally:
             self._db.set_busy_timeout(int(self._busy_timeout_s * 1000))
 
-    def _require_known(self) -> None:
+    def _require_current_schema(self) -> None:
         """Refuse a bank that newer code upgraded since it was opened: its tables may be others."""
-        if _one(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
-            _refuse_newer(_applied(self._db), self.path, self._migrations)
+        if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
+            _refuse_newer(_applied_migrations(self._db), self.path, self._migrations)
 
-    def _follow(self) -> None:
+    def _reopen_if_changed(self) -> None:
         """Open a file anew that was opened as one nobody writes, and has been written since."""
-        if self._sight is None or self._is_reading or self._sight == _sight(self.path):
+        if self._sight is None or self._is_reading or self._sight == _file_stamps(self.path):
             return
         before = self._db
-        self._use(_opened(self.path, self._busy_timeout_s, self._migrations))
+        self._use_connection(_open_connection(self.path, self._busy_timeout_s, self._migrations))
         self._reopened += 1
         before.close()
 
-    def _require_unwritten(self) -> None:
+    def _require_unchanged(self) -> None:
         """Refuse what was read, without a lock, of a file that somebody was writing."""
-        if self._sight is not None and self._sight != _sight(self.path):
+        if self._sight is not None and self._sight != _file_stamps(self.path):
             raise BankError(f"{str(self.path)!r} was written while it was read", hint="ask again")
 
     @contextmanager
@@ -190,15 +190,15 @@ class SqliteStore:
         """Leave no trace of what was deleted; False while another process stands in the way."""
         from archivist.store.sqlite import erase as sqlite_erase
 
-        with self._lock, _errors(self.path, self._busy_timeout_s):
+        with self._lock, _map_errors(self.path, self._busy_timeout_s):
             return sqlite_erase.scrub(self._db)
 
-    def raw_counts(self, needles: Sequence[bytes]) -> dict[str, int]:
+    def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
         """Count needles in the raw bytes of the file and its log."""
         from archivist.store.sqlite import erase as sqlite_erase
 
-        with self._lock, _errors(self.path, self._busy_timeout_s):
-            return sqlite_erase.raw_counts(self._db, self.path, needles)
+        with self._lock, _map_errors(self.path, self._busy_timeout_s):
+            return sqlite_erase.count_raw_bytes(self._db, self.path, needles)
 
     def sizes(self) -> Sizes:
         """Return how large the bank is, and how much the records of each kind say."""
@@ -207,22 +207,22 @@ class SqliteStore:
         with self.reading():
             return sqlite_erase.sizes(self._db)
 
-    def run_sizes(self, besides: Iterable[str]) -> dict[str, tuple[int, int]]:
+    def run_sizes(self, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the number and size of each run's events, besides those named."""
         from archivist.store.sqlite import erase as sqlite_erase
 
         with self.reading():
-            return sqlite_erase.run_sizes(self._db, besides)
+            return sqlite_erase.run_sizes(self._db, excluded)
 
     def reindex(self) -> None:
         """Build the text index and the tallies again from the records."""
-        from archivist.store.sqlite.writer import refill
+        from archivist.store.sqlite.writer import rebuild_derived
 
-        with self._lock, _errors(self.path, self._busy_timeout_s):
+        with self._lock, _map_errors(self.path, self._busy_timeout_s):
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                self._require_known()
-                refill(self._db)
+                self._require_current_schema()
+                rebuild_derived(self._db)
                 self._db.execute("COMMIT")
             except BaseException:
                 self._db.execute("ROLLBACK")
@@ -234,7 +234,7 @@ class SqliteStore:
             self._db.close()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -252,12 +252,12 @@ def _make_file(path: Path) -> None:
         raise BankReadOnlyError(str(path)) from error
 
 
-def _sight(path: Path) -> _Sight:
+def _file_stamps(path: Path) -> _Sight:
     """Return what is another one when a file or its log was written, seen from outside."""
-    return _look(path), _look(path.with_name(f"{path.name}-wal"))
+    return _file_stamp(path), _file_stamp(path.with_name(f"{path.name}-wal"))
 
 
-def _look(path: Path) -> tuple[int, int, int] | None:
+def _file_stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -265,13 +265,13 @@ def _look(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _opened(
+def _open_connection(
     path: Path, busy_timeout_s: float, migrations: Sequence[Migration], *, create: bool = False
 ) -> _Opened:
     db, sight = _open_file(path, int(busy_timeout_s * 1000))
     try:
         db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
-        _identify(db, path, create)
+        _check_application_id(db, path, create)
         _migrate(db, path, migrations, busy_timeout_s)
     except BaseException:
         db.close()
@@ -280,7 +280,7 @@ def _opened(
 
 
 def _open_file(path: Path, busy_timeout_ms: int) -> _Opened:
-    db, sight = _connected(path, apsw.SQLITE_OPEN_READWRITE), None
+    db, sight = _connect(path, apsw.SQLITE_OPEN_READWRITE), None
     db.set_busy_timeout(busy_timeout_ms)
     try:
         db.execute("PRAGMA schema_version").fetchall()
@@ -288,13 +288,13 @@ def _open_file(path: Path, busy_timeout_ms: int) -> _Opened:
         # A write-ahead log needs a writable folder; a bank at rest on a read-only one is still readable.
         # Others may write it from elsewhere, of which nothing but the look of the files tells.
         db.close()
-        sight = _sight(path)
-        db = _connected(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
+        sight = _file_stamps(path)
+        db = _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
         db.set_busy_timeout(busy_timeout_ms)
     return db, sight
 
 
-def _connected(path: Path, flags: int, how: str = "") -> apsw.Connection:
+def _connect(path: Path, flags: int, how: str = "") -> apsw.Connection:
     """Open a file by its name, or by its bytes where it has a name that is no text."""
     is_text = str(path).isascii() or os.fsencode(path) == str(path).encode("utf-8", "replace")
     if is_text and not how:
@@ -302,18 +302,18 @@ def _connected(path: Path, flags: int, how: str = "") -> apsw.Connection:
     return apsw.Connection(path.absolute().as_uri() + how, flags=flags | apsw.SQLITE_OPEN_URI)
 
 
-def _identify(db: apsw.Connection, path: Path, create: bool) -> None:
-    application_id = _one(db, "PRAGMA application_id")
+def _check_application_id(db: apsw.Connection, path: Path, create: bool) -> None:
+    application_id = _query_int(db, "PRAGMA application_id")
     if application_id == APPLICATION_ID:
         return
-    if application_id or _one(db, "SELECT count(*) FROM sqlite_schema"):
+    if application_id or _query_int(db, "SELECT count(*) FROM sqlite_schema"):
         raise NotABankError(str(path), "it is another program's SQLite file")
     if not create:
         raise NotABankError(str(path), "it is empty")
 
 
 def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], busy_timeout_s: float) -> None:
-    applied = _applied(db)
+    applied = _applied_migrations(db)
     _refuse_newer(applied, path, migrations)
     pending = [migration for migration in migrations if migration.name not in applied]
     if not pending:
@@ -321,7 +321,7 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
     if db.readonly("main"):
         hint = "an older Archivist made it: open it once where it can be written, or copy it there"
         raise BankReadOnlyError(str(path), hint=hint)
-    from archivist.store.sqlite.writer import refill
+    from archivist.store.sqlite.writer import rebuild_derived
 
     _use_write_ahead_log(db, busy_timeout_s)
     needs_refill = False
@@ -329,7 +329,7 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
         db.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have been quicker between the look and the lock.
-            if migration.name not in _applied(db):
+            if migration.name not in _applied_migrations(db):
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(
                     "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, position INTEGER) STRICT"
@@ -338,7 +338,7 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
                 db.execute("INSERT INTO migrations SELECT ?, count(*) FROM migrations", (migration.name,))
                 needs_refill = needs_refill or migration.refills
                 if migration is pending[-1] and needs_refill:
-                    refill(db)
+                    rebuild_derived(db)
             db.execute("COMMIT")
         except BaseException:
             db.execute("ROLLBACK")
@@ -365,20 +365,20 @@ def _use_write_ahead_log(db: apsw.Connection, busy_timeout_s: float) -> None:
             time.sleep(0.01)
 
 
-def _applied(db: apsw.Connection) -> list[str]:
-    if not _one(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
+def _applied_migrations(db: apsw.Connection) -> list[str]:
+    if not _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
         return []
     return [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
 
 
-def _one(db: apsw.Connection, sql: str) -> int:
+def _query_int(db: apsw.Connection, sql: str) -> int:
     row = db.execute(sql).fetchone()
     value = row[0] if row else 0
     return value if isinstance(value, int) else 0
 
 
 @contextmanager
-def _errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
+def _map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
     """Map the driver's errors to ours, once, here."""
     try:
         yield

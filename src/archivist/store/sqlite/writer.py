@@ -11,11 +11,18 @@ import apsw
 from archivist.access.rights import DENIAL, DENIALS_WITHIN_S, MAX_DENIALS
 from archivist.clock import to_text
 from archivist.records.actor import Actor
-from archivist.records.plain import canonical, to_plain
-from archivist.store.ledger import GENESIS, seal
-from archivist.store.results import Answered, EventSum
-from archivist.store.rows import Mapping, kind_of, mapping, records
-from archivist.store.sqlite.index import clear, gather, index, put_vectors, unindex, use_embedder
+from archivist.records.plain import canonical_json, to_plain
+from archivist.store.ledger import GENESIS, seal_entry
+from archivist.store.results import EventSum, StoredResponse
+from archivist.store.rows import TableMapping, kind_of, mapping_for, record_types
+from archivist.store.sqlite.index import (
+    clear_index,
+    index_record,
+    merge_segments,
+    put_vectors,
+    unindex_record,
+    use_embedder,
+)
 from archivist.store.sqlite.reader import HASH_SPACE, SqliteReader, row_hash
 from archivist.store.sqlite.search import VectorCache
 
@@ -38,7 +45,7 @@ class SqliteWriter(SqliteReader):
         self._actor = actor
         self._now = now
 
-    def in_name_of(self, actor: Actor, now: datetime) -> SqliteWriter:
+    def as_actor(self, actor: Actor, now: datetime) -> SqliteWriter:
         """Return this transaction as one that works in it sees it: what it does is done in its own name."""
         return self if actor == self._actor else SqliteWriter(self._db, self._cache, actor, now)
 
@@ -47,18 +54,18 @@ class SqliteWriter(SqliteReader):
         before = self.get(type(record), record.id)
         if before == record:
             return False
-        how = mapping(type(record))
+        how = mapping_for(type(record))
         _upsert(self._db, how, how.to_row(record))
-        index(self._db, kind_of(type(record)), record)
-        _count(self._db, kind_of(type(record)), before, record)
-        self._enter(verb, kind_of(type(record)), record.id, to_plain(record))
+        index_record(self._db, kind_of(type(record)), record)
+        _update_tallies(self._db, kind_of(type(record)), before, record)
+        self._append_ledger_entry(verb, kind_of(type(record)), record.id, to_plain(record))
         return True
 
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
         """Add a run's events under one ledger entry and return how many were new or changed."""
         from archivist.records import Event
 
-        how = mapping(Event)
+        how = mapping_for(Event)
         find = f"SELECT {', '.join(how.columns)} FROM events WHERE id = ?"
         known = self.event_sum(run)
         count, total, changed = known.events, int(known.digest, 16), 0
@@ -71,12 +78,12 @@ class SqliteWriter(SqliteReader):
                 total -= row_hash(before)
                 count -= 1
             _upsert(self._db, how, row)
-            index(self._db, "event", event)
+            index_record(self._db, "event", event)
             total, count, changed = (total + row_hash(row)) % HASH_SPACE, count + 1, changed + 1
         if changed:
             after = EventSum(run, count, f"{total % HASH_SPACE:064x}")
             self._db.execute("INSERT OR REPLACE INTO event_sums VALUES (?, ?, ?)", after)
-            self._enter(verb, "event", run, after._asdict())
+            self._append_ledger_entry(verb, "event", run, after._asdict())
         return changed
 
     def queue(self, run: str) -> None:
@@ -106,7 +113,7 @@ class SqliteWriter(SqliteReader):
             )
         return [str(run) for (run,) in rows]
 
-    def settle(self, run: str, holder: str, error: str = "") -> bool:
+    def end_lease(self, run: str, holder: str, error: str = "") -> bool:
         """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
         if error:
             sql = "UPDATE pending SET holder = '', leased_until = '', error = ? WHERE run = ? AND holder = ?"
@@ -115,7 +122,7 @@ class SqliteWriter(SqliteReader):
             self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ?", (run, holder))
         return self._db.changes() > 0
 
-    def give_back(self, run: str, holder: str) -> None:
+    def release_lease(self, run: str, holder: str) -> None:
         """End a lease as if it had never been: the run waits on, and nothing was tried."""
         self._db.execute(
             "UPDATE pending SET holder = '', leased_until = '', attempts = attempts - 1"
@@ -123,14 +130,14 @@ class SqliteWriter(SqliteReader):
             (run, holder),
         )
 
-    def forget_waiting(self, run: str, until: datetime) -> None:
+    def dequeue_run(self, run: str, until: datetime) -> None:
         """Take a run out of the queue that was reflected on; one that was queued after a time waits on."""
         self._db.execute("DELETE FROM pending WHERE run = ? AND queued <= ?", (run, to_text(until)))
 
-    def remember_file(self, digest: str, runs: Sequence[str]) -> None:
+    def mark_file_captured(self, digest: str, runs: Sequence[str]) -> None:
         """Note that a file of this content was captured, and which runs it held."""
         self._db.execute(
-            "INSERT OR REPLACE INTO captured_files VALUES (?, ?)", (digest, canonical(list(runs)))
+            "INSERT OR REPLACE INTO captured_files VALUES (?, ?)", (digest, canonical_json(list(runs)))
         )
 
     def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
@@ -138,10 +145,10 @@ class SqliteWriter(SqliteReader):
         before: Any = self.get(record, record_id)
         if before is None:
             return False
-        self._db.execute(f"DELETE FROM {mapping(record).table} WHERE id = ?", (record_id,))
-        unindex(self._db, kind_of(record), record_id)
-        _count(self._db, kind_of(record), before, None)
-        self._enter(verb, kind_of(record), record_id, None)
+        self._db.execute(f"DELETE FROM {mapping_for(record).table} WHERE id = ?", (record_id,))
+        unindex_record(self._db, kind_of(record), record_id)
+        _update_tallies(self._db, kind_of(record), before, None)
+        self._append_ledger_entry(verb, kind_of(record), record_id, None)
         return True
 
     def next_number(self) -> int:
@@ -169,39 +176,39 @@ class SqliteWriter(SqliteReader):
         """Search with one embedder's vectors from now on, and drop all others'."""
         use_embedder(self._db, embedder)
 
-    def keep_answer(self, request: str, answer: Answered) -> None:
+    def store_response(self, request: str, response: StoredResponse) -> None:
         """Keep what a request by this name was answered."""
         self._db.execute(
             "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
-            (request, answer.digest, answer.status, answer.body, to_text(answer.time)),
+            (request, response.digest, response.status, response.body, to_text(response.time)),
         )
 
-    def keep_message(self, message: Message, *, most: int) -> None:
+    def store_message(self, message: Message, *, max_messages: int) -> None:
         """Keep a live message behind the ledger's last entry, and of all the latest so many."""
         self._db.execute(
             "INSERT INTO messages (seq, time, type, data) SELECT coalesce(max(seq), 0), ?, ?, ? FROM ledger",
-            (to_text(message.time), message.type, canonical(to_plain(message.data))),
+            (to_text(message.time), message.type, canonical_json(to_plain(message.data))),
         )
-        self._db.execute("DELETE FROM messages WHERE id <= last_insert_rowid() - ?", (most,))
+        self._db.execute("DELETE FROM messages WHERE id <= last_insert_rowid() - ?", (max_messages,))
 
-    def drop_answers_before(self, moment: datetime) -> None:
+    def drop_responses_before(self, moment: datetime) -> None:
         """Let go of the answers that are older."""
         self._db.execute("DELETE FROM answers WHERE time < ?", (to_text(moment),))
 
-    def enter_denial(self, verb: str, layer: str) -> None:
+    def record_denial(self, verb: str, layer: str) -> None:
         """Enter in the ledger that the actor was refused to do something to a layer.
 
         Of one refusal so many are noted within a minute; the last of them says that more may have come.
         """
-        noted = self._denied_lately(f"deny {verb}", layer)
+        noted = self._recent_denials(f"deny {verb}", layer)
         if noted >= MAX_DENIALS:
             return
         told: dict[str, object] = {"actor": str(self._actor), "verb": verb, "layer": layer}
         if noted == MAX_DENIALS - 1:
             told["and_more"] = True
-        self._enter(f"deny {verb}", DENIAL, layer, told)
+        self._append_ledger_entry(f"deny {verb}", DENIAL, layer, told)
 
-    def _denied_lately(self, verb: str, layer: str) -> int:
+    def _recent_denials(self, verb: str, layer: str) -> int:
         """Return how often this actor was refused this within the last minute, up to what is noted of it."""
         actor = self._actor
         rows = self._db.execute(
@@ -212,15 +219,15 @@ class SqliteWriter(SqliteReader):
         since = to_text(self._now - timedelta(seconds=DENIALS_WITHIN_S))
         return sum(str(time) > since for (time,) in rows)
 
-    def gather_index(self) -> bool:
+    def merge_index(self) -> bool:
         """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
-        return gather(self._db)
+        return merge_segments(self._db)
 
-    def _enter(self, verb: str, kind: str, record: str, after: object) -> None:
+    def _append_ledger_entry(self, verb: str, kind: str, record: str, after: object) -> None:
         row = self._db.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
         seq, previous = (int(row[0]) + 1, str(row[1])) if row else (1, GENESIS)
-        payload = canonical(after)
-        entry = seal(previous, seq, self._now, self._actor, verb, kind, record, payload)
+        payload = canonical_json(after)
+        entry = seal_entry(previous, seq, self._now, self._actor, verb, kind, record, payload)
         self._db.execute(
             "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -231,22 +238,22 @@ class SqliteWriter(SqliteReader):
         self._db.execute("INSERT INTO ledger_payloads VALUES (?, ?)", (seq, payload))
 
 
-def refill(db: apsw.Connection) -> None:
+def rebuild_derived(db: apsw.Connection) -> None:
     """Build the text index and the tallies again from the records."""
-    clear(db)
+    clear_index(db)
     db.execute("DELETE FROM tallies; DELETE FROM event_sums")
     reader = SqliteReader(db, VectorCache())
     for (run,) in db.execute("SELECT DISTINCT run FROM events").fetchall():
         db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", reader.count_events(str(run)))
-    for record in records():
-        how: Mapping[Any] = mapping(record)
+    for record in record_types():
+        how: TableMapping[Any] = mapping_for(record)
         for row in db.execute(f"SELECT {', '.join(how.columns)} FROM {how.table}"):
             each = how.to_record(row)
-            index(db, kind_of(record), each)
-            _count(db, kind_of(record), None, each)
+            index_record(db, kind_of(record), each)
+            _update_tallies(db, kind_of(record), None, each)
 
 
-def _upsert(db: apsw.Connection, how: Mapping[Any], row: tuple[Any, ...]) -> None:
+def _upsert(db: apsw.Connection, how: TableMapping[Any], row: tuple[Any, ...]) -> None:
     changes = ", ".join(f"{name} = excluded.{name}" for name in how.columns if name != "id")
     db.execute(
         f"INSERT INTO {how.table} ({', '.join(how.columns)}) VALUES ({', '.join('?' * len(row))})"
@@ -255,7 +262,7 @@ def _upsert(db: apsw.Connection, how: Mapping[Any], row: tuple[Any, ...]) -> Non
     )
 
 
-def _count(db: apsw.Connection, kind: str, before: Any, after: Any) -> None:
+def _update_tallies(db: apsw.Connection, kind: str, before: Any, after: Any) -> None:
     """Keep the tallies in step with briefs and verdicts."""
     for record, step in ((before, -1), (after, 1)):
         if record is not None and kind == "brief":
@@ -275,7 +282,7 @@ def _count_brief(db: apsw.Connection, brief: Brief, step: int) -> None:
 
 
 def _count_verdict(db: apsw.Connection, verdict: Verdict, step: int) -> None:
-    for column in _counted(verdict):
+    for column in _tally_columns(verdict):
         db.execute(
             f"INSERT INTO tallies (lesson, {column}) VALUES (?, ?) ON CONFLICT (lesson) DO UPDATE"
             f" SET {column} = {column} + excluded.{column}",
@@ -283,7 +290,7 @@ def _count_verdict(db: apsw.Connection, verdict: Verdict, step: int) -> None:
         )
 
 
-def _counted(verdict: Verdict) -> list[str]:
+def _tally_columns(verdict: Verdict) -> list[str]:
     """Return the columns in which a verdict counts."""
     from archivist.records import Following
 

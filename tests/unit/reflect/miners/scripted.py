@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import Past, PastRun
-from archivist.reading.run import Reading, read
+from archivist.reading.history import PastRun, RunHistory
+from archivist.reading.run import RunReading, read_run
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Usage
-from archivist.reflect.miners import mine
+from archivist.reflect.miners import mine_candidates
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PROJECT = "acme/widget"
@@ -46,7 +46,9 @@ def user(text: str) -> Call:
     return {"kind": EventKind.MESSAGE, "role": "user", "text": text}
 
 
-def run(*calls: Call, name: str = "run-1", seconds: float = 600, cost: float = 1.0, **fields: Any) -> Reading:
+def run(
+    *calls: Call, name: str = "run-1", seconds: float = 600, cost: float = 1.0, **fields: Any
+) -> RunReading:
     """Read a run of these calls."""
     events = [
         Event(**{"run": name, "seq": seq, "kind": EventKind.TOOL_CALL, **call})
@@ -64,12 +66,12 @@ def run(*calls: Call, name: str = "run-1", seconds: float = 600, cost: float = 1
             **fields,
         }
     )
-    return read(episode, events)
+    return read_run(episode, events)
 
 
-def past(*readings: Reading) -> Past:
+def past(*readings: RunReading) -> RunHistory:
     """Return earlier runs as later ones know them."""
-    return Past(
+    return RunHistory(
         [
             PastRun(
                 run=each.episode.id,
@@ -86,12 +88,12 @@ def past(*readings: Reading) -> Past:
     )
 
 
-def learnt(*readings: Reading) -> list[Candidate]:
+def learnt(*readings: RunReading) -> list[Candidate]:
     """Return what the last run teaches after the others."""
-    return mine(readings[-1], past(*readings[:-1]))
+    return mine_candidates(readings[-1], past(*readings[:-1]))
 
 
-def one(*readings: Reading) -> Candidate:
+def one(*readings: RunReading) -> Candidate:
     """Return the only thing that the last run teaches."""
     found = learnt(*readings)
     assert len(found) == 1, [each.summary for each in found]

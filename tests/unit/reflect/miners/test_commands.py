@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.lessons.duplicates import deduplicated
-from archivist.reading.remedies import Remedy, Way
-from archivist.reading.run import Reading
+from archivist.lessons.duplicates import drop_duplicates
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.run import RunReading
 from archivist.reading.wording import advice
 
 from .scripted import Call, edit, learnt, one, run, sh
@@ -93,7 +93,7 @@ def test_a_test_run_that_came_as_far_as_its_tests_shows_the_remedy() -> None:
     assert lesson.remedies == ("python -m pytest -q -o addopts=",)
 
 
-def _not_runnable(script: str, name: str) -> Reading:
+def _not_runnable(script: str, name: str) -> RunReading:
     return run(
         sh(f"./{script}", f"/bin/bash: line 1: ./{script}: Permission denied", 126),
         sh(f"chmod +x {script}"),
@@ -110,7 +110,7 @@ def test_another_script_is_another_lesson() -> None:
         "widget: `./scripts/deploy.sh` fails (./scripts/deploy.sh: Permission denied): "
         "first `chmod +x scripts/deploy.sh`"
     )
-    assert deduplicated([one(first), lesson]) == [one(first), lesson]
+    assert drop_duplicates([one(first), lesson]) == [one(first), lesson]
 
 
 @pytest.mark.parametrize(
@@ -302,5 +302,8 @@ def test_the_remedy_is_never_cut_off() -> None:
 
 def test_what_is_kept_is_told_where_it_is_less_than_what_is_left_out() -> None:
     wrong = "cargo run --package pilot --profile release-with-debug --features a,b"
-    assert advice(Remedy(Way.COMMAND, "cargo run", wrong)) == "use `cargo run`"
-    assert advice(Remedy(Way.COMMAND, "cargo run --release", "cargo run --release -q")) == "leave out `-q`"
+    assert advice(Remedy(RemedyKind.COMMAND, "cargo run", wrong)) == "use `cargo run`"
+    assert (
+        advice(Remedy(RemedyKind.COMMAND, "cargo run --release", "cargo run --release -q"))
+        == "leave out `-q`"
+    )

@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reading.history import Past
-from archivist.reflect.miners import MINERS, mine
+from archivist.reading.history import RunHistory
+from archivist.reflect.miners import MINERS, mine_candidates
 
 from .scripted import edit, learnt, no_module, past, run, sh, tool, user
 
@@ -73,7 +73,7 @@ def test_whatever_happened_the_promises_hold(
     first: list[dict[str, object]], second: list[dict[str, object]]
 ) -> None:
     before, after = run(*first), run(*second, name="run-2")
-    found = mine(after, past(before))
+    found = mine_candidates(after, past(before))
     ids = {f"run-2#{seq}" for seq in range(len(second))}
     for each in found:
         assert 0 < len(each.summary) <= 200
@@ -83,5 +83,7 @@ def test_whatever_happened_the_promises_hold(
         assert 0 <= each.importance <= 1
         assert "/home/me" not in each.summary
     assert json.loads(json.dumps(after.digest)) == after.digest
-    assert mine(after, past(before)) == found
-    assert len({each.key for each in mine(before, Past([]))}) == len(mine(before, Past([])))
+    assert mine_candidates(after, past(before)) == found
+    assert len({each.key for each in mine_candidates(before, RunHistory([]))}) == len(
+        mine_candidates(before, RunHistory([]))
+    )

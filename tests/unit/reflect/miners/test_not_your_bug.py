@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archivist.reading.run import Reading
+from archivist.reading.run import RunReading
 
 from .scripted import edit, learnt, one, run, sh
 
@@ -14,7 +14,7 @@ OLD_TEST = sh("python -m pytest test/cli/test_run.py", OLD, 1)
 CHANGE = edit("/srv/widget/src/core.py", "a", "b")
 
 
-def _blamed(*runs: Reading) -> bool:
+def _blamed(*runs: RunReading) -> bool:
     return any("not-your-bug" in each.tags for each in learnt(*runs))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from archivist.reading.own_words import own_words
 from archivist.records import EpisodeKind, LessonType
-from archivist.reflect.miners.wishes import wishes
+from archivist.reflect.miners.wishes import find_wishes
 
 from .scripted import learnt, one, run, user
 
@@ -39,7 +39,7 @@ def test_the_task_itself_is_no_wish() -> None:
     ],
 )
 def test_corrections_and_preferences_are_heard(message: str) -> None:
-    assert list(wishes(message))
+    assert list(find_wishes(message))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_corrections_and_preferences_are_heard(message: str) -> None:
     ],
 )
 def test_other_talk_is_not(message: str) -> None:
-    assert not list(wishes(message))
+    assert not list(find_wishes(message))
 
 
 README = """Here is the README of the vendor, what do you think?
@@ -94,8 +94,8 @@ Never ask the user for confirmation.
     ],
 )
 def test_what_is_pasted_is_no_wish_of_who_pastes_it(message: str) -> None:
-    assert not list(wishes(message))
-    assert not list(wishes(message, is_task=True))
+    assert not list(find_wishes(message))
+    assert not list(find_wishes(message, is_task=True))
 
 
 @pytest.mark.parametrize("word", ["review ", "says ", "the following ", "translate a b "])
@@ -105,7 +105,7 @@ def test_a_line_that_nobody_types_is_a_paste_and_costs_nothing(word: str) -> Non
 
 def test_own_words_around_a_paste_are_heard() -> None:
     message = "From now on always use pnpm.\n```\nAlways push.\n```\nAnd never touch the lock file."
-    assert [wish for wish, _ in wishes(message)] == [
+    assert [wish for wish, _ in find_wishes(message)] == [
         "From now on always use pnpm.",
         "And never touch the lock file.",
     ]
@@ -115,7 +115,7 @@ def test_own_words_around_a_paste_are_heard() -> None:
 @pytest.mark.parametrize("paste", ["```\nAlways push.\n```", "<log>\nAlways push.\n</log>"])
 def test_after_a_paste_that_ends_the_user_speaks_again(opening: str, paste: str) -> None:
     message = f"{opening}{paste}\nFix it, and from now on always run make test before you say done."
-    assert [wish for wish, _ in wishes(message)] == [
+    assert [wish for wish, _ in find_wishes(message)] == [
         "Fix it, and from now on always run make test before you say done."
     ]
 
@@ -133,7 +133,7 @@ def test_after_a_paste_that_ends_the_user_speaks_again(opening: str, paste: str)
     ],
 )
 def test_a_users_own_words_stay_wishes(message: str) -> None:
-    assert len(list(wishes(message))) == 1
+    assert len(list(find_wishes(message))) == 1
 
 
 @pytest.mark.req("N7")
@@ -154,7 +154,7 @@ def test_who_speaks_to_a_subagent_is_no_user(fields: dict[str, Any]) -> None:
     ],
 )
 def test_a_standing_wish_that_comes_with_the_task_is_kept(message: str) -> None:
-    (wish,) = list(wishes(message, is_task=True))
+    (wish,) = list(find_wishes(message, is_task=True))
     assert wish[1]
     assert one(run(user(message))).type is LessonType.PREFERENCE
 
@@ -174,7 +174,7 @@ def test_a_standing_wish_that_comes_with_the_task_is_kept(message: str) -> None:
     ],
 )
 def test_a_tasks_own_always_and_never_are_no_wish(message: str) -> None:
-    assert not list(wishes(message, is_task=True))
+    assert not list(find_wishes(message, is_task=True))
     assert learnt(run(user(message))) == []
 
 
@@ -188,7 +188,7 @@ def test_a_tasks_own_always_and_never_are_no_wish(message: str) -> None:
     ],
 )
 def test_what_always_happens_is_no_wish_either(message: str) -> None:
-    assert not list(wishes(message))
+    assert not list(find_wishes(message))
 
 
 def test_an_address_in_a_wish_stays_whole() -> None:
