@@ -92,7 +92,7 @@ def shop(tmp_path: Path, archivist: Command) -> Path:
 
 
 @pytest.fixture
-def fire(shop: Path) -> Fire:
+def fire(shop: Path, archivist_process: Command) -> Fire:
     """Fire an event of Claude Code as it does: the command and its words, the event on stdin."""
 
     def call(moment: str, event: str, session: str, transcript: Path, **more: Any) -> str:
@@ -104,18 +104,11 @@ def fire(shop: Path) -> Fire:
             "permission_mode": "default",
             **more,
         }
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", moment],
-            input=json.dumps(said).encode(),
-            cwd=shop,
-            env=os.environ,
-            capture_output=True,
-            timeout=30,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        if not done.stdout:
+        done = archivist_process("hook", "claude-code", moment, cwd=shop, stdin=json.dumps(said).encode())
+        assert (done.code, done.err) == (0, "")
+        if not done.out:
             return ""
-        answer = json.loads(done.stdout)["hookSpecificOutput"]
+        answer = json.loads(done.out)["hookSpecificOutput"]
         assert answer["hookEventName"] == event
         text: str = answer["additionalContext"]
         return text
