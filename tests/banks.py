@@ -18,14 +18,20 @@ def fresh_bank(path: str | Path, **how: Any) -> Bank:
     return Bank.open(path, create=False, **how)
 
 
-def lay_bank(path: str | Path) -> Path:
-    """Put a bank that holds nothing yet where there is none, and return its file."""
+def lay_bank(path: str | Path, content: bytes = b"") -> Path:
+    """Put a bank that holds nothing yet, or what another held, where there is none; return its file."""
     file = bank_file(Path(path))
     file.parent.parent.mkdir(parents=True, exist_ok=True)
     file.parent.mkdir(mode=0o700, exist_ok=True)
     with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:
-        copy.write(_template())
+        copy.write(content or _template())
     return file
+
+
+def bytes_of(closed: Bank) -> bytes:
+    """Return what a bank's file holds; whoever closes a bank last takes its log away, so that it is all."""
+    assert not closed.path.with_name(f"{closed.path.name}-wal").exists()
+    return closed.path.read_bytes()
 
 
 @cache
@@ -34,6 +40,4 @@ def _template() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         bank = Bank.open(folder)
         bank.close()
-        # Whoever closes a bank last takes its log away, so that the one file is all of it.
-        assert [each.name for each in bank.path.parent.iterdir()] == [bank.path.name]
-        return bank.path.read_bytes()
+        return bytes_of(bank)

@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hooks import said
 from archivist.moments import CLIENTS
 from archivist.records import Brief, Episode
+from tests.banks import bytes_of, fresh_bank, lay_bank
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -32,6 +35,14 @@ TESTS = "python -m pytest tests -q"
 README = "It ends with exit code 1 and ModuleNotFoundError: No module named 'freezegun' unless it is there."
 
 Hook = Callable[..., Ran]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a folder without a bank, whose own name is the project's: it is the same in every test."""
+    folder = tmp_path / "mill"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
@@ -50,14 +61,21 @@ def hook(project: Path, archivist: Command, archivist_process: Command) -> Hook:
 @pytest.fixture
 def learnt(project: Path) -> Path:
     """Return a project whose bank has learnt in two runs that a module is missing."""
-    with Bank.open(project) as bank:
-        keep_out_of_git(bank.path.parent)
-        for session in ("s-1", "s-2"):
-            log = project / f"{session}.jsonl"
-            bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=_name(project)))
-        assert "freezegun" in bank.get("m-001").summary
-        list(bank.embed_waiting())
+    keep_out_of_git(lay_bank(project, _learnt(_name(project))).parent)
     return project
+
+
+@cache
+def _learnt(name: str) -> bytes:
+    """Return the file of a bank that has learnt from two runs of a project: once, since it is much work."""
+    with tempfile.TemporaryDirectory() as folder:
+        with fresh_bank(folder) as bank:
+            for session in ("s-1", "s-2"):
+                log = Path(folder, f"{session}.jsonl")
+                bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name))
+            assert "freezegun" in bank.get("m-001").summary
+            list(bank.embed_waiting())
+        return bytes_of(bank)
 
 
 def _name(project: Path) -> str:
