@@ -43,13 +43,14 @@ from archivist.stores.protocol import Store
 from archivist.stores.sqlite import SqliteStore
 from archivist.stores.tokens import scope_token
 from archivist.stores.vectors import packed
+from tests.banks import lay_bank
 from tests.samples import WHEN, finding, lesson, lessons
 
 ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")
 
 
 def _sqlite(folder: Path) -> Store:
-    return SqliteStore.open(folder / "memory.db", create=True)
+    return SqliteStore.open(lay_bank(folder / "memory.db"))
 
 
 ENGINES: dict[str, Callable[[Path], Store]] = {"sqlite": _sqlite}

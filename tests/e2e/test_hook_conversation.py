@@ -332,9 +332,11 @@ def test_a_log_that_is_missing_or_no_log_harms_nothing(
     shop: Path, fire: Fire, tmp_path: Path, content: bytes | None
 ) -> None:
     path = tmp_path / "gone.jsonl"
-    if content is not None:
+    if content is None:
+        _hurry("_LONGEST_WAIT_S", "end", "claude-code", "s-1", str(path), str(shop), str(shop))
+    else:
         path.write_bytes(content)
-    fire("session-end", "SessionEnd", "s-1", path, reason="other")
+        fire("session-end", "SessionEnd", "s-1", path, reason="other")
     lock = shop / ".archivist" / hook_log.LOCK_NAME
     _until(lock.exists, "the work began")
     fire("session-start", "SessionStart", "s-2", path, source="startup")
