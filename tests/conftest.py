@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,10 @@ from hypothesis import HealthCheck, settings
 
 from archivist import Bank
 from archivist.records import Actor, ActorKind
+from tests.banks import fresh_bank
+from tests.commands import Command, Ran, run_apart, run_here
+
+__all__ = ["START", "Command", "CountingIds", "Ran", "TickingClock"]
 
 # The same examples every time, so that what passed passes again; `ARCHIVIST_EXPLORE=1` looks for new ones.
 settings.register_profile(
@@ -50,18 +53,6 @@ class CountingIds:
 
     def __call__(self, _moment: datetime) -> str:
         return f"id-{next(self.numbers):06d}"
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command printed and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ran]
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +95,7 @@ def clock() -> TickingClock:
 @pytest.fixture
 def bank(tmp_path: Path, clock: TickingClock) -> Iterator[Bank]:
     """Open a fresh bank."""
-    opened = Bank.open(
+    opened = fresh_bank(
         tmp_path / "project", actor=Actor(ActorKind.HUMAN, "ada"), clock=clock, ids=CountingIds()
     )
     yield opened
@@ -121,17 +112,19 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def archivist(project: Path) -> Command:
+    """Run the command in the project folder, within this process: a process takes twenty times as long."""
+
+    def run(*words: str, cwd: Path = project, stdin: bytes = b"", **environment: str) -> Ran:
+        return run_here(words, cwd, stdin, environment)
+
+    return run
+
+
+@pytest.fixture
+def archivist_process(project: Path) -> Command:
     """Run the installed command in the project folder as a process of its own."""
 
-    def run(*words: str, cwd: Path = project, **environment: str) -> Ran:
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / "archivist"), *words],
-            cwd=cwd,
-            env={**os.environ, **environment},
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
-        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    def run(*words: str, cwd: Path = project, stdin: bytes = b"", **environment: str) -> Ran:
+        return run_apart(words, cwd, stdin, environment)
 
     return run

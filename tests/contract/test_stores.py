@@ -43,13 +43,14 @@ from archivist.store.results import SearchFilter, TextQuery
 from archivist.store.scope_tokens import scope_token
 from archivist.store.sqlite.store import SqliteStore
 from archivist.store.vectors import pack_vector
+from tests.banks import lay_bank
 from tests.samples import WHEN, finding, lesson, lessons
 
 ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")
 
 
 def _sqlite(folder: Path) -> Store:
-    return SqliteStore.open(folder / "memory.db", create=True)
+    return SqliteStore.open(lay_bank(folder / "memory.db"))
 
 
 ENGINES: dict[str, Callable[[Path], Store]] = {"sqlite": _sqlite}

@@ -92,7 +92,7 @@ def shop(tmp_path: Path, archivist: Command) -> Path:
 
 
 @pytest.fixture
-def fire(shop: Path) -> Fire:
+def fire(shop: Path, archivist_process: Command) -> Fire:
     """Fire an event of Claude Code as it does: the command and its words, the event on stdin."""
 
     def call(moment: str, event: str, session: str, transcript: Path, **more: Any) -> str:
@@ -104,18 +104,11 @@ def fire(shop: Path) -> Fire:
             "permission_mode": "default",
             **more,
         }
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", moment],
-            input=json.dumps(said).encode(),
-            cwd=shop,
-            env=os.environ,
-            capture_output=True,
-            timeout=30,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        if not done.stdout:
+        done = archivist_process("hook", "claude-code", moment, cwd=shop, stdin=json.dumps(said).encode())
+        assert (done.code, done.err) == (0, "")
+        if not done.out:
             return ""
-        answer = json.loads(done.stdout)["hookSpecificOutput"]
+        answer = json.loads(done.out)["hookSpecificOutput"]
         assert answer["hookEventName"] == event
         text: str = answer["additionalContext"]
         return text
@@ -339,9 +332,11 @@ def test_a_log_that_is_missing_or_no_log_harms_nothing(
     shop: Path, fire: Fire, tmp_path: Path, content: bytes | None
 ) -> None:
     path = tmp_path / "gone.jsonl"
-    if content is not None:
+    if content is None:
+        _hurry("_LONGEST_WAIT_S", "end", "claude-code", "s-1", str(path), str(shop), str(shop))
+    else:
         path.write_bytes(content)
-    fire("session-end", "SessionEnd", "s-1", path, reason="other")
+        fire("session-end", "SessionEnd", "s-1", path, reason="other")
     lock = shop / ".archivist" / hook_log.LOCK_NAME
     _until(lock.exists, "the work began")
     fire("session-start", "SessionStart", "s-2", path, source="startup")

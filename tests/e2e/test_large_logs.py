@@ -19,6 +19,7 @@ import pytest
 from archivist import Bank
 from archivist.records import Event
 from archivist.store.filters import equals
+from tests.banks import lay_bank
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -73,7 +74,7 @@ Archivist = Callable[..., Measured]
 def place(tmp_path: Path) -> Path:
     """Make a folder with a bank."""
     folder = tmp_path / "project"
-    Bank.open(folder).close()
+    lay_bank(folder)
     return folder
 
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from archivist.places import bank_file
 
 from archivist import Bank
 from archivist.records import Actor, ActorKind
+from tests.banks import lay_bank
 
 ADA = Actor(ActorKind.HUMAN, "ada")
 _ENDS_S = 20
@@ -57,7 +59,8 @@ class Served:
 @contextmanager
 def serving(folder: Path, *words: str, settings: tuple[str, ...] = ()) -> Iterator[Served]:
     """Serve the bank of a folder, made when there is none, until the block ends."""
-    Bank.open(folder, actor=ADA).close()
+    if not bank_file(folder).exists():
+        lay_bank(folder)
     command = [str(Path(sys.executable).parent / "archivist"), "--bank", str(folder)]
     flags = [part for setting in settings for part in ("--set", setting)]
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The command line, as real processes."""
+"""The command line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,6 @@ NULLS = {
     "description": "Missing null checks in API response handlers",
     "category": "code",
 }
-
-
-@pytest.fixture
-def bank_cli(archivist: Command) -> Command:
-    """Run the command in a project that has a bank."""
-    assert archivist("init").code == 0
-    return archivist
 
 
 def _json(ran: Any) -> Any:

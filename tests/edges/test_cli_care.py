@@ -26,13 +26,6 @@ STEERING = "copy \x1b]52;c;cHduZWQ=\x07\x1b[2Jfrobnicate \x9b2J \u202egnp.exe"
 OBEYED = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-@pytest.fixture
-def bank_cli(archivist: Command) -> Command:
-    """Run the command in a project that has a bank."""
-    assert archivist("init").code == 0
-    return archivist
-
-
 def _on_terminal(words: list[str], cwd: Path, answer: bytes = b"", columns: int = 80) -> Ran:
     """Run the command with a terminal on all sides."""
     ours, theirs = pty.openpty()
@@ -517,9 +510,8 @@ def test_a_folder_whose_name_is_no_text_is_worked_in_as_any_other(archivist: Com
         assert archivist(*words, cwd=folder).code == 0
     for cwd in (".", "caf\ufffd"):
         event = {"hook_event_name": "SessionStart", "session_id": f"s-{cwd}", "source": "startup", "cwd": cwd}
-        command = [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", "session-start"]
-        ran_hook = subprocess.run(command, cwd=folder, input=json.dumps(event).encode(), capture_output=True)
-        assert (ran_hook.returncode, b"Bundle pull requests" in ran_hook.stdout) == (0, True)
+        ran = archivist("hook", "claude-code", "session-start", cwd=folder, stdin=json.dumps(event).encode())
+        assert (ran.code, "Bundle pull requests" in ran.out) == (0, True)
     assert not (folder / ".archivist/hooks.log").exists()
     assert archivist("erase", "m-001", "--yes", cwd=folder).code == 0
     assert "Bundle" not in "".join(each.read_text() for each in (folder / "out").iterdir())

@@ -16,13 +16,6 @@ from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
 
 
-@pytest.fixture
-def bank_cli(archivist: Command) -> Command:
-    """Run the command in a project that has a bank."""
-    assert archivist("init").code == 0
-    return archivist
-
-
 def _json(ran: Any) -> Any:
     assert ran.code == 0, ran.err
     return json.loads(ran.out)

@@ -1,4 +1,4 @@
-"""The settings on the command line, as real processes."""
+"""The settings on the command line."""
 
 from __future__ import annotations
 
@@ -27,13 +27,6 @@ UNKNOWN_OPTION = [
     ("ruff check --fixes src", "error: unexpected argument '--fixes' found\n\n  tip: '--fix' exists", True),
     ("ruff check --fix src", "All checks passed!", False),
 ]
-
-
-@pytest.fixture
-def bank_cli(archivist: Command) -> Command:
-    """Run the command in a project that has a bank."""
-    assert archivist("init").code == 0
-    return archivist
 
 
 def _json(ran: Any) -> Any:
@@ -263,10 +256,12 @@ def test_processes_that_change_settings_at_once_lose_none(bank_cli: Command, pro
     assert [bank_cli("config", key).out for key in keys] == ["60\n", "60\n"]
 
 
-def test_commands_that_set_different_keys_at_once_are_all_heeded(bank_cli: Command) -> None:
+def test_commands_that_set_different_keys_at_once_are_all_heeded(
+    bank_cli: Command, archivist_process: Command
+) -> None:
     keys = [key for key, value in flatten_config(Config()).items() if type(value) is int][:6]
     with ThreadPoolExecutor(len(keys)) as pool:
-        ran = list(pool.map(lambda key: bank_cli("config", "set", key, "2"), keys))
+        ran = list(pool.map(lambda key: archivist_process("config", "set", key, "2"), keys))
     assert [each.code for each in ran] == [0] * len(keys), ran
     shown = _json(bank_cli("config", "--json"))["settings"]
     assert {each["key"]: each["value"] for each in shown} == dict.fromkeys(keys, 2)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,6 @@ from tests.conftest import Command
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "core.md"
 CODER = ("--actor", "agent:coder:research")
-
-
-@pytest.fixture
-def bank_cli(archivist: Command) -> Command:
-    """Run the command in a project that has a bank."""
-    assert archivist("init").code == 0
-    return archivist
 
 
 def _json(ran: Any) -> Any:
@@ -49,10 +41,9 @@ def test_core_is_shown_rendered_updated_and_appended_to(bank_cli: Command) -> No
     assert bank_cli("core", "close-thread", "84").out == "threads is empty\n"
 
 
-def test_a_text_may_begin_with_a_dash_or_come_from_stdin(bank_cli: Command, project: Path) -> None:
+def test_a_text_may_begin_with_a_dash_or_come_from_stdin(bank_cli: Command) -> None:
     bank_cli("core", "adopt", "rules", "- hold\n- help", "--reason", "- first")
-    command = [str(Path(sys.executable).parent / "archivist"), "core", "update", "lessons", "-"]
-    subprocess.run(command, cwd=project, input=b"- ask early\n", check=True, capture_output=True)
+    assert bank_cli("core", "update", "lessons", "-", stdin=b"- ask early\n").code == 0
     assert bank_cli("core", "render").out == "## Rules\n- hold\n- help\n\n## Lessons\n- ask early\n"
 
 
@@ -117,7 +108,7 @@ def test_what_is_refused_says_why_with_its_exit_code(
 
 
 @pytest.mark.req("M1")
-def test_an_agent_keeps_its_working_memory_over_processes(bank_cli: Command) -> None:
+def test_an_agent_keeps_its_working_memory_over_commands(bank_cli: Command) -> None:
     def working(*words: str) -> Any:
         return bank_cli("--actor", "agent:coder", "working", *words)
 

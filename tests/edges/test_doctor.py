@@ -20,6 +20,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.hooks import afterwards
 from archivist.files import hook_log
 from archivist.paths import find_project, unreadable_above
+from tests.banks import lay_bank
 from tests.conftest import Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -69,7 +70,7 @@ def test_without_a_bank_the_chain_is_checked_all_the_same(
 def test_a_broken_bank_or_setting_is_one_line_of_many(
     archivist: Command, project: Path, file: str, content: bytes, code: int, clock: TickingClock
 ) -> None:
-    Bank.open(project).close()
+    lay_bank(project)
     (project / ".archivist" / file).write_bytes(content)
     hook_log.log_failure(project / ".archivist", "codex stop: oops", clock())
     ran = archivist("doctor")
@@ -94,7 +95,7 @@ def _as_nobody() -> Iterator[None]:
 @pytest.fixture
 def closed(project: Path) -> Iterator[Path]:
     """Return a project's folder whose bank this user may not look into."""
-    Bank.open(project).close()
+    lay_bank(project)
     for each in (project, *project.parents):
         if each == Path(gettempdir()):
             break

@@ -1,4 +1,4 @@
-"""Hooks, as the clients call them: real processes, each client's own events and answers."""
+"""Hooks, as the clients call them: each client's own events and answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import said
 from archivist.files import hook_log
 from archivist.records import Brief, Episode
+from tests.banks import bytes_of, fresh_bank, lay_bank
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -35,20 +38,22 @@ Hook = Callable[..., Ran]
 
 
 @pytest.fixture
-def hook(project: Path) -> Hook:
+def project(tmp_path: Path) -> Path:
+    """Return a folder without a bank, whose own name is the project's: it is the same in every test."""
+    folder = tmp_path / "mill"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def hook(project: Path, archivist: Command, archivist_process: Command) -> Hook:
     """Call a hook with an event, or with whatever bytes are given."""
 
     def call(client: str, event: str, said: dict[str, Any] | bytes = b"", **environment: str) -> Ran:
         raw = said if isinstance(said, bytes) else json.dumps({"cwd": str(project), **said}).encode()
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / "archivist"), "hook", client, *([event] if event else [])],
-            input=raw,
-            cwd=project,
-            env={**os.environ, **environment},
-            capture_output=True,
-            timeout=60,
-        )
-        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+        # At an end the work is handed over to a process that the hook's own is doubled for.
+        run = archivist_process if event in ("stop", "session-end") else archivist
+        return run("hook", client, *([event] if event else []), stdin=raw, **environment)
 
     return call
 
@@ -56,14 +61,21 @@ def hook(project: Path) -> Hook:
 @pytest.fixture
 def learnt(project: Path) -> Path:
     """Return a project whose bank has learnt in two runs that a module is missing."""
-    with Bank.open(project) as bank:
-        keep_out_of_git(bank.path.parent)
-        for session in ("s-1", "s-2"):
-            log = project / f"{session}.jsonl"
-            bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=_name(project)))
-        assert "freezegun" in bank.get("m-001").summary
-        list(bank.embed_waiting())
+    keep_out_of_git(lay_bank(project, _learnt(_name(project))).parent)
     return project
+
+
+@cache
+def _learnt(name: str) -> bytes:
+    """Return the file of a bank that has learnt from two runs of a project: once, since it is much work."""
+    with tempfile.TemporaryDirectory() as folder:
+        with fresh_bank(folder) as bank:
+            for session in ("s-1", "s-2"):
+                log = Path(folder, f"{session}.jsonl")
+                bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name))
+            assert "freezegun" in bank.get("m-001").summary
+            list(bank.embed_waiting())
+        return bytes_of(bank)
 
 
 def _name(project: Path) -> str:

@@ -17,6 +17,7 @@ from archivist import Bank
 from archivist.edges.http.pages import Paging, _parse_cursor
 from archivist.layers.attempts.service import NEWEST
 from archivist.store.rows import cursor_of
+from tests.banks import fresh_bank
 from tests.edges.http_server import ADA, Served, serving
 
 LISTS: list[tuple[str, str, dict[str, object]]] = [
@@ -206,7 +207,7 @@ def test_a_ranking_of_which_all_too_much_was_shown_has_no_more(
 def test_the_last_of_many_pages_costs_as_little_as_the_first(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    with Bank.open(tmp_path_factory.mktemp("many"), actor=ADA) as bank:
+    with fresh_bank(tmp_path_factory.mktemp("many"), actor=ADA) as bank:
         with bank.transaction():
             for number in range(3_000):
                 bank.attempts.log("deep", agent="kit", action="attempted", approach=f"way {number}")

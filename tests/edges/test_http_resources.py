@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from archivist import Bank
+from tests.banks import lay_bank
 from tests.conftest import Command
 from tests.edges.http_server import ADA, Served, serving
 
@@ -133,7 +134,7 @@ def test_a_tokens_digest_is_not_shown(served: Served) -> None:
 
 
 def test_a_token_is_made_for_a_role_and_a_bank(archivist: Command, tmp_path: Path) -> None:
-    Bank.open(tmp_path / "there", actor=ADA).close()
+    lay_bank(tmp_path / "there")
     words = ("token", "create", "--actor", "agent:kit", "--role", "maker", "--bank", str(tmp_path / "there"))
     made = archivist(*words)
     assert made.code == 0, made.err

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.edges.http.security import BrowserSessions
 from archivist.edges.wire.security import RateLimiter, host_of, is_own_host, is_own_origin
+from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.edges.http_server import ADA, Served, serving
 
@@ -80,7 +81,7 @@ def test_the_tokens_of_other_banks_and_of_the_past_let_nobody_in(served: Served,
     def shown(secret: str) -> tuple[int, str]:
         return _code(httpx.get(f"{served.url}/api/status", headers={"Authorization": f"Bearer {secret}"}))
 
-    with Bank.open(tmp_path / "other", actor=ADA) as other:
+    with fresh_bank(tmp_path / "other", actor=ADA) as other:
         assert shown(other.tokens.create("human:ada").secret) == (401, "bad_token")
     expired = served.token("agent:kit", expires_days=1e-7)
     time.sleep(0.05)
@@ -326,6 +327,8 @@ def test_no_minute_has_more_than_twice_the_rate(pauses: list[float], per_minute:
 
 
 def test_nothing_secret_is_noted_and_files_are_ones_own(tmp_path: Path) -> None:
+    # The rights of its file are those with which it is made.
+    Bank.open(tmp_path).close()
     with serving(tmp_path) as served, served.client() as client:
         client.get("/api/recall", params={"query": "topsecretquery"})
         client.post("/api/lessons", json={"summary": "topsecretbody"})

@@ -14,13 +14,13 @@ from click.testing import Result as Ran
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist import Bank
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import changes, jsonc, toml_table
 from archivist.edges.install.clients import InstallLocation, targets
 from archivist.errors import InputError
+from tests.banks import lay_bank
 
 FILES = {
     "claude-code": [".claude/settings.json", ".mcp.json"],
@@ -145,7 +145,7 @@ def test_a_users_own_settings_lie_in_the_home(at: Path, home: Path) -> None:
 
 
 def test_the_projects_folder_is_where_its_bank_is(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Bank.open(at).close()
+    lay_bank(at)
     below = at / "src"
     below.mkdir()
     monkeypatch.chdir(below)

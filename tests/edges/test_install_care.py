@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from click.testing import Result as Ran
 
-from archivist import Bank
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain
 from archivist.edges.install.calls import ProgramCall, calls_in
 from archivist.errors import InputError
+from tests.banks import lay_bank
 
 STOP = ".codex/hooks.json"
 
@@ -347,7 +347,7 @@ def test_settings_go_where_a_client_that_is_opened_here_looks(
     nested = tmp_path / "ws" / "api"
     (nested / ".git").mkdir(parents=True)
     (nested / "src").mkdir()
-    Bank.open(tmp_path / "ws").close()
+    lay_bank(tmp_path / "ws")
     monkeypatch.chdir(nested / "src")
     ran = CliRunner().invoke(install, ["claude-code"], obj=Session("", ""))
     assert ran.exit_code == 0

@@ -19,6 +19,7 @@ from archivist.edges.install import plugin
 from archivist.errors import InputError
 from archivist.files import hook_log
 from archivist.tools.functions import tools
+from tests.banks import lay_bank
 from tests.conftest import TickingClock
 
 PORTABLE = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
@@ -119,9 +120,9 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def clinic(project: Path, monkeypatch: pytest.MonkeyPatch, clock: TickingClock) -> Path:
+def clinic(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a project with a bank."""
-    Bank.open(project, clock=clock).close()
+    lay_bank(project)
     monkeypatch.chdir(project)
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     return project

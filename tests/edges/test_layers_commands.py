@@ -21,6 +21,7 @@ from archivist.edges.cli.main import exit_code
 from archivist.edges.cli.session import Session
 from archivist.errors import ArchivistError
 from archivist.records import Episode
+from tests.banks import lay_bank
 from tests.conftest import Ran
 
 GROUPS: dict[str, click.Group] = {"knowledge": knowledge, "artifacts": artifacts, "episodes": episodes}
@@ -30,7 +31,7 @@ Layered = Callable[..., Ran]
 @pytest.fixture
 def run(project: Path, monkeypatch: pytest.MonkeyPatch) -> Layered:
     """Run a command of the layers in a project that has a bank."""
-    Bank.open(project).close()
+    lay_bank(project)
     monkeypatch.chdir(project)
 
     def call(group: str, *words: str, actor: str = "human:ada", stdin: str = "") -> Ran:

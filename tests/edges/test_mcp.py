@@ -29,6 +29,7 @@ from archivist.errors import InputError, NoBankError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
 from archivist.tools.functions import DEFAULT, Toolset, select_tools, tools
+from tests.banks import lay_bank
 
 # The handshake of 2025, and whatever is newest: the client asks first what the server speaks.
 ERAS = ["legacy", "auto"]
@@ -92,7 +93,7 @@ def text_of(result: Any) -> str:
 def folder(tmp_path: Path) -> Path:
     """Return a project that has a bank."""
     place = tmp_path / "project"
-    Bank.open(place).close()
+    lay_bank(place)
     return place
 
 

@@ -22,13 +22,14 @@ from archivist.edges.mcp.serving import parse_address
 from archivist.errors import InputError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
+from tests.banks import fresh_bank
 from tests.edges.mcp_server import ACCEPTED, COMMAND, INITIALIZE, served, token
 
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Iterator[Bank]:
     """Open the bank that is served."""
-    with Bank.open(tmp_path / "served", actor=Actor(ActorKind.HUMAN, "ada")) as opened:
+    with fresh_bank(tmp_path / "served", actor=Actor(ActorKind.HUMAN, "ada")) as opened:
         yield opened
 
 
@@ -76,7 +77,7 @@ def test_two_clients_at_once_lose_nothing_and_act_as_their_tokens_say(bank: Bank
 def test_nobody_comes_in_without_a_token_that_holds(bank: Bank, url: str, tmp_path: Path) -> None:
     revoked = bank.tokens.create("agent:gone", name="gone").secret
     bank.tokens.revoke("gone")
-    with Bank.open(tmp_path / "other") as other:
+    with fresh_bank(tmp_path / "other") as other:
         foreign = other.tokens.create("human:ada").secret
     wrong = ["Bearer nope", f"Bearer {revoked}", f"Bearer {foreign}", f"Basic {foreign}", "Bearer x" * 999]
     with httpx2.Client(headers=ACCEPTED) as http:

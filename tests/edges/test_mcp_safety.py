@@ -17,6 +17,7 @@ from archivist.edges.mcp.sessions import MOST_SESSIONS, Sessions
 from archivist.edges.wire.listening import listen
 from archivist.edges.wire.refusals import Refusal
 from archivist.records import Actor, ActorKind
+from tests.banks import fresh_bank
 from tests.edges.mcp_server import ACCEPTED, INITIALIZE, served, token
 
 _SILENCE_S = 1.0
@@ -27,7 +28,7 @@ _LISTING = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
     """Open the bank that is served."""
-    with Bank.open(tmp_path_factory.mktemp("mcp-safety"), actor=Actor(ActorKind.HUMAN, "ada")) as opened:
+    with fresh_bank(tmp_path_factory.mktemp("mcp-safety"), actor=Actor(ActorKind.HUMAN, "ada")) as opened:
         yield opened
 
 

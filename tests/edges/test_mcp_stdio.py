@@ -234,16 +234,16 @@ def test_bank_and_actor_are_named_before_or_after_the_word_mcp(made: Path, tmp_p
     ],
 )
 def test_what_cannot_be_served_is_said_before_serving(
-    archivist: Command, words: list[str], code: int, said: str
+    archivist_process: Command, words: list[str], code: int, said: str
 ) -> None:
-    ran = archivist("mcp", *words)
+    ran = archivist_process("mcp", *words)
     assert ran.code == code
     assert said in ran.err
     assert ran.out == ""
 
 
-def test_help_loads_no_sdk(archivist: Command) -> None:
-    ran = archivist("mcp", "--help", PYTHONPROFILEIMPORTTIME="1")
+def test_help_loads_no_sdk(archivist_process: Command) -> None:
+    ran = archivist_process("mcp", "--help", PYTHONPROFILEIMPORTTIME="1")
     assert ran.code == 0
     assert "--tools" in ran.out
     assert "pydantic" not in ran.err

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from archivist import Bank
 from archivist.edges.cli.main import COMMANDS, main
+from tests.banks import lay_bank
 from tests.conftest import Ran
 from tests.unit.tiers.test_bank_markdown import BANK
 
@@ -24,7 +24,7 @@ def cli(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setitem(COMMANDS, "stream", ("stream:stream", "Log and search what agents did."))
     monkeypatch.setitem(COMMANDS, "archive", ("archive:archive", "Keep, search and follow texts."))
     monkeypatch.chdir(project)
-    Bank.open(project).close()
+    lay_bank(project)
 
     def run(*words: str, stdin: str = "") -> Ran:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))

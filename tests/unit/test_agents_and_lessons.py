@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.banks import fresh_bank
 from tests.samples import finding, reviewed
 
 from archivist import Bank
@@ -201,7 +202,7 @@ def test_an_orchestrators_lesson_counts_at_once_by_every_way(bank: Bank) -> None
 
 
 def test_a_refusal_does_not_wait_for_who_writes(tmp_path: Path) -> None:
-    with Bank.open(tmp_path, actor=Actor.parse("orchestrator:o")) as bank:
+    with fresh_bank(tmp_path, actor=Actor.parse("orchestrator:o")) as bank:
         other = apsw.Connection(str(bank.path))
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()

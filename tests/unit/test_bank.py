@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
 from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, lessons, reviewed, write_jsonl
 
@@ -41,7 +42,7 @@ NULLS = "Missing null checks in API response handlers"
 @pytest.fixture
 def global_bank(tmp_path: Path, clock: TickingClock) -> Iterator[Bank]:
     """Open a second bank that stands in for the user's global one."""
-    opened = Bank.open(tmp_path / "global", clock=clock, ids=CountingIds())
+    opened = fresh_bank(tmp_path / "global", clock=clock, ids=CountingIds())
     yield opened
     opened.close()
 
@@ -359,7 +360,7 @@ def test_every_rule_is_a_setting(tmp_path: Path, clock: TickingClock) -> None:
         brief=BriefRules(max_lessons=1),
         decay=DecayRules(unseen_runs=2, preferences_fade=False),
     )
-    bank = Bank.open(tmp_path / "b", config=rules, clock=clock)
+    bank = fresh_bank(tmp_path / "b", config=rules, clock=clock)
     bank.finish_run(
         *reviewed("r1", finding(NULLS, Severity.INFO), finding("Quite another thing", Severity.BUG))
     )
@@ -730,7 +731,7 @@ def test_any_bank_exports_the_same_bytes_after_a_round_trip(
     tmp_path_factory: pytest.TempPathFactory, made: list[Lesson], shape: LessonFormat
 ) -> None:
     folder = tmp_path_factory.mktemp("trip")
-    first, second = Bank.open(folder / "a"), Bank.open(folder / "b")
+    first, second = fresh_bank(folder / "a"), fresh_bank(folder / "b")
     with first.transaction() as writer:
         for each in made:
             writer.put(replace(each, number=writer.next_number()), "add")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.samples import lesson
 
@@ -248,7 +249,7 @@ def test_a_lesson_that_names_a_file_that_is_gone_is_not_told_and_doctor_says_why
     git("init", "--quiet")
     git("add", ".")
     git("commit", "--quiet", "-m", "one")
-    with Bank.open(project, clock=clock, config=Config(brief=BriefRules())) as bank:
+    with fresh_bank(project, clock=clock, config=Config(brief=BriefRules())) as bank:
         bank.add("Run `scripts/seed.sh` before the tests")
         assert "seed.sh" in bank.brief().text
         git("rm", "--quiet", "scripts/seed.sh")
@@ -322,7 +323,7 @@ def test_a_secret_that_a_person_writes_is_not_kept(bank: Bank) -> None:
 
 def test_recall_answers_by_words_when_the_embedder_does_not(tmp_path: Path, clock: TickingClock) -> None:
     rules = RecallRules(embedder="endpoint:http://127.0.0.1:9/v1", endpoint_model="none")
-    with Bank.open(tmp_path / "away", clock=clock, config=Config(recall=rules)) as bank:
+    with fresh_bank(tmp_path / "away", clock=clock, config=Config(recall=rules)) as bank:
         bank.add("Restart the broker")
         found = bank.recall(Query(text="broker"))
     assert [hit.name for hit in found.hits] == ["m-001"]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
 
 from archivist import Bank
@@ -29,7 +30,7 @@ def coder(bank: Bank) -> Bank:
 def narrow(tmp_path: Path, clock: TickingClock) -> Iterator[Bank]:
     """Open a bank whose budgets are small."""
     config = Config(core=CoreRules(status_tokens=30, threads_tokens=60, budget_tokens=80, recently_shipped=2))
-    with Bank.open(tmp_path / "narrow", config=config, clock=clock, ids=CountingIds()) as opened:
+    with fresh_bank(tmp_path / "narrow", config=config, clock=clock, ids=CountingIds()) as opened:
         yield opened
 
 
@@ -177,7 +178,7 @@ def test_two_agents_appending_at_once_lose_nothing(tmp_path: Path) -> None:
     config = tmp_path / ".archivist"
     config.mkdir()
     (config / "config.toml").write_text("[core]\nthreads_tokens = 9000\n", "utf-8")
-    with Bank.open(tmp_path) as bank:
+    with fresh_bank(tmp_path) as bank:
         writers = [
             subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in ("a", "b")
         ]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
 from tests.unit.tiers.test_bank_markdown import BANK
 
@@ -350,7 +351,7 @@ def test_what_is_no_folder_is_not_watched(bank: Bank, root: Path) -> None:
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
     """Open a bank that many examples share."""
-    with Bank.open(tmp_path_factory.mktemp("lasting"), clock=TickingClock(), ids=CountingIds()) as bank:
+    with fresh_bank(tmp_path_factory.mktemp("lasting"), clock=TickingClock(), ids=CountingIds()) as bank:
         yield bank
 
 
@@ -430,7 +431,7 @@ def test_taking_a_bank_in_again_changes_nothing(bank: Bank, banks: Path) -> None
 @pytest.mark.req("C9")
 def test_what_core_has_no_room_for_stays_in_the_archive(tmp_path: Path, banks: Path) -> None:
     config = Config(core=CoreRules(role_state_tokens=5, threads_tokens=1))
-    with Bank.open(tmp_path / "small", config=config) as bank:
+    with fresh_bank(tmp_path / "small", config=config) as bank:
         done = bank.documents.import_bank([banks / "bank.md"])
         assert done.roles == ()
         assert any(

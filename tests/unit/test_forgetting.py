@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.samples import WHEN, json_values, lesson, lessons, texts
 
@@ -199,14 +200,14 @@ def test_a_run_named_by_the_text_goes_wholly_and_the_sealed_name_is_reported(ban
 def test_an_erased_word_wins_over_another_clones_older_version(bank: Bank, tmp_path: Path) -> None:
     bank.add(f"About {SECRET}")
     bank.share(tmp_path / "share")
-    with Bank.open(tmp_path / "other") as other:
+    with fresh_bank(tmp_path / "other") as other:
         other.share(tmp_path / "share")
         other.edit("m-001", tags=["theirs"])
         other.share(tmp_path / "share")
     receipt = bank.erase(matching=SECRET)
     theirs = [place for place in receipt.places if place.note.startswith("another clone")]
     assert [place.left for place in theirs] == [1]
-    with Bank.open(tmp_path / "third") as third:
+    with fresh_bank(tmp_path / "third") as third:
         third.share(tmp_path / "share")
     assert bank.share(tmp_path / "share").problems == ()
 
@@ -387,7 +388,7 @@ def test_the_run_that_holds_the_count_stays(bank: Bank, clock: TickingClock) -> 
 
 def test_growth_is_told_once_the_bank_is_large(tmp_path: Path, clock: TickingClock) -> None:
     rules = Config(retention=RetentionRules(warn_at_mb=1))
-    with Bank.open(tmp_path / "large", clock=clock, config=rules) as bank:
+    with fresh_bank(tmp_path / "large", clock=clock, config=rules) as bank:
         assert check_growth(bank) == []
         _capture(bank, "r1", *(_event("r1", seq, output="x" * 4000) for seq in range(400)), finished=OLD)
         (said,) = check_growth(bank)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.banks import fresh_bank
 from tests.samples import agent_log
 
 from archivist import Bank
@@ -146,7 +147,7 @@ def test_the_same_is_told_once_beside_an_error_that_comes_again(bank: Bank, tmp_
 def test_what_the_hold_out_keeps_from_a_run_is_not_told_beside_its_error(tmp_path: Path) -> None:
     missing = "Exit code 1\nE   ModuleNotFoundError: No module named 'freezegun'"
     calls = [("pytest", missing, True), ("pip install freezegun", "", False), ("pytest", "1 passed", False)]
-    with Bank.open(tmp_path / "shop") as bank:
+    with fresh_bank(tmp_path / "shop") as bank:
         _learn(bank, tmp_path, "first", calls)
         _learn(bank, tmp_path, "second", calls)
         assert "pip install freezegun" in _healed(bank, "pytest", missing)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.banks import fresh_bank
 
 from archivist import Bank
 from archivist.config import Config, CoreRules, StoreRules, StreamRules
@@ -141,7 +142,7 @@ def test_lessons_about_the_issue_are_remembered(bank: Bank) -> None:
 
 def test_what_core_refuses_is_only_noted(tmp_path: Path) -> None:
     config = Config(core=CoreRules(status_tokens=1, rules_tokens=1))
-    with Bank.open(tmp_path, config=config) as bank:
+    with fresh_bank(tmp_path, config=config) as bank:
         _fill(bank, range(1, 5), importance=7)
         done = bank.stream.reflect("by hand")
         assert done.entries
@@ -150,7 +151,7 @@ def test_what_core_refuses_is_only_noted(tmp_path: Path) -> None:
 
 def test_thresholds_are_settings(tmp_path: Path) -> None:
     rules = StreamRules(reflect_at_importance=5, reflect_at_cycles=1000, gather_importance=8)
-    with Bank.open(tmp_path, config=Config(stream=rules)) as bank:
+    with fresh_bank(tmp_path, config=Config(stream=rules)) as bank:
         _fill(bank, range(1, 4), importance=7)
         assert bank.stream.due_reason().endswith("over 5")
         assert bank.stream.reflect(if_due=True).gathered == 0
@@ -170,7 +171,7 @@ for number in range(15):
 
 @pytest.mark.req("C7")
 def test_every_entry_is_gathered_exactly_once(tmp_path: Path) -> None:
-    with Bank.open(tmp_path) as bank:
+    with fresh_bank(tmp_path) as bank:
         _fill(bank, range(1, 3), importance=9)
     runs = [
         subprocess.Popen([sys.executable, "-c", _REFLECT, str(tmp_path), what], stdout=subprocess.PIPE)

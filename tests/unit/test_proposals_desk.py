@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.samples import finding, reviewed, write_jsonl
 
@@ -304,7 +305,7 @@ def test_importing_is_no_way_around_approval_but_a_person_who_approves_may(
     bank.core.update("status", "Two")
     bank.export(tmp_path / "out")
     files = [tmp_path / "out" / name for name in ("core.jsonl", "proposals.jsonl")]
-    with Bank.open(tmp_path / "other", actor=bank.actor, clock=clock) as other:
+    with fresh_bank(tmp_path / "other", actor=bank.actor, clock=clock) as other:
         orchestrator = other.acting_as(Actor(ActorKind.ORCHESTRATOR))
         for file in files:
             with pytest.raises(AccessError, match="orchestrator may not decide proposals of"):
@@ -374,7 +375,7 @@ def test_a_rule_that_has_no_room_is_not_proposed_and_no_run_fails(bank: Bank) ->
 
 
 def test_a_bank_that_cannot_take_the_rules_says_so_and_no_run_fails(tmp_path: Path) -> None:
-    with Bank.open(tmp_path, config=Config(store=StoreRules(busy_timeout_s=0.1))) as bank:
+    with fresh_bank(tmp_path, config=Config(store=StoreRules(busy_timeout_s=0.1))) as bank:
         _teach(bank, 5)
         heard: list[Message] = []
         bank.bus.subscribe(heard.append)

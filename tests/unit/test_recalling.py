@@ -12,6 +12,7 @@ import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.conftest import START, CountingIds, TickingClock
 from tests.samples import lesson
 
@@ -45,7 +46,7 @@ OTHERS = (
 @pytest.fixture
 def other(tmp_path: Path, clock: TickingClock) -> Iterator[Bank]:
     """Open the bank of another project."""
-    opened = Bank.open(tmp_path / "other", clock=clock, ids=CountingIds())
+    opened = fresh_bank(tmp_path / "other", clock=clock, ids=CountingIds())
     yield opened
     opened.close()
 
@@ -57,7 +58,7 @@ def with_rules(tmp_path: Path, clock: TickingClock) -> Iterator[Callable[..., Ba
 
     def opened(**rules: Any) -> Bank:
         config = Config(recall=RecallRules(**rules))
-        banks.append(Bank.open(tmp_path / f"b{len(banks)}", config=config, clock=clock, ids=CountingIds()))
+        banks.append(fresh_bank(tmp_path / f"b{len(banks)}", config=config, clock=clock, ids=CountingIds()))
         return banks[-1]
 
     yield opened

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.banks import fresh_bank
 from tests.conftest import START, CountingIds, TickingClock
 from tests.samples import lesson
 
@@ -39,7 +40,7 @@ def test_a_session_is_opened_once_and_told_each_time(bank: Bank) -> None:
 
 def test_what_is_withheld_by_lot_is_recorded_and_not_brought_up(tmp_path: Path, clock: TickingClock) -> None:
     config = Config(brief=BriefRules(holdout=0.9))
-    with Bank.open(tmp_path, clock=clock, ids=CountingIds(), config=config) as bank:
+    with fresh_bank(tmp_path, clock=clock, ids=CountingIds(), config=config) as bank:
         bank.add("Invoice rounding is half up")
         told = [sessions.brief_session(bank, f"s-{number}", "") for number in range(20)]
         assert 0 < sum(bool(each.text) for each in told) < 20
@@ -60,7 +61,7 @@ def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) ->
 
 
 def test_what_comes_from_the_global_bank_is_recorded_there(bank: Bank, tmp_path: Path) -> None:
-    with Bank.open(tmp_path / "global") as beside:
+    with fresh_bank(tmp_path / "global") as beside:
         beside.add("Answer in plain English")
         told = sessions.brief_session(bank, "s-1", "shop", global_bank=beside)
         assert "plain English" in told.text
@@ -88,7 +89,7 @@ def test_of_a_large_project_the_same_is_told_as_if_everything_were_weighed(
 ) -> None:
     draw = random.Random(4)  # noqa: S311 the same bank every time
     runs = 120
-    with Bank.open(tmp_path, clock=clock, ids=CountingIds()) as bank:
+    with fresh_bank(tmp_path, clock=clock, ids=CountingIds()) as bank:
         with bank.transaction() as writer:
             for number in range(runs):
                 ended = START + timedelta(hours=number)

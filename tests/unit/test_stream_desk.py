@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.banks import fresh_bank, lay_bank
 from tests.conftest import CountingIds, TickingClock
 from tests.samples import write_jsonl
 
@@ -23,7 +24,7 @@ from archivist.records import Actor, ActorKind, Entry
 
 def _bank(folder: Path, **rules: int) -> Bank:
     config = Config(stream=StreamRules(**rules))
-    return Bank.open(folder, config=config, clock=TickingClock(), ids=CountingIds())
+    return fresh_bank(folder, config=config, clock=TickingClock(), ids=CountingIds())
 
 
 def _agent(bank: Bank, role: str) -> Bank:
@@ -189,7 +190,7 @@ def test_recency_importance_and_relevance_decide_and_their_weights_are_settings(
     def best(**weights: float) -> int:
         named: dict[str, Any] = {f"generative_{name}": each for name, each in weights.items()}
         rules = RecallRules(**named)
-        with Bank.open(tmp_path / str(weights), config=Config(recall=rules)) as bank:
+        with fresh_bank(tmp_path / str(weights), config=Config(recall=rules)) as bank:
             bank.stream.log("The parser of the config file was rewritten", cycle=1, role="qa", importance=2)
             bank.stream.log("A word about the parser", cycle=40, role="ops", importance=2)
             bank.stream.log("Config parser news in the weekly letter", cycle=2, role="pm", importance=10)
@@ -205,7 +206,7 @@ def test_recency_is_counted_in_cycles_and_its_decay_is_a_setting(tmp_path: Path)
     parts = []
     for half_life in (20.0, 58.0):
         config = Config(recall=RecallRules(half_life_cycles=half_life))
-        with Bank.open(tmp_path / str(half_life), config=config) as bank:
+        with fresh_bank(tmp_path / str(half_life), config=config) as bank:
             bank.stream.log("Parser work", cycle=1, role="qa", importance=8)
             bank.stream.log("Parser work", cycle=100, role="ops", importance=8)
             parts.append({each.entry.cycle: each.hit.why.recency for each in bank.stream.search("parser")})
@@ -348,7 +349,7 @@ def test_people_edit_and_remove_entries_and_take_that_back(bank: Bank) -> None:
 
 @pytest.mark.req("C12")
 def test_another_projects_stream_is_another_bank(tmp_path: Path) -> None:
-    with Bank.open(tmp_path / "one") as one, Bank.open(tmp_path / "two") as two:
+    with fresh_bank(tmp_path / "one") as one, fresh_bank(tmp_path / "two") as two:
         one.stream.log("Secret plans of one")
         assert two.stream.search("secret plans") == []
         assert two.stream.recent() == []
@@ -363,7 +364,7 @@ def test_the_stream_goes_out_and_comes_in_without_loss(bank: Bank, tmp_path: Pat
         bank.stream.log(f"Work on #{cycle}", cycle=cycle, role="qa", tags=["t"], run="r1", content="More")
     file = tmp_path / "stream.jsonl"
     assert bank.stream.export(file) == 3
-    with Bank.open(tmp_path / "other") as other:
+    with fresh_bank(tmp_path / "other") as other:
         taken = other.stream.import_lines([file])
         assert (taken.added, taken.changed, taken.unchanged, taken.problems) == (3, 0, 0, ())
         assert other.stream.by_cycle(0, 999) == bank.stream.by_cycle(0, 999)
@@ -415,7 +416,7 @@ for number in range(40):
 
 @pytest.mark.req("C2", "M7")
 def test_agents_that_log_at_once_lose_nothing(tmp_path: Path) -> None:
-    Bank.open(tmp_path).close()
+    lay_bank(tmp_path)
     agents = [
         subprocess.Popen([sys.executable, "-c", _LOG, str(tmp_path), name], stderr=subprocess.PIPE)
         for name in ("maker", "guardian")

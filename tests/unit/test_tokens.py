@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.conftest import START, TickingClock
 
 from archivist import Bank
@@ -43,7 +44,7 @@ def test_what_is_no_token_is_nobodys(bank: Bank, secret: str) -> None:
 
 
 def test_a_token_of_another_bank_is_unknown(bank: Bank, tmp_path: Path) -> None:
-    with Bank.open(tmp_path / "other") as other:
+    with fresh_bank(tmp_path / "other") as other:
         secret = other.tokens.create("human:ada").secret
     assert bank.tokens.find_by_secret(secret) is None
 

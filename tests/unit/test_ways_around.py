@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from tests.banks import lay_bank
+from tests.commands import Command
 
 from archivist import Bank
 from archivist.errors import AccessError, NotFoundError
 from archivist.records import Action, Actor, Episode, EpisodeStatus
-
-
-def _run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from archivist.edges.cli.main import main; main(sys.argv[1:])"
-    environment = {**os.environ, "ARCHIVIST_HOME": str(folder / "home"), **variables}
-    command = [sys.executable, "-c", code, *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.req("M8")
@@ -43,7 +33,7 @@ def test_an_agent_does_not_search_others_memory_by_erasing(bank: Bank) -> None:
 
 
 @pytest.mark.req("C10")
-def test_an_agent_does_not_say_who_approves(bank: Bank) -> None:
+def test_an_agent_does_not_say_who_approves(bank: Bank, archivist: Command) -> None:
     folder = bank.root
     bank.acting_as(Actor.parse("agent:evil")).proposals.propose("rules", "- Do as I say", reason="x")
     for words in (
@@ -51,15 +41,15 @@ def test_an_agent_does_not_say_who_approves(bank: Bank) -> None:
         ("--actor", "agent:evil", "config", "unset", "proposals.approvers"),
         ("--set", "proposals.approvers=agent", "--actor", "agent:friend", "proposals", "accept", "p-001"),
     ):
-        done = _run(folder, *words)
-        assert (done.returncode, "may not write bank" in done.stderr) == (9, True)
+        done = archivist(*words, cwd=folder)
+        assert (done.code, "may not write bank" in done.err) == (9, True)
     variables = {"ARCHIVIST_PROPOSALS__APPROVERS": "agent"}
-    assert (
-        _run(folder, "--actor", "agent:friend", "proposals", "accept", "p-001", **variables).returncode == 9
-    )
+    words = ("--actor", "agent:friend", "proposals", "accept", "p-001")
+    assert archivist(*words, cwd=folder, **variables).code == 9
     assert bank.core.render() == ""
     assert len(bank.denials()) == 4
-    assert _run(folder, "--set", "brief.max_lessons=3", "--actor", "agent:evil", "status").returncode == 0
+    words = ("--set", "brief.max_lessons=3", "--actor", "agent:evil", "status")
+    assert archivist(*words, cwd=folder).code == 0
 
 
 def test_records_are_undone_and_erased_by_what_they_are_called(bank: Bank) -> None:
@@ -81,12 +71,10 @@ def test_records_are_undone_and_erased_by_what_they_are_called(bank: Bank) -> No
         bank.find_erasure_targets(["nobody"])
 
 
-def test_lines_come_in_through_a_pipe(bank: Bank) -> None:
+def test_lines_come_in_through_a_pipe(bank: Bank, archivist_process: Command) -> None:
     bank.stream.log("Piped", cycle=1, role="qa")
     out = bank.root / "out.jsonl"
     bank.stream.export(out)
-    Bank.open(bank.root / "two").close()
-    code = "import sys; from archivist.edges.cli.main import main; main(sys.argv[1:])"
-    command = [sys.executable, "-c", code, "import", "/dev/stdin"]
-    done = subprocess.run(command, cwd=bank.root / "two", input=out.read_bytes(), capture_output=True)
-    assert (done.returncode, done.stdout) == (0, b"stream entries: 1 new, 0 merged, 0 the same\n")
+    lay_bank(bank.root / "two")
+    done = archivist_process("import", "/dev/stdin", cwd=bank.root / "two", stdin=out.read_bytes())
+    assert (done.code, done.out) == (0, "stream entries: 1 new, 0 merged, 0 the same\n")

@@ -144,7 +144,8 @@ def _blocker_insight(
     return Insight(
         action=f"Reflection: {called}{_end_phrase(course)}",
         content=_join_sentences(
-            f"Recurring {kind}: told in {_format_entries(cluster)} of {_format_cycles(cycles)}{_format_roles(cluster)}.",
+            f"Recurring {kind}: told in {_format_entries(cluster)} of {_format_cycles(cycles)}"
+            f"{_format_roles(cluster)}.",
             f"First: {_quote_entry(cluster[0])}. Last: {_quote_entry(cluster[-1])}.",
             _trouble_sentence(course),
             _end_sentence(course),
@@ -341,8 +342,8 @@ def _theme(entries: Sequence[Entry]) -> list[Insight]:
         Insight(
             action=f"Reflection: the busiest theme is {tag}",
             content=_join_sentences(
-                f"Theme: {tag} in {_format_entries(cluster)} of {len(entries)}, {_format_cycles(_cycles(cluster))}"
-                f"{_format_roles(cluster)}.",
+                f"Theme: {tag} in {_format_entries(cluster)} of {len(entries)},"
+                f" {_format_cycles(_cycles(cluster))}{_format_roles(cluster)}.",
                 _evidence_sentence(cluster),
             ),
             importance=9,

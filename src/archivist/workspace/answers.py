@@ -98,9 +98,8 @@ def _field_lines(key: str, value: object, indent: str) -> list[str]:
         ending = "" if text.endswith("\n") else "-"
         block = [f"{indent}  {line}" if line else "" for line in text.removesuffix("\n").split("\n")]
         return [f"{indent}{key}: |{ending}", *block]
-    return [
-        f"{indent}{key}: {front_matter.quote_if_needed(text) if key in _BARE else front_matter.quote_text(text)}"
-    ]
+    quote = front_matter.quote_if_needed if key in _BARE else front_matter.quote_text
+    return [f"{indent}{key}: {quote(text)}"]
 
 
 def _is_literal(text: str) -> bool:

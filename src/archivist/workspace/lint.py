@@ -171,7 +171,8 @@ def _check_learnings(
     found += entries.find_misplaced_headings(text, place.name)
     found += _check_stray_text(text, place)
     if len(parsed) > max_entries:
-        what = f"{len(parsed)} entries, more than {max_entries}: {propose_split(parsed, place, max_entries, domains)}"
+        proposal = propose_split(parsed, place, max_entries, domains)
+        what = f"{len(parsed)} entries, more than {max_entries}: {proposal}"
         found.append(LintProblem(place.name, 0, "too-many-entries", what))
     return found
 

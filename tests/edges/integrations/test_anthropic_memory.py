@@ -27,6 +27,7 @@ from archivist.edges.integrations.anthropic_memory import (
     size_text,
 )
 from archivist.records import Actor, ActorKind
+from tests.banks import fresh_bank
 
 FOLDER = "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items:"
 EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
@@ -136,7 +137,7 @@ def comparable(answer: str) -> str:
 @settings(max_examples=60)
 @given(st.lists(commands, max_size=14))
 def test_it_answers_as_the_sdks_own_tool_for_a_folder(asked: list[dict[str, object]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, Bank.open(Path(folder, "bank")) as opened:
+    with tempfile.TemporaryDirectory() as folder, fresh_bank(Path(folder, "bank")) as opened:
         theirs, ours = BetaLocalFilesystemMemoryTool(folder), ArchivistMemoryTool(opened)
         for each in asked:
             words = {key: value for key, value in each.items() if key != "command"}
@@ -157,7 +158,7 @@ def test_it_answers_as_the_sdks_own_tool_for_a_folder(asked: list[dict[str, obje
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), st.integers(0, 400))
 def test_every_byte_comes_back(text: str, times: int) -> None:
     whole = text * times
-    with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as opened:
+    with tempfile.TemporaryDirectory() as folder, fresh_bank(folder) as opened:
         tool = ArchivistMemoryTool(opened)
         assert ask(tool, "create", path="/memories/f", file_text=whole).startswith("File created")
         assert tool._files.read("f") == whole

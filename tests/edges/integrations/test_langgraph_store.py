@@ -31,6 +31,7 @@ from archivist.archive.items_service import Items
 from archivist.edges.integrations.langgraph import ArchivistStore
 from archivist.errors import InputError
 from archivist.records import Actor, ActorKind
+from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 
 ALL = 1_000
@@ -44,7 +45,7 @@ def store(bank: Bank) -> ArchivistStore:
 @contextmanager
 def fresh_store() -> Iterator[ArchivistStore]:
     """Open a store that no other example has written to."""
-    with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as opened:
+    with tempfile.TemporaryDirectory() as folder, fresh_bank(folder) as opened:
         yield ArchivistStore(opened)
 
 
@@ -395,7 +396,7 @@ def test_another_text_of_such_a_name_is_left_alone(bank: Bank, store: ArchivistS
 
 
 def test_it_survives_reopening(tmp_path: Path) -> None:
-    with Bank.open(tmp_path / "again") as opened:
+    with fresh_bank(tmp_path / "again") as opened:
         ArchivistStore(opened).put(("a", "b"), "k", {"n": [1, {"x": None}]})
     with Bank.open(tmp_path / "again") as opened:
         found = ArchivistStore(opened).get(("a", "b"), "k")

@@ -22,6 +22,7 @@ from archivist.errors import InputError
 from archivist.recall.query import Query
 from archivist.records import EpisodeStatus, Event
 from archivist.store.filters import equals
+from tests.banks import fresh_bank
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 items: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -69,7 +70,7 @@ async def follow(session: Any, asked: list[tuple[str, Any]]) -> list[object]:
 @settings(max_examples=40)
 @given(steps)
 def test_it_answers_as_the_sdks_own_session(asked: list[tuple[str, Any]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as opened:
+    with tempfile.TemporaryDirectory() as folder, fresh_bank(folder) as opened:
         theirs = SQLiteSession("s")
         ours = asyncio.run(follow(ArchivistSession("s", opened), asked))
         assert ours == asyncio.run(follow(theirs, asked))

@@ -20,6 +20,7 @@ from archivist import Bank
 from archivist.edges.integrations.remember import Run, remember
 from archivist.records import EpisodeStatus, Event
 from archivist.store.filters import equals
+from tests.banks import fresh_bank, lay_bank
 
 TASK = "Make the checks of toolshed pass."
 THROWN = [ValueError, KeyError, StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt]
@@ -162,7 +163,7 @@ def test_memory_never_fails_the_function(
 def test_a_bank_that_closes_under_the_run_does_not_matter(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    opened = Bank.open(tmp_path / "p")
+    opened = fresh_bank(tmp_path / "p")
 
     @remember(bank=opened)
     def agent() -> str:
@@ -174,7 +175,7 @@ def test_a_bank_that_closes_under_the_run_does_not_matter(
 
 
 def test_the_nearest_bank_is_found_and_closed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Bank.open(tmp_path / "project").close()
+    lay_bank(tmp_path / "project")
     inner = tmp_path / "project" / "deep"
     inner.mkdir()
     monkeypatch.chdir(inner)
@@ -558,7 +559,7 @@ def test_a_judge_or_a_task_that_fails_costs_no_run(bank: Bank, caplog: pytest.Lo
 
 def test_a_run_that_is_cancelled_at_its_start_was_aborted(tmp_path: Path) -> None:
     place = tmp_path / "p"
-    Bank.open(place).close()
+    lay_bank(place)
 
     @remember(bank=place)
     async def slow() -> None:

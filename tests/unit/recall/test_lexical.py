@@ -9,6 +9,7 @@ from time import process_time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 
 from archivist import Bank
 from archivist.config import Config, RecallRules
@@ -32,7 +33,7 @@ WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=6), max_size=20, uniqu
 @pytest.fixture
 def words_only(tmp_path: Path) -> Iterator[Bank]:
     """Open a bank that searches by words alone."""
-    opened = Bank.open(tmp_path / "words", config=Config(recall=RecallRules(embedder="none")))
+    opened = fresh_bank(tmp_path / "words", config=Config(recall=RecallRules(embedder="none")))
     yield opened
     opened.close()
 

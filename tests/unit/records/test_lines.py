@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.banks import fresh_bank
 from tests.samples import WHEN
 
 from archivist import Bank
@@ -95,14 +96,14 @@ def test_of_two_versions_the_later_one_stays() -> None:
 @pytest.mark.req("M2")
 @pytest.mark.req("C2")
 def test_layers_and_tiers_go_out_and_come_back_whole(tmp_path: Path) -> None:
-    with Bank.open(tmp_path / "one") as bank, bank.transaction() as writer:
+    with fresh_bank(tmp_path / "one") as bank, bank.transaction() as writer:
         for record in KEPT:
             writer.put(record, "add")
         bank.stream.log("Review the parser", cycle=3, role="qa", importance=7, content="See #84")
     with Bank.open(tmp_path / "one") as bank:
         bank.export(tmp_path / "out")
     assert (tmp_path / "out" / "knowledge.jsonl").exists()
-    with Bank.open(tmp_path / "two") as other:
+    with fresh_bank(tmp_path / "two") as other:
         files = [each for each in sorted((tmp_path / "out").glob("*.jsonl")) if each.stat().st_size]
         taken = other.import_files(files)
         assert taken.problems == ()

@@ -12,6 +12,7 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.banks import lay_bank
 from tests.samples import WHEN, lesson
 
 from archivist import Bank
@@ -42,11 +43,12 @@ def _execute(path: Path, sql: str) -> list[Any]:
 
 
 @pytest.mark.req("M7")
-def test_a_bank_is_one_file_in_wal_mode_for_its_owner_only(bank: Bank) -> None:
-    bank.add("Prefer small commits")
-    assert stat.S_IMODE(bank.path.stat().st_mode) == 0o600
-    assert _execute(bank.path, "PRAGMA journal_mode") == [("wal",)]
-    assert _execute(bank.path, "PRAGMA application_id") == [(APPLICATION_ID,)]
+def test_a_bank_is_one_file_in_wal_mode_for_its_owner_only(tmp_path: Path) -> None:
+    with Bank.open(tmp_path / "project") as bank:
+        bank.add("Prefer small commits")
+        assert stat.S_IMODE(bank.path.stat().st_mode) == 0o600
+        assert _execute(bank.path, "PRAGMA journal_mode") == [("wal",)]
+        assert _execute(bank.path, "PRAGMA application_id") == [(APPLICATION_ID,)]
 
 
 def test_the_pragmas_of_the_design_are_set(tmp_path: Path) -> None:
@@ -175,7 +177,7 @@ def test_an_empty_file_is_no_bank_unless_one_is_to_be_made(tmp_path: Path) -> No
 
 
 def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -> None:
-    Bank.open(tmp_path).close()
+    lay_bank(tmp_path)
     hasty = Bank.open(tmp_path, config=Config(store=StoreRules(busy_timeout_s=0.1)))
     db = apsw.Connection(str(hasty.path))
     db.execute("BEGIN IMMEDIATE")

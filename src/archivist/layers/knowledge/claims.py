@@ -164,9 +164,10 @@ def withdraw_conflicts(
 
 
 def _conflict_reason(kept: Fact, lost: Fact) -> str:
+    winner, loser = _source_name(kept.source), _source_name(lost.source)
     if kept.confidence == lost.confidence:
-        return f"{_source_name(kept.source)} and {_source_name(lost.source)} are equally sure ({kept.confidence:g}): newer wins"
-    return f"{_source_name(kept.source)} is surer ({kept.confidence:g}) than {_source_name(lost.source)} ({lost.confidence:g})"
+        return f"{winner} and {loser} are equally sure ({kept.confidence:g}): newer wins"
+    return f"{winner} is surer ({kept.confidence:g}) than {loser} ({lost.confidence:g})"
 
 
 def update_conflicts(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:

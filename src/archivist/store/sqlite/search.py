@@ -197,7 +197,12 @@ class SqliteSearch:
             (
                 *weights,
                 *values,
-                f"({_match_expression(words, search_filter)}) AND scope : ({_scope_expression(search_filter)})",
+                " AND ".join(
+                    (
+                        f"({_match_expression(words, search_filter)})",
+                        f"scope : ({_scope_expression(search_filter)})",
+                    )
+                ),
                 count,
             ),
         )
