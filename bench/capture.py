@@ -133,12 +133,12 @@ def _part(part: str, folder: Path) -> int:
 def _ours(files: list[Path]) -> Round:
     with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as bank:
         start = time.process_time()
-        events = sum(bank.capture_file(path).events for path in files)
+        events = sum(bank.runs.capture_file(path).events for path in files)
         captured = time.process_time()
-        for _ in bank.reflect_waiting():
+        for _ in bank.reflections.reflect_waiting():
             pass
         end = time.process_time()
-        held = bank.status()
+        held = bank.doctor.status()
     lessons = held["active_lessons"] + held["candidate_lessons"]
     return Round(captured - start, end - captured, _peak_mb(), held["runs"], events, lessons)
 

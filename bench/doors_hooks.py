@@ -143,7 +143,7 @@ def _fill(place: Path, count: int) -> None:
     with Bank.open(place) as bank:
         _write(bank, count)
         # As a bank is found after any session: with its vectors.
-        list(bank.embed_waiting())
+        list(bank.vectors.embed_waiting())
 
 
 def _write(bank: Bank, count: int) -> None:

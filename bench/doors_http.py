@@ -168,20 +168,20 @@ def _fill(folder: Path, lessons: int) -> None:
     """Make a bank of a project with some repositories, its lessons met by few runs or many."""
     text, chance = make_text(3), random.Random(7)
     with Bank.open(folder, actor=ADA) as bank:
-        there = bank.status()["active_lessons"]
+        there = bank.doctor.status()["active_lessons"]
         while there < lessons:
             batch = min(5_000, lessons - there)
             with bank.transaction():
                 for number in range(there, there + batch):
                     met = tuple(f"run-{chance.randrange(5_000)}" for _ in range(int(chance.paretovariate(1))))
-                    bank.add(
+                    bank.lessons.add(
                         text.sentence(14),
                         repo=f"repo-{number % REPOS}",
                         importance=chance.random(),
                         runs=met[:50],
                     )
             there += batch
-        for _ in bank.embed_waiting():
+        for _ in bank.vectors.embed_waiting():
             pass
 
 
@@ -248,7 +248,7 @@ def _serve_plainly(folder: Path) -> int:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with lock:
                 told = bank.brief(task=body["task"], repo=body["repo"])
-                lessons = bank.views([each.lesson for each in told.chosen])
+                lessons = bank.lessons.views([each.lesson for each in told.chosen])
             answer = json.dumps({"text": told.text, "lessons": lessons}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))

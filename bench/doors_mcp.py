@@ -165,8 +165,8 @@ def fill(folder: Path, count: int) -> None:
                 rule = f"IF {sentence(chance)} THEN {sentence(chance)}"
                 # The same words again would be the same lesson.
                 words = f"{sentence(chance)} {number}"
-                bank.add(words, type="pattern", rule=rule, importance=chance.random())
-        for _ in bank.embed_waiting():
+                bank.lessons.add(words, type="pattern", rule=rule, importance=chance.random())
+        for _ in bank.vectors.embed_waiting():
             pass
 
 

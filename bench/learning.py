@@ -120,10 +120,10 @@ def _learn(folder: Path, train: Path) -> Learnt:
     bank = Bank.open(folder / ".archivist" / "memory.db")
     for path in _files(train):
         try:
-            bank.capture_file(path)
+            bank.runs.capture_file(path)
         except ArchivistError:
             continue
-        for _ in bank.reflect_waiting():
+        for _ in bank.reflections.reflect_waiting():
             pass
     return Learnt(bank)
 

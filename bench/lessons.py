@@ -86,7 +86,7 @@ def _weights(size: int) -> list[float]:
 def _bank(folder: Path, words: list[str], count: int) -> tuple[Bank, list[Lesson]]:
     source = random.Random(11)
     bank = Bank.open(folder)
-    first = bank.add("seed", type="pattern")
+    first = bank.lessons.add("seed", type="pattern")
     lessons = []
     with bank.transaction() as writer:
         for number in range(2, count + 1):
@@ -115,7 +115,7 @@ def _findings(words: list[str], lessons: list[Lesson], count: int) -> list[Findi
 def _extract(bank: Bank, findings: list[Finding]) -> float:
     event = Event(run="bench", seq=1, kind=EventKind.VERDICT, findings=tuple(findings))
     bank.capture(Episode(id="bench"), [event])
-    return _cpu(lambda: bank.extract("bench"))
+    return _cpu(lambda: bank.reflections.extract("bench"))
 
 
 def _all_pairs(lessons: list[Lesson], findings: list[Finding]) -> float:

@@ -118,7 +118,7 @@ def _told(folder: Path, runs: int, holdout: float, seed: int) -> Iterator[str]:
 
 def _run(bank: Bank, run: str, luck: Sequence[float]) -> int:
     """Let the agent do one run, told or not, and close it; return how many failures it met."""
-    told = {_about(each.lesson) for each in bank.start_run(run, task="Build it", repo=PROJECT).chosen}
+    told = {_about(each.lesson) for each in bank.runs.start_run(run, task="Build it", repo=PROJECT).chosen}
     events: list[Event] = []
     met = 0
     for chance, trouble in zip(luck, TROUBLES, strict=True):
@@ -129,15 +129,17 @@ def _run(bank: Bank, run: str, luck: Sequence[float]) -> int:
     bank.capture(
         Episode(id=run, project=PROJECT, task="Build it", finished=now, status=EpisodeStatus.SUCCESS), events
     )
-    bank.maybe_reflect(ReflectionTrigger(run))
-    bank.decay(run)
+    bank.reflections.maybe_reflect(ReflectionTrigger(run))
+    bank.lessons.decay(run)
     bank.audit(run)
     return met
 
 
 def _table(bank: Bank, retired: dict[str, int], runs: int, holdout: float) -> Iterator[str]:
     by_id = {lesson.short_id: lesson for lesson in _lessons(bank, *Status)}
-    lines: dict[str, ReportRow] = {_about(by_id[line.lesson]): line for line in bank.audit_report().lessons}
+    lines: dict[str, ReportRow] = {
+        _about(by_id[line.lesson]): line for line in bank.audits.audit_report().lessons
+    }
     yield f"{runs} runs, a hold-out of {holdout:g}, lessons learnt from the runs themselves"
     head = f"{'failure of':<12}{'truth':>8}{'found':>8}   {'95 % interval':<18}"
     yield f"{head}{'told':>6}{'without':>9}  says"
@@ -157,7 +159,7 @@ def _table(bank: Bank, retired: dict[str, int], runs: int, holdout: float) -> It
             f"   {f'{low:.2f} to {high:.2f}':<18}{arms.told:>6g}{arms.withheld:>9g}"
             f"  {line.lift.conclusion}{gone}"
         )
-    total = bank.audit_report().total.lift
+    total = bank.audits.audit_report().total.lift
     if total.interval and total.difference is not None:
         low, high = total.interval
         yield f"{'all':<12}{'':>8}{total.difference:>8.2f}   {low:.2f} to {high:.2f}"
@@ -167,7 +169,7 @@ def _table(bank: Bank, retired: dict[str, int], runs: int, holdout: float) -> It
 def _lessons(bank: Bank, *statuses: Status) -> list[Lesson]:
     from archivist.recall.query import Query
 
-    return bank.query(Query(statuses=statuses))
+    return bank.lessons.query(Query(statuses=statuses))
 
 
 def _about(lesson: Lesson) -> str:

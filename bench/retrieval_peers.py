@@ -384,7 +384,7 @@ def archivist(embedder: str) -> Opener:
             bank = Bank.open(folder)
             for run, events in threads.items():
                 bank.capture(Episode(id=run), events)
-            for _ in bank.embed_waiting():
+            for _ in bank.vectors.embed_waiting():
                 pass
 
             def search(text: str) -> list[str]:

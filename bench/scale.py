@@ -107,7 +107,7 @@ def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, flo
     found["disk MB"] = sum(file.stat().st_size for file in (place / ".archivist").iterdir()) / 1e6
     begin = time.process_time()
     bank = Bank.open(place, create=False)
-    bank.waiting_runs()
+    bank.reflections.waiting_runs()
     found["open ms"] = (time.process_time() - begin) * 1e3
     asked = _questions(_text(size), queries)
     words = Bank.open(place, create=False, config=Config(recall=RecallRules(embedder="none")))
@@ -148,8 +148,8 @@ def _build(place: Path, size: int) -> dict[str, float]:
             bar.update(min(RUN, size))
     stored = time.process_time()
     done = 0
-    with click.progressbar(length=bank.count_unembedded(), label="vectors", file=sys.stderr) as bar:
-        for step in bank.embed_waiting():
+    with click.progressbar(length=bank.vectors.count_unembedded(), label="vectors", file=sys.stderr) as bar:
+        for step in bank.vectors.embed_waiting():
             bar.update(step.done - done)
             done = step.done
     bank.close()

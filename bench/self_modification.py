@@ -106,7 +106,7 @@ class World:
 
     def check_ledger(self) -> None:
         """Note whether the ledger and every record still fit."""
-        self.counts.is_whole = self.counts.is_whole and self.bank.verify().is_whole
+        self.counts.is_whole = self.counts.is_whole and self.bank.ledger.verify().is_whole
 
     def attempt(self, deed: str, draw: Draw) -> None:
         """Make one attempt, and hold what the bank says afterwards against the account."""
@@ -221,22 +221,22 @@ def _adopt(world: World, bank: Bank, draw: Draw) -> None:
 
 def _undo(_world: World, bank: Bank, draw: Draw) -> None:
     section, role = draw.block
-    bank.undo(f"{section}:{role}" if role else section)
+    bank.ledger.undo(f"{section}:{role}" if role else section)
 
 
 def _undo_proposal(_world: World, bank: Bank, draw: Draw) -> None:
-    bank.undo(draw.proposal)
+    bank.ledger.undo(draw.proposal)
 
 
 def _erase(_world: World, bank: Bank, draw: Draw) -> None:
     if not draw.may_adopt:
-        bank.erase([draw.block[0]])
+        bank.erasure.erase([draw.block[0]])
 
 
 def _erase_text(world: World, bank: Bank, draw: Draw) -> None:
     said = next(iter(world.guarded().values()), "")
     if said and not draw.may_adopt:
-        bank.erase(matching=said.splitlines()[0])
+        bank.erasure.erase(matching=said.splitlines()[0])
 
 
 def _import(world: World, bank: Bank, draw: Draw) -> None:
@@ -246,7 +246,7 @@ def _import(world: World, bank: Bank, draw: Draw) -> None:
     file = world.folder / "core.jsonl"
     file.write_text(json.dumps(line) + "\n", "utf-8")
     if not draw.may_adopt:
-        bank.import_files([file])
+        bank.exchange.import_files([file])
 
 
 def _wait(world: World, _bank: Bank, draw: Draw) -> None:

@@ -98,7 +98,7 @@ def _round(seed: int, questions: int) -> dict[str, float]:
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, Bank.open(Path(folder)) as bank:
         story = tell(bank, chance)
-        for _ in bank.embed_waiting():
+        for _ in bank.vectors.embed_waiting():
             pass
         asked = _questions(story, chance, questions)
         flat = [f"cycle {each.cycle} {each.role}: {each.action}. {each.content}" for each in story.entries]

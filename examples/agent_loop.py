@@ -63,7 +63,7 @@ def main() -> None:
 
 def work(bank: Bank, project: Path, run: str, model: Model) -> str:
     """Brief the agent, let it call tools until it answers, and learn from what it did."""
-    told = bank.start_run(run, task=TASK, repo=REPO, form=BriefFormat.MARKDOWN, is_fenced=True)
+    told = bank.runs.start_run(run, task=TASK, repo=REPO, form=BriefFormat.MARKDOWN, is_fenced=True)
     print(f"{run} is told: {told.text.strip() or 'nothing yet'}")
     messages: list[Message] = [{"role": "system", "content": told.text}, {"role": "user", "content": TASK}]
     log: list[Message] = [{"kind": "message", "role": "user", "text": f"{told.text}\n{TASK}"}]
@@ -109,7 +109,7 @@ def hand_in(bank: Bank, log: Path, run: str, lines: list[dict[str, Any]], *, is_
     numbered = ({"run": run, "seq": seq, **line} for seq, line in enumerate(lines, 1))
     log.write_text("".join(json.dumps(line) + "\n" for line in numbered), "utf-8")
     status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
-    for done in bank.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
+    for done in bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
         helped = sum(each.effect.value == "helpful" for each in done.verdicts)
         print(f"{run} learnt {done.outcome.created}, of {len(done.verdicts)} briefed {helped} helped")
 

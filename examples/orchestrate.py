@@ -41,14 +41,14 @@ def main() -> None:
 
 def orchestrate(bank: Bank, project: Path, run: str) -> None:
     """Brief an agent, let it work, and learn from its log: the two calls."""
-    told = bank.start_run(run, task=TASK, repo=REPO, form=BriefFormat.MARKDOWN, is_fenced=True)
+    told = bank.runs.start_run(run, task=TASK, repo=REPO, form=BriefFormat.MARKDOWN, is_fenced=True)
     print(f"{run} is told: {told.text.strip() or 'nothing yet'}")
 
     log = project / f"{run}.jsonl"
     is_done = agent(f"{told.text}\n{TASK}", project, log)
 
     status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
-    for done in bank.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
+    for done in bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
         helped = sum(each.effect.value == "helpful" for each in done.verdicts)
         print(f"{run} ended: {done.outcome.summary}")
         print(f"  learnt {done.outcome.created}, of {len(done.verdicts)} briefed {helped} helped")
@@ -56,10 +56,10 @@ def orchestrate(bank: Bank, project: Path, run: str) -> None:
 
 def review(bank: Bank, run: str) -> None:
     """Close a run that left no log, only what its reviewer found."""
-    bank.start_run(run, task="Review the checks.")
+    bank.runs.start_run(run, task="Review the checks.")
     found = Finding(severity=Severity.BUG, description="The checks write into the home folder")
     verdict = Event(run=run, seq=1, kind=EventKind.VERDICT, role="guardian", findings=(found,))
-    done = bank.finish_run(Episode(id=run), [verdict], status=EpisodeStatus.SUCCESS)
+    done = bank.runs.finish_run(Episode(id=run), [verdict], status=EpisodeStatus.SUCCESS)
     for lesson in done.extraction.created:
         print(f"{run} taught: {lesson.summary}")
 

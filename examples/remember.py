@@ -48,7 +48,7 @@ def main() -> None:
         for _ in range(2):
             print("It is done." if agent("Make the checks of toolshed pass.") else "It is not done.")
         with Bank.open(project) as bank:
-            for episode in reversed(bank.episodes()):
+            for episode in reversed(bank.runs.episodes()):
                 print(f"{episode.status.value}: {episode.summary}")
         os.chdir("/")
 

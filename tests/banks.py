@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from archivist.places import bank_file
-
 from archivist import Bank
+from archivist.paths import bank_file
 
 
 def fresh_bank(path: str | Path, **how: Any) -> Bank:

@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.access.rights import DENIAL
+from archivist.access.rights import DENIAL, Layer, reads, writes
 from archivist.errors import ArchivistError, BankError
 from archivist.recall.query import Query
 from archivist.recall.service import FRESH
+from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -73,7 +74,7 @@ def failed_check(name: str, error: ArchivistError) -> Check:
 
 
 def _check_ledger(bank: Bank) -> Check:
-    found = bank.verify()
+    found = bank.ledger.verify()
     if found.problems:
         return Check("ledger", False, f"{found.problems[0]}: archivist verify names all")
     return Check("ledger", True, f"{found.entries} entries, every seal and record fits")
@@ -166,7 +167,7 @@ def _silent_clients(reader: Reader) -> dict[str, str]:
 
 def check_reflection(bank: Bank) -> Check:
     """Say whether runs wait for reflection that nobody reflects on now, and what to do about it."""
-    waiting, now = bank.waiting_runs(), bank.now()
+    waiting, now = bank.reflections.waiting_runs(), bank.now()
     failed = next((each for each in waiting if each.error), None)
     if failed is not None:
         again = f"archivist reflect --run {failed.run}"
@@ -192,7 +193,7 @@ def _check_liveness(bank: Bank) -> Check:
         lessons = reader.select(
             Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",)
         )
-    gone = bank.find_stale(lessons)
+    gone = bank.liveness.find_stale(lessons)
     if not gone:
         return Check("liveness", True, "no lesson names anything that is gone")
     named = [f"{lesson.short_id}: {gone[lesson.id]}" for lesson in lessons if lesson.id in gone]
@@ -231,8 +232,10 @@ def _check_audit(bank: Bank) -> Check:
     """Say which lessons the verdicts suggest to reword or retire."""
     from archivist.audit.report import RecommendedStep, recommend_steps
 
-    asked = [each for each in recommend_steps(bank.audit_report()) if each.step is not RecommendedStep.KEEP]
-    live = {lesson.short_id for lesson in bank.query(Query(limit=None))}
+    asked = [
+        each for each in recommend_steps(bank.audits.audit_report()) if each.step is not RecommendedStep.KEEP
+    ]
+    live = {lesson.short_id for lesson in bank.lessons.query(Query(limit=None))}
     told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
     return Check("audit", not told, "; ".join(told) or "no lesson needs other words")
 
@@ -322,3 +325,24 @@ def count_records(bank: Bank) -> dict[str, int]:
             "open_proposals": reader.count(Proposal, equals("status", ProposalStatus.OPEN)),
             "denials": len(reader.changes(kind=DENIAL)),
         }
+
+
+class Doctor(BankService):
+    """How the bank is."""
+
+    @reads(Layer.BANK)
+    def status(self) -> dict[str, int]:
+        """Return how much of everything there is."""
+
+        return count_records(self._bank)
+
+    @reads(Layer.BANK)
+    def health(self) -> list[Check]:
+        """Return what is well with the bank and what is not."""
+
+        return run_checks(self._bank)
+
+    @writes(Layer.BANK)
+    def reindex(self) -> None:
+        """Build everything derived again from the records."""
+        self._bank.store.reindex()

@@ -125,13 +125,13 @@ def _until(is_so: Callable[[], bool], what: str) -> None:
 
 def _lessons(shop: Path) -> list[str]:
     with Bank.open(shop, create=False) as bank:
-        return [text for _, text in bank.lesson_names().values()]
+        return [text for _, text in bank.lessons.lesson_names().values()]
 
 
 def _has_ended(shop: Path, run: str) -> bool:
     with Bank.open(shop, create=False) as bank:
-        known = [episode for episode in bank.episodes() if episode.id == run]
-        return bool(known) and known[0].number is not None and not bank.waiting_runs()
+        known = [episode for episode in bank.runs.episodes() if episode.id == run]
+        return bool(known) and known[0].number is not None and not bank.reflections.waiting_runs()
 
 
 @pytest.mark.req("A12", "F12", "N9")
@@ -178,7 +178,10 @@ def test_what_the_first_session_learnt_arrives_in_the_second(
     _until(lambda: any(word in text for text in _lessons(shop)), "the first session was learnt from")
     _until(lambda: _has_ended(shop, "s-1"), "the work on the first session was done")
     with Bank.open(shop, create=False) as bank:
-        assert (bank.episode("s-1").status.value, bank.episode("s-1").project) == ("success", "shop")
+        assert (bank.runs.episode("s-1").status.value, bank.runs.episode("s-1").project) == (
+            "success",
+            "shop",
+        )
 
     second = tmp_path / "s-2.jsonl"
     told = fire("session-start", "SessionStart", "s-2", second, source="startup")
@@ -195,7 +198,7 @@ def test_what_the_first_session_learnt_arrives_in_the_second(
 
 def test_what_was_told_is_not_learnt_from(shop: Path, fire: Fire, tmp_path: Path) -> None:
     with Bank.open(shop) as bank:
-        bank.add("Ask the quartermaster before the harvest begins")
+        bank.lessons.add("Ask the quartermaster before the harvest begins")
     log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
     told = fire("session-start", "SessionStart", "s-1", log.path, source="startup")
     assert "quartermaster" in told
@@ -223,8 +226,8 @@ def test_a_session_that_goes_on_is_taken_in_again_and_counted_once(
     fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
     _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the rest was taken in")
     with Bank.open(shop) as bank:
-        assert [episode.id for episode in bank.episodes()] == ["s-1"]
-        assert bank.episode("s-1").number == 1
+        assert [episode.id for episode in bank.runs.episodes()] == ["s-1"]
+        assert bank.runs.episode("s-1").number == 1
 
 
 def test_the_summary_tells_of_the_whole_session(shop: Path, fire: Fire, tmp_path: Path) -> None:
@@ -242,7 +245,7 @@ def test_the_summary_tells_of_the_whole_session(shop: Path, fire: Fire, tmp_path
 
 def _summary(shop: Path, run: str) -> str:
     with Bank.open(shop, create=False) as bank:
-        return bank.episode(run).summary
+        return bank.runs.episode(run).summary
 
 
 def test_a_log_that_comes_late_is_still_taken_in(shop: Path, fire: Fire, tmp_path: Path) -> None:
@@ -266,7 +269,7 @@ def test_a_log_that_cannot_be_named_is_noted(shop: Path, fire: Fire, path: str) 
 
 def _status(shop: Path, run: str) -> str:
     with Bank.open(shop, create=False) as bank:
-        return bank.episode(run).status.value
+        return bank.runs.episode(run).status.value
 
 
 def _hurry(name: str, *words: str) -> None:
@@ -358,4 +361,4 @@ def test_what_a_subagent_did_is_taken_in_as_a_run_of_its_own(shop: Path, fire: F
     fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
     _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the subagent was learnt from")
     with Bank.open(shop) as bank:
-        assert (bank.episode("s-1.a1").parent, bank.episode("s-1").parent) == ("s-1", "")
+        assert (bank.runs.episode("s-1.a1").parent, bank.runs.episode("s-1").parent) == ("s-1", "")

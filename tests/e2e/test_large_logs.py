@@ -308,8 +308,8 @@ def test_the_same_log_and_a_longer_one_make_one_run_without_doubles(
     assert [event.text for event in events if event.tool] == ["make", "make check"]
     assert len({event.seq for event in events}) == len(events)
     with Bank.open(place, create=False) as bank:
-        assert len(bank.episodes()) == 1
-        assert bank.verify().is_whole
+        assert len(bank.runs.episodes()) == 1
+        assert bank.ledger.verify().is_whole
 
 
 # Several at once
@@ -325,8 +325,8 @@ def _waiting(place: Path, folder: Path, runs: int, calls: int) -> set[str]:
         _written(folder / f"run-{number:02d}.jsonl", _lines(_session(f"run-{number:02d}", *steps)))
     with Bank.open(place, create=False) as bank:
         for path in sorted(folder.glob("run-*.jsonl")):
-            bank.capture_file(path)
-        return {waiting.run for waiting in bank.waiting_runs()}
+            bank.runs.capture_file(path)
+        return {waiting.run for waiting in bank.reflections.waiting_runs()}
 
 
 def _reflecting(place: Path) -> subprocess.Popen[bytes]:
@@ -342,9 +342,9 @@ def test_two_processes_reflecting_at_once_share_the_runs_between_them(place: Pat
     done = [run["run"] for out, _ in answers for run in json.loads(out)["runs"]]
     assert sorted(done) == sorted(waiting)
     with Bank.open(place, create=False) as bank:
-        assert bank.waiting_runs() == []
-        assert all("reflection" in episode.extra for episode in bank.episodes())
-        assert bank.verify().is_whole
+        assert bank.reflections.waiting_runs() == []
+        assert all("reflection" in episode.extra for episode in bank.runs.episodes())
+        assert bank.ledger.verify().is_whole
 
 
 def test_a_reflection_killed_midway_is_taken_up_again_when_its_lease_has_passed(
@@ -355,19 +355,19 @@ def test_a_reflection_killed_midway_is_taken_up_again_when_its_lease_has_passed(
     waiting = _waiting(place, tmp_path, runs=2, calls=4_000)
     process = _reflecting(place)
     with Bank.open(place, create=False) as bank:
-        while not any(each.holder for each in bank.waiting_runs()):
+        while not any(each.holder for each in bank.reflections.waiting_runs()):
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        left = {each.run for each in bank.waiting_runs()}
+        left = {each.run for each in bank.reflections.waiting_runs()}
         assert left == waiting
         deadline = time.monotonic() + 30
-        while bank.waiting_runs() and time.monotonic() < deadline:
+        while bank.reflections.waiting_runs() and time.monotonic() < deadline:
             time.sleep(0.2)
             following = _reflecting(place)
             following.communicate(timeout=30)
             assert following.returncode == 0
-        assert bank.waiting_runs() == []
-        assert all("reflection" in episode.extra for episode in bank.episodes())
-        assert bank.verify().is_whole
+        assert bank.reflections.waiting_runs() == []
+        assert all("reflection" in episode.extra for episode in bank.runs.episodes())
+        assert bank.ledger.verify().is_whole

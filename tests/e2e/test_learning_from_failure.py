@@ -151,7 +151,7 @@ def test_a_brief_in_a_prompt_is_stripped_and_nothing_is_learnt_from_it(
     assert (learnt["created"], learnt["updated"]) == (0, 0)
     assert archivist("lessons", "list", "--all", cwd=repo).out == before
     with Bank.open(repo, create=False) as bank, bank.reading() as reader:
-        assert bank.episode("run-3").task.strip() == TASKS[2]
+        assert bank.runs.episode("run-3").task.strip() == TASKS[2]
         texts = [f"{event.text}\n{event.output}" for event in reader.select(Event) if event.run == "run-3"]
     assert texts
     assert not [text for text in texts if REFUSED in text or "Project Lessons" in text]

@@ -62,6 +62,6 @@ def test_the_bank_knows_who_did_what_and_how_it_went(project: tuple[Path, str]) 
         assert status.in_progress == ()
         assert any("report.txt" in each for each in status.recently_shipped)
         assert {each.role for each in bank.stream.recent()} == {"maker"}
-        assert bank.verify().is_whole
-        assert bank.denials() == []
+        assert bank.ledger.verify().is_whole
+        assert bank.ledger.denials() == []
         assert bank.acting_as(Actor.parse("agent:load-north")).working.get() is None

@@ -32,10 +32,10 @@ def test_eight_processes_adding_at_once_lose_nothing(tmp_path: Path) -> None:
     errors = [worker.communicate()[1] for worker in workers]
     assert errors == [b""] * 8
     with Bank.open(folder) as bank:
-        lessons = bank.query(Query())
+        lessons = bank.lessons.query(Query())
         assert len(lessons) == 800
         assert sorted(lesson.number for lesson in lessons) == list(range(1, 801))
-        found = bank.verify()
+        found = bank.ledger.verify()
         assert (found.entries, found.problems) == (800, ())
 
 
@@ -88,8 +88,10 @@ def test_two_clones_share_lessons_through_git_without_a_conflict(archivist: Comm
     states = []
     for clone in clones:
         with Bank.open(clone) as bank:
-            assert bank.verify().is_whole
-            states.append(sorted((each.summary, each.tags, each.status) for each in bank.query(Query())))
+            assert bank.ledger.verify().is_whole
+            states.append(
+                sorted((each.summary, each.tags, each.status) for each in bank.lessons.query(Query()))
+            )
     assert states[0] == states[1]
     assert {summary for summary, _, _ in states[0]} >= {"Only Bob knows"}
     assert all(status is Status.ACTIVE for *_, status in states[0])

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from archivist.places import bank_file
 
 from archivist import Bank
+from archivist.paths import bank_file
 from archivist.records import Actor, ActorKind
 from tests.banks import lay_bank
 

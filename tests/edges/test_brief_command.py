@@ -21,9 +21,11 @@ def learnt(archivist: Command, project: Path) -> Command:
     assert archivist("init").code == 0
     with Bank.open(project) as bank:
         for session in ("s-1", "s-2"):
-            bank.finish_log(agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session))
+            bank.runs.finish_log(agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session))
         for number, word in enumerate(("invoices", "orders", "refunds", "taxes")):
-            bank.add(f"The {word} of the shop are rounded half up, as rule {number} of the office has it")
+            bank.lessons.add(
+                f"The {word} of the shop are rounded half up, as rule {number} of the office has it"
+            )
     (project / "build.log").write_text(ERROR)
     return archivist
 
@@ -76,7 +78,9 @@ def workspace(archivist: Command, project: Path) -> Command:
         for name, task in tasks.items():
             for session in (f"{name}-1", f"{name}-2"):
                 log = project.parent / f"{session}.jsonl"
-                bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task))
+                bank.runs.finish_log(
+                    agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task)
+                )
     return archivist
 
 

@@ -61,7 +61,7 @@ def _shell(line: str, cwd: Path) -> Ran:
 )  # fmt: skip
 def test_a_lesson_does_not_steer_the_terminal(bank_cli: Command, project: Path, words: list[str]) -> None:
     with Bank.open(project) as bank:
-        lesson = bank.add("copy and frobnicate")
+        lesson = bank.lessons.add("copy and frobnicate")
     line = {"id": "m-002", "description": STEERING, "ts": "2026-04-03T14:00:00Z", "type": "preference"}
     write_jsonl(project / "lessons.jsonl", [line])
     assert bank_cli("import", "lessons.jsonl").code == 0

@@ -36,11 +36,11 @@ def told(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     _logs(project, "s-1", "s-2")
     with Bank.open(project) as bank:
         for name in ("s-1.jsonl", "s-2.jsonl"):
-            bank.capture_file(project / name)
-        list(bank.reflect_waiting())
-        bank.add("The tests hang while the broker is down", tags=("broker",))
-        bank.add("Use tabs in the Makefile")
-        list(bank.embed_waiting())
+            bank.runs.capture_file(project / name)
+        list(bank.reflections.reflect_waiting())
+        bank.lessons.add("The tests hang while the broker is down", tags=("broker",))
+        bank.lessons.add("Use tabs in the Makefile")
+        list(bank.vectors.embed_waiting())
     monkeypatch.chdir(project)
 
     def run(*words: str) -> Ran:
@@ -174,7 +174,7 @@ def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command, project:
     assert "hint" not in bank_cli("recall", "tabs").err
     with Bank.open(project) as bank:
         for number in range(60):
-            bank.add(f"Lesson number {number}")
+            bank.lessons.add(f"Lesson number {number}")
     ran = bank_cli("doctor")
     assert (ran.code, ran.err) == (1, "")
     assert re.search(

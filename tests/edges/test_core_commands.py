@@ -145,7 +145,7 @@ def test_the_guide_prints_what_its_commands_print(project: Path) -> None:
         assert (ran.returncode, ran.stderr) == (0, "")
         assert _undated(ran.stdout) == _undated(shown)
     with Bank.open(project) as bank:
-        assert bank.verify().is_whole
+        assert bank.ledger.verify().is_whole
 
 
 def _undated(text: str) -> str:

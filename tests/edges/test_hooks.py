@@ -72,9 +72,9 @@ def _learnt(name: str) -> bytes:
         with fresh_bank(folder) as bank:
             for session in ("s-1", "s-2"):
                 log = Path(folder, f"{session}.jsonl")
-                bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name))
-            assert "freezegun" in bank.get("m-001").summary
-            list(bank.embed_waiting())
+                bank.runs.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name))
+            assert "freezegun" in bank.lessons.get("m-001").summary
+            list(bank.vectors.embed_waiting())
         return bytes_of(bank)
 
 
@@ -131,8 +131,8 @@ def test_a_session_is_told_at_its_start_in_its_clients_own_form(
     assert text.startswith("<!-- archivist:brief ")
     assert strip_briefs(text) == ""
     with Bank.open(learnt) as bank:
-        assert bank.episode("n-1").project == _name(learnt)
-        assert (_log(learnt), bank.episode("n-1").status.value) == ([], "running")
+        assert bank.runs.episode("n-1").project == _name(learnt)
+        assert (_log(learnt), bank.runs.episode("n-1").status.value) == ([], "running")
 
 
 def test_an_event_names_itself_when_the_call_does_not(hook: Hook, learnt: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_prompt_brings_up_what_was_not_told_yet(hook: Hook, learnt: Path) -> N
             "Invoice rounding follows the tax office: round half up",
             "Deploys wait for the nightly backup",
         ):
-            bank.add(text)
+            bank.lessons.add(text)
     prompt = {
         "session_id": "n-1",
         "prompt": "Why is the rounding of an invoice off by a cent? Round it right.",
@@ -398,10 +398,10 @@ def shop(tmp_path: Path) -> Path:
     _git(folder, "commit", "--allow-empty", "-m", "begin")
     with Bank.open(folder) as bank:
         for session in ("s-1", "s-2"):
-            bank.finish_log(
+            bank.runs.finish_log(
                 agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="shop")
             )
-        list(bank.embed_waiting())
+        list(bank.vectors.embed_waiting())
     return folder
 
 
@@ -410,7 +410,7 @@ def _begun(hook: Hook, folder: Path, bank: Path, **environment: str) -> str:
     ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(folder)}, **environment)
     assert "freezegun" in _context(ran)
     with Bank.open(bank) as opened:
-        return opened.episode("n-1").project
+        return opened.runs.episode("n-1").project
 
 
 def test_a_copied_or_renamed_project_is_still_the_same(hook: Hook, shop: Path, tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_a_repository_in_a_workspace_is_known_by_its_remote(hook: Hook, tmp_path
     with Bank.open(workspace) as bank:
         for session in ("s-1", "s-2"):
             log = tmp_path / f"{session}.jsonl"
-            bank.finish_log(agent_log(log, MISSING_MODULE, session=session, project="shop"))
+            bank.runs.finish_log(agent_log(log, MISSING_MODULE, session=session, project="shop"))
         bank.capture(Episode(id="other", project="till"), ())
     assert _begun(hook, clone, workspace) == "shop"
     ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
@@ -470,7 +470,7 @@ def test_the_one_repository_of_a_workspace_is_not_the_workspace(hook: Hook, tmp_
         bank.capture(Episode(id="other", project="till"), ())
     hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
     with Bank.open(workspace) as bank:
-        assert bank.episode("n-1").project == "ground"
+        assert bank.runs.episode("n-1").project == "ground"
 
 
 def test_two_repositories_of_one_name_do_not_hear_of_each_other(hook: Hook, tmp_path: Path) -> None:
@@ -482,12 +482,12 @@ def test_two_repositories_of_one_name_do_not_hear_of_each_other(hook: Hook, tmp_
         for session in ("s-1", "s-2"):
             log = agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="api")
             log.write_text(log.read_text().replace("/home/x/api", str(workspace / "one" / "api")))
-            bank.finish_log(log)
+            bank.runs.finish_log(log)
     begin = {**START["claude-code"], "session_id": "n-2", "cwd": str(workspace / "two" / "api")}
     assert hook("claude-code", "session-start", begin) == Ran(0, "", "")
     assert _begun(hook, workspace / "one" / "api", workspace) == "api"
     with Bank.open(workspace) as bank:
-        assert bank.episode("n-2").project == "two/api"
+        assert bank.runs.episode("n-2").project == "two/api"
 
 
 # Whose bank it is
@@ -562,12 +562,12 @@ def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path) -> None:
     (learnt / ".archivist" / "config.toml").write_text("[brief]\nbudget_tokens = 200000\n")
     with Bank.open(learnt) as bank:
         for number in range(5):
-            bank.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 325)
+            bank.lessons.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 325)
     told = _context(hook("claude-code", "session-start", START["claude-code"]))
     with Bank.open(learnt) as bank, bank.reading() as reader:
         (brief,) = reader.select(Brief)
         assert brief.lessons
-        assert all(bank.get(each).summary in told for each in brief.lessons)
+        assert all(bank.lessons.get(each).summary in told for each in brief.lessons)
 
 
 def test_a_session_named_by_far_too_much_is_not_handed_over(hook: Hook, learnt: Path) -> None:
@@ -579,8 +579,8 @@ def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:
     """Hold what a cold process loads: the standard library, apsw and ours, and of those the light ones."""
     heavy = {
         "click", "numpy", "msgspec", "rapidfuzz", "ruamel", "inspect", "asyncio", "subprocess", "logging",
-        "archivist.edges.cli.group", "archivist.capture.runs_service", "archivist.recall.service", "archivist.audit",
-        "archivist.tools.functions", "archivist.records.tiers", "archivist.records.layers",
+        "archivist.edges.cli.group", "archivist.capture.service", "archivist.recall.service",
+        "archivist.audit", "archivist.tools.functions", "archivist.records.tiers", "archivist.records.layers",
     }  # fmt: skip
     # From Python 3.13 on, making any dataclass with slots takes it.
     heavy -= {"inspect"} if sys.version_info >= (3, 13) else set()

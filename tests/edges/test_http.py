@@ -133,7 +133,7 @@ def test_the_layers_are_guarded_by_the_token(served: Served) -> None:
         assert _ok(ann.get("/api/working"))["working"] is None
         _problem(o.get("/api/working"), 403, "access_denied")
     with Bank.open(served.folder) as bank:
-        assert {str(each.entry.actor) for each in bank.denials()} >= {
+        assert {str(each.entry.actor) for each in bank.ledger.denials()} >= {
             "agent:kit",
             "agent:ann",
             "orchestrator:o",

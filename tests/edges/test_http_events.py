@@ -96,7 +96,7 @@ def _last(served: Served) -> int:
 
 def test_every_change_is_told_whoever_made_it(served: Served) -> None:
     with Listener(served) as listener, served.client("agent:kit") as kit, Bank.open(served.folder) as other:
-        other.add("by another process")
+        other.lessons.add("by another process")
         kit.post("/api/stream", json={"action": "by a client"}).raise_for_status()
         heard = listener.wait(
             lambda all_: len([h for h in all_ if h.data["kind"] in ("lesson", "entry")]) >= 2
@@ -133,8 +133,8 @@ def test_live_messages_of_another_process_are_told_too(served: Served, tmp_path:
     with Listener(served) as listener, Bank.open(served.folder) as other:
         for number in range(2):
             log.write_bytes(_run_that_lacked_a_module(f"elsewhere-{number}"))
-            other.capture_file(log)
-        assert len(list(other.reflect_waiting())) == 2
+            other.runs.capture_file(log)
+        assert len(list(other.reflections.reflect_waiting())) == 2
         heard = listener.wait(lambda all_: [h.name for h in all_].count("reflection_complete") >= 2)
     told = [h for h in heard if h.name == "reflection_complete"]
     assert [h.data["run"] for h in told] == ["elsewhere-0", "elsewhere-1"]
@@ -147,15 +147,15 @@ def test_who_comes_back_gets_what_he_missed_once(served: Served) -> None:
     first = _last(served)
     with Bank.open(served.folder) as bank:
         for number in range(30):
-            bank.add(f"missed {number}")
+            bank.lessons.add(f"missed {number}")
         with Listener(served, str(first)) as listener:
             for number in range(30):
-                bank.add(f"live {number}")
+                bank.lessons.add(f"live {number}")
             heard = listener.wait(lambda all_: len(all_) >= 60)
         # Somewhere in the middle, from what is kept and from what is only in the ledger.
         for last_id in (heard[9].id, heard[45].id, heard[-1].id):
             with Listener(served, last_id) as again:
-                bank.add("the end")
+                bank.lessons.add("the end")
                 rest = again.wait(lambda all_: bool(all_) and int(all_[-1].id) == _last(served))
                 assert [int(h.id) for h in rest] == list(range(int(last_id) + 1, _last(served) + 1))
     assert [int(h.id) for h in heard[:60]] == list(range(first + 1, first + 61))
@@ -164,7 +164,7 @@ def test_who_comes_back_gets_what_he_missed_once(served: Served) -> None:
 def test_a_place_beyond_everything_is_the_end(served: Served) -> None:
     with Listener(served, "999999999") as listener, Bank.open(served.folder) as bank:
         time.sleep(0.2)
-        bank.add("after the end")
+        bank.lessons.add("after the end")
         (heard,) = listener.wait(lambda all_: len(all_) >= 1)
         assert int(heard.id) == _last(served)
     with served.client() as client:
@@ -183,7 +183,7 @@ def test_what_somebody_may_not_know_of_is_not_told(served: Served) -> None:
         Bank.open(served.folder) as bank,
     ):
         client.post("/api/working/notes", json={"text": "mine"}).raise_for_status()
-        bank.add("for all")
+        bank.lessons.add("for all")
         kit.wait(lambda all_: {h.data["kind"] for h in all_} >= {"working", "lesson"})
         for each in (ada, ann):
             each.wait(lambda all_: "lesson" in [h.data["kind"] for h in all_])

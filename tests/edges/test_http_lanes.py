@@ -218,8 +218,8 @@ def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
     assert refusal is not None
     assert (refusal.status, refusal.code) == (503, "busy")
     with banks.borrow(actor, PoolLane.READ) as reader, banks.borrow(actor, PoolLane.WRITE) as writer:
-        writer.add("Freeze the clock")
-        assert reader.get("m-001").summary == "Freeze the clock"
+        writer.lessons.add("Freeze the clock")
+        assert reader.lessons.get("m-001").summary == "Freeze the clock"
     end.set()
     for each in (holding, *waiting):
         each.join(30)
@@ -239,7 +239,7 @@ def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPat
     def write(number: int) -> float:
         began = time.monotonic()
         with pytest.raises((BankLockedError, Refusal)), banks.borrow(ADA, PoolLane.WRITE) as writer:
-            writer.add(f"Write {number}")
+            writer.lessons.add(f"Write {number}")
         return time.monotonic() - began
 
     other.execute("BEGIN IMMEDIATE")
@@ -249,7 +249,7 @@ def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPat
     other.close()
     assert max(took) < 1.8 * patience_s
     with banks.borrow(ADA, PoolLane.WRITE) as writer:
-        assert writer.add("Write at last").summary == "Write at last"
+        assert writer.lessons.add("Write at last").summary == "Write at last"
     banks.close()
 
 

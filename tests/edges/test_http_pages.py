@@ -130,11 +130,11 @@ def _fill(served: Served) -> None:
     with Bank.open(served.folder, actor=ADA) as bank:
         for number in range(5):
             bank.attempts.log("walk", agent="kit", action="attempted", approach=f"way {number}")
-            bank.start_run(f"open-{number}", task="walk")
+            bank.runs.start_run(f"open-{number}", task="walk")
             (served.folder / "walk.txt").write_text(str(number), encoding="utf-8")
             bank.artifacts.register("walk.txt", task="walk", agent="kit")
             bank.knowledge.put("fact", f"Ä{number}", f"walked {number}", project="walk")
-            bank.add(f"Walk {number}", tags=["walk"])
+            bank.lessons.add(f"Walk {number}", tags=["walk"])
             bank.stream.log(f"walked {number}", role="walker")
             bank.documents.insert(f"text {number}", source=f"walk-{number}.md", type="decision")
             bank.proposals.propose("rules", f"Walk {number}.", reason="manners")

@@ -297,7 +297,7 @@ def test_a_revoked_token_hears_no_more_at_once(served: Served) -> None:
             lines = heard.iter_lines()
             assert next(lines).startswith("retry")
             bank.tokens.revoke(issued.token.id)
-            bank.add("said after he was shut out")
+            bank.lessons.add("said after he was shut out")
             assert not [line for line in lines if "lesson" in line]
 
 
@@ -324,13 +324,13 @@ def test_links_cannot_be_guessed_at_for_ever(tmp_path: Path) -> None:
 
 def test_a_refusal_that_is_repeated_and_repeated_is_folded(served: Served) -> None:
     with Bank.open(served.folder, actor=ADA) as bank:
-        before = len(bank.denials())
+        before = len(bank.ledger.denials())
         with served.client("agent:again") as again:
             for _ in range(60):
                 assert again.delete("/api/memory/knowledge/none").status_code == 403
             assert again.post("/api/memory/episodes", json={"task_id": "T", "action": "attempted",
                               "agent_id": "a", "approach": "b"}).status_code == 403  # fmt: skip
-        noted = bank.denials()[before:]
+        noted = bank.ledger.denials()[before:]
     told = [each.entry.record for each in noted if each.entry.actor.name == "again"]
     assert told.count("knowledge") == MAX_DENIALS
     assert [each.after for each in noted if each.after and "and_more" in each.after] == [

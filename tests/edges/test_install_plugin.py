@@ -190,16 +190,16 @@ def test_a_hook_that_fires_fails_or_hangs_is_told(
 
 def test_the_real_hook_answers_the_doctor(clinic: Path) -> None:
     with Bank.open(clinic) as bank:
-        bank.add("Prefer small commits")
-        list(bank.embed_waiting())
+        bank.lessons.add("Prefer small commits")
+        list(bank.vectors.embed_waiting())
     _run(install, "claude-code")
     found = _checks()
     assert re.fullmatch(r"answers in \d+ ms, and has something to say", found["firing"][1])
     with Bank.open(clinic) as bank:
-        assert bank.episodes() == []
+        assert bank.runs.episodes() == []
 
 
 def test_the_doctor_says_what_came_in_last(clinic: Path, clock: TickingClock) -> None:
     with Bank.open(clinic) as bank:
-        bank.record_episode(Episode(id="s-7", finished=clock.now))
+        bank.runs.record_episode(Episode(id="s-7", finished=clock.now))
     assert _checks()["capture"] == (True, "the last run, s-7, ended 2026-04-03 14:00 UTC")

@@ -137,7 +137,7 @@ def test_an_agent_is_refused_by_name_layer_and_verb(run: Layered, project: Path)
     (project / "a").write_text("x")
     assert run("artifacts", "register", "a", "--task", "T", "--agent", "b", actor="agent:coder").code == 9
     with Bank.open(project) as bank:
-        assert [denial.entry.record for denial in bank.denials()] == [
+        assert [denial.entry.record for denial in bank.ledger.denials()] == [
             "knowledge",
             "episodes",
             "artifacts of 'b'",
@@ -196,7 +196,7 @@ def test_log_tried_failures_and_similar(run: Layered) -> None:
 
 def test_runs_and_attempts_are_listed_together(run: Layered, project: Path) -> None:
     with Bank.open(project) as bank:
-        bank.record_episode(Episode(id="run-1", task="Do it", agent="coder", summary="It was done"))
+        bank.runs.record_episode(Episode(id="run-1", task="Do it", agent="coder", summary="It was done"))
     run("episodes", "log", "T", "--agent", "a", "--action", "completed", "--approach", "patch", "--id", "x")
     lines = run("episodes", "list").out.splitlines()
     assert lines[1].split() == ["x", "success", "a", "completed", "T:", "patch"]

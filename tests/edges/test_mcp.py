@@ -388,7 +388,9 @@ def test_the_client_acts_as_the_agent_that_it_says_it_is(
     other = {"summary": "Mock nothing in these tests"}
     connect(opening, calling("lesson_add", other), era=era, actor="agent:w1:maker")
     with Bank.open(folder) as bank:
-        assert [str(each.actor) for each in sorted(bank.query(Query()), key=lambda each: each.number)] == [
+        assert [
+            str(each.actor) for each in sorted(bank.lessons.query(Query()), key=lambda each: each.number)
+        ] == [
             "agent:Claude-Code-x",
             "agent:w1:maker",
         ]
@@ -405,16 +407,16 @@ def test_any_clients_name_makes_an_agent_that_can_be_written_down(name: str) -> 
 def test_a_bank_whose_file_was_replaced_is_opened_again(folder: Path, opening: Callable[[], Bank]) -> None:
     late = LazyBank(opening)
     agent = Actor(ActorKind.AGENT, "w1")
-    late.acting_as(agent).add("Told to the first bank")
+    late.acting_as(agent).lessons.add("Told to the first bank")
     for file in (folder / ".archivist").glob("memory.db*"):
         file.unlink()
     with pytest.raises(NoBankError):
         late.acting_as(agent)
     Bank.open(folder).close()
-    late.acting_as(agent).add("Told to the second bank")
+    late.acting_as(agent).lessons.add("Told to the second bank")
     late.close()
     with Bank.open(folder) as bank:
-        assert [each.summary for each in bank.query(Query())] == ["Told to the second bank"]
+        assert [each.summary for each in bank.lessons.query(Query())] == ["Told to the second bank"]
 
 
 # Resources and prompts
@@ -428,7 +430,7 @@ def test_resources_are_listed_and_read(folder: Path, opening: Callable[[], Bank]
     plan = plans / "260208-engine.md"
     plan.write_text(front)
     with Bank.open(folder, actor=Actor(ActorKind.HUMAN, "ada")) as bank:
-        bank.add("Run make db-up before the tests")
+        bank.lessons.add("Run make db-up before the tests")
         bank.core.update("status", {"sprint": "Ship the parser"})
         bank.knowledge.put("convention", "imports", "absolute")
 
@@ -547,7 +549,7 @@ def test_an_agent_reflects_by_the_prompt_and_tools_alone(folder: Path, opening: 
 
     connect(opening, talk, sets="default")
     with Bank.open(folder) as bank:
-        (lesson,) = bank.query(Query())
+        (lesson,) = bank.lessons.query(Query())
         assert lesson.evidence.logs
         assert lesson.origin == "agent"
 

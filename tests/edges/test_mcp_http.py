@@ -68,10 +68,10 @@ def test_two_clients_at_once_lose_nothing_and_act_as_their_tokens_say(bank: Bank
     assert refused.startswith("agent:w1:maker may not write knowledge")
     assert '"key": "legacy"' in allowed
     by_actor: dict[str, set[str]] = {}
-    for lesson in bank.query(Query()):
+    for lesson in bank.lessons.query(Query()):
         by_actor.setdefault(str(lesson.actor), set()).add(lesson.summary)
     assert by_actor == {"agent:w1:maker": set(first), "orchestrator:lead": set(second)}
-    assert [str(each.entry.actor) for each in bank.denials()] == ["agent:w1:maker"]
+    assert [str(each.entry.actor) for each in bank.ledger.denials()] == ["agent:w1:maker"]
 
 
 def test_nobody_comes_in_without_a_token_that_holds(bank: Bank, url: str, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_port_that_is_taken_is_named(bank: Bank, url: str) -> None:
 
 def test_a_write_that_waits_keeps_nobody_from_reading(bank: Bank, url: str) -> None:
     held, other = token(bank, "agent:w1"), token(bank, "agent:w2")
-    bank.add("Run make db-up before the tests")
+    bank.lessons.add("Run make db-up before the tests")
     writing = apsw.Connection(str(bank.path))
 
     def asked(name: str, arguments: dict[str, Any], headers: dict[str, str]) -> httpx2.Response:

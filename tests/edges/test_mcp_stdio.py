@@ -123,7 +123,7 @@ def test_a_client_starts_the_command_and_uses_it(made: Path, era: str, version: 
 
     asyncio.run(talk())
     with Bank.open(made) as bank:
-        assert sorted(str(each.actor.kind) for each in bank.query(Query())) == ["agent", "human"]
+        assert sorted(str(each.actor.kind) for each in bank.lessons.query(Query())) == ["agent", "human"]
 
 
 def test_the_handshake_of_2025_is_answered_in_its_own_words(made: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_client_that_disappears_ends_it_and_what_was_begun_is_kept(made: Path)
         assert spoken.process.stderr is not None
         spoken.process.stderr.close()
     with Bank.open(made) as bank:
-        assert len(bank.query(Query())) == 2
+        assert len(bank.lessons.query(Query())) == 2
 
 
 def test_an_interrupt_ends_it_at_once(made: Path) -> None:
@@ -216,7 +216,7 @@ def test_bank_and_actor_are_named_before_or_after_the_word_mcp(made: Path, tmp_p
         assert not answer["result"].get("isError")
         assert spoken.end()[0] == 0
     with Bank.open(made) as bank:
-        assert str(bank.get("m-002").actor) == "agent:w1:maker"
+        assert str(bank.lessons.get("m-002").actor) == "agent:w1:maker"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_brief_is_about_the_folder_that_the_server_was_started_in(
     with Bank.open(made) as bank:
         for project in ("billing", "shelves"):
             log = agent_log(made / f"{project}.jsonl", MISSING_MODULE, session=project, project=project)
-            bank.finish_log(log)
+            bank.runs.finish_log(log)
     (made / name / ".git").mkdir(parents=True)
     with speaking(cwd=made / name) as server:
         server.ask("initialize", **INITIALIZE)

@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.services import service_classes
 
-from archivist import Bank, desks
+from archivist import Bank
 from archivist.access.rights import OWN, RIGHTS, Layer, Verb, access_hint, may
 from archivist.errors import AccessError
 from archivist.records import Actor, ActorKind
-from archivist.service import BankService
-from archivist.vault import BankContext
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
 
 # Public methods that need no check, and why.
 UNCHECKED = {
     "Bank.open": "opens the file, which the system guards",
-    "Vault.acting_as": "says who acts",
-    "Vault.close": "lets go of the file",
-    "Vault.new_id": "touches nothing",
-    "Vault.transaction": "what is done inside is checked",
-    "Vault.reading": "what is done inside is checked",
-    "Vault.require": "is the check",
-    "Vault.refuse": "is the refusal",
-    "Vault.embedder_named": "derived: no memory is read",
-    "Bank.embed_waiting": "derived: vectors of what is there",
-    "Bank.embed_in_background": "derived: vectors of what is there",
-    "Bank.unembedded": "a count of what is derived",
+    "Bank.acting_as": "says who acts",
+    "Bank.close": "lets go of the file",
+    "Bank.new_id": "touches nothing",
+    "Bank.transaction": "what is done inside is checked",
+    "Bank.reading": "what is done inside is checked",
+    "Bank.require": "is the check",
+    "Bank.refuse": "is the refusal",
+    "Bank.find_embedder": "derived: no memory is read",
+    "Vectors.embed_waiting": "derived: vectors of what is there",
+    "Vectors.embed_in_background": "derived: vectors of what is there",
+    "Vectors.count_unembedded": "a count of what is derived",
+    "Bank.capture": "calls a service, which checks",
+    "Bank.reflect": "calls a service, which checks",
+    "Bank.recall": "calls a service, which checks",
+    "Bank.brief": "calls a service, which checks",
+    "Bank.audit": "calls a service, which checks",
+    "Bank.age": "calls a service, which checks",
+    "Bank.forget": "calls a service, which checks",
+    "Bank.announce": "a live message about what was checked",
     "Bank.version": "says that something changed, not what",
     "Tokens.holder": "says who acts",
     "Tokens.is_valid": "says whether who acts still may",
     "Repeats.answered": "what a request does is checked; this is its own answer",
     "Repeats.keep": "what a request does is checked; this is its own answer",
 }
-
-
-def _desks() -> list[type[BankService]]:
-    for module in pkgutil.iter_modules(desks.__path__):
-        import_module(f"{desks.__name__}.{module.name}")
-    return sorted(BankService.__subclasses__(), key=lambda desk: desk.__name__)
 
 
 def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
@@ -58,8 +57,8 @@ def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.req("M8")
-def test_every_public_method_of_the_bank_and_its_desks_is_checked() -> None:
-    kinds: list[type[Any]] = [BankContext, Bank, *_desks()]
+def test_every_public_method_of_the_bank_and_its_services_is_checked() -> None:
+    kinds: list[type[Any]] = [Bank, *service_classes()]
     assert {"Core", "Proposals", "WorkingMemory"} <= {kind.__name__ for kind in kinds}
     unchecked = {name for kind in kinds for name, method in _methods(kind) if not hasattr(method, "access")}
     assert unchecked == set(UNCHECKED)
@@ -109,12 +108,12 @@ def test_working_memory_is_open_to_its_agent_alone(actor: Actor, owner: str) -> 
 def test_a_refusal_names_actor_verb_and_layer_and_is_in_the_ledger(bank: Bank) -> None:
     agent = bank.acting_as(Actor(ActorKind.AGENT, "coder", "maker"))
     with pytest.raises(AccessError) as refused:
-        agent.reindex()
+        agent.doctor.reindex()
     assert refused.value.message == "agent:coder:maker may not write bank"
     assert refused.value.hint == access_hint(Layer.BANK, Verb.WRITE)
-    (denial,) = bank.denials()
+    (denial,) = bank.ledger.denials()
     assert denial.after == {"actor": "agent:coder:maker", "layer": "bank", "verb": "write"}
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("M8")
@@ -124,7 +123,7 @@ def test_a_refusal_within_a_transaction_takes_its_changes_back_and_stays_known(b
         agent.core.update("status", "half")
         agent.core.update("rules", "mine")
     assert bank.core.render() == ""
-    assert len(bank.denials()) == 1
+    assert len(bank.ledger.denials()) == 1
 
 
 def test_the_hint_says_who_may() -> None:

@@ -16,7 +16,7 @@ def test_a_message_is_told_here_and_kept_for_others_behind_the_last_change(bank:
     heard: list[Message] = []
     bank.bus.subscribe(heard.append)
     bank.announce("reflection_start", run="r1")
-    bank.add("Freeze the clock")
+    bank.lessons.add("Freeze the clock")
     bank.announce("memories_added", run="r1", count=1)
     assert [each.type for each in heard] == ["reflection_start", "memories_added"]
     with Bank.open(bank.path) as other:
@@ -39,11 +39,11 @@ def test_only_the_latest_are_kept(bank: Bank) -> None:
 
 
 def test_what_is_erased_is_not_told_on(bank: Bank) -> None:
-    lesson = bank.add("The launch is called bluebird")
+    lesson = bank.lessons.add("The launch is called bluebird")
     bank.announce("memory_highlight", summary=lesson.summary)
-    bank.erase([lesson.id])
+    bank.erasure.erase([lesson.id])
     assert _kept(bank) == []
     bank.announce("memory_highlight", summary="something else")
     assert [number for number, *_ in _kept(bank)] == [2]
-    bank.erase(matching="something else")
+    bank.erasure.erase(matching="something else")
     assert "something else" not in str(_kept(bank))

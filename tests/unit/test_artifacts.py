@@ -43,7 +43,7 @@ def test_size_and_checksum_are_taken_from_the_file(bank: Bank) -> None:
     assert (made.task, made.agent, made.run, made.previous) == ("T-1", "coder", "run-1", "")
     assert bank.artifacts.get(made.id) == bank.artifacts.get("out/a.txt") == made
     assert bank.artifacts.register("out/a.txt", task="T-1").agent == "user"
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @given(content=st.binary(max_size=5000))
@@ -60,7 +60,7 @@ def test_any_content_has_its_own_checksum(bank: Bank, content: bytes) -> None:
 def test_versions_of_a_path_are_linked(bank: Bank, root: Path) -> None:
     first = bank.artifacts.register("out/a.txt", task="T-1", agent="coder")
     assert bank.artifacts.register(root / "out/../out/a.txt", task="T-1", agent="coder") == first
-    assert len(bank.history(first.id)) == 1
+    assert len(bank.ledger.history(first.id)) == 1
     told = bank.artifacts.register("out/a.txt", task="T-1", agent="coder", description="Now in words")
     assert (told.id, told.description) == (first.id, "Now in words")
     other = bank.artifacts.register("out/a.txt", task="T-2", agent="ada")
@@ -267,7 +267,7 @@ def test_an_agent_registers_and_removes_only_its_own(bank: Bank) -> None:
         agent.artifacts.register("out/a.txt", task="T", agent="ada")
     with pytest.raises(AccessError, match="agent:coder may not write artifacts of 'ada'"):
         agent.artifacts.remove(theirs.id)
-    assert [denial.after for denial in bank.denials()] == [
+    assert [denial.after for denial in bank.ledger.denials()] == [
         {"actor": "agent:coder", "verb": "write", "layer": "artifacts of 'ada'"}
     ] * 2
     assert agent.artifacts.remove(own.id) == own

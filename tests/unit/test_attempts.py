@@ -39,17 +39,17 @@ def test_an_attempt_is_an_episode_with_all_that_was_said(
     assert (made.finished, made.started) == (WHEN, WHEN - timedelta(milliseconds=1500))
     assert made.usage is not None
     assert (made.usage.input_tokens, made.usage.output_tokens, made.parent) == (10, 3, "run-1")
-    assert bank.attempts.query() == [made] == bank.episodes() == [bank.episode(made.id)]
+    assert bank.attempts.query() == [made] == bank.runs.episodes() == [bank.runs.episode(made.id)]
 
 
 @pytest.mark.req("M4")
 def test_logging_the_same_again_under_its_id_changes_nothing(bank: Bank) -> None:
     first = _log(bank, "T-1", "failed", "rewrite", id="x", outcome="slow")
     assert _log(bank, "T-1", "failed", "rewrite", id="x", outcome="slow") == first
-    assert len(bank.history("x")) == 1
+    assert len(bank.ledger.history("x")) == 1
     timed = _log(bank, "T-1", "failed", "rewrite", id="y", time=WHEN)
     assert _log(bank, "T-1", "failed", "rewrite", id="y", time=WHEN) == timed
-    assert len(bank.history("y")) == 1
+    assert len(bank.ledger.history("y")) == 1
 
 
 def test_an_attempt_is_brought_up_to_date_under_its_id(bank: Bank) -> None:
@@ -59,7 +59,7 @@ def test_an_attempt_is_brought_up_to_date_under_its_id(bank: Bank) -> None:
     assert bank.attempts.query() == [ended]
     with pytest.raises(InputError, match="already"):
         _log(bank, "T-2", "completed", "rewrite", id="x")
-    bank.record_episode(Episode(id="run-1", task="Do it"))
+    bank.runs.record_episode(Episode(id="run-1", task="Do it"))
     with pytest.raises(InputError, match="captured run"):
         _log(bank, "T-1", "completed", "rewrite", id="run-1")
 
@@ -101,7 +101,7 @@ def test_secrets_do_not_get_into_the_log(bank: Bank) -> None:
 
 @pytest.mark.req("M4")
 def test_attempts_are_found_by_task_agent_and_action(bank: Bank) -> None:
-    bank.record_episode(Episode(id="run-1", task="T-1", agent="coder"))
+    bank.runs.record_episode(Episode(id="run-1", task="T-1", agent="coder"))
     first = _log(bank, "T-1", "failed", "rewrite")
     second = _log(bank, "T-1", "completed", "patch", agent="ada", provider="claude")
     third = _log(bank, "T-2", "failed", "patch")
@@ -114,7 +114,7 @@ def test_attempts_are_found_by_task_agent_and_action(bank: Bank) -> None:
     assert query(task="none") == []
     with pytest.raises(RecordError):
         query(action="nonsense")
-    assert {each.id for each in bank.episodes(task="T-1")} == {"run-1", first.id, second.id}
+    assert {each.id for each in bank.runs.episodes(task="T-1")} == {"run-1", first.id, second.id}
 
 
 @pytest.mark.req("M4")
@@ -136,7 +136,7 @@ def test_what_worked_for_similar_tasks_comes_first(bank: Bank) -> None:
     _log(bank, "Speed up the CSV parser", "completed", "read in blocks", outcome="three times faster")
     _log(bank, "Translate the handbook", "completed", "ask a translator")
     for number in range(60):
-        bank.record_episode(Episode(id=f"run-{number}", task="Speed up the CSV parser"))
+        bank.runs.record_episode(Episode(id=f"run-{number}", task="Speed up the CSV parser"))
     found = bank.attempts.similar("make parsing of CSV files faster")
     assert [each.tried.approach for each in found] == ["read in blocks", "rewrite it in C"]
     assert all(each.score > 0 for each in found)
@@ -177,7 +177,7 @@ def test_an_agent_reads_the_log_and_does_not_write_it(bank: Bank) -> None:
     assert agent.attempts.query() == [made]
     with pytest.raises(AccessError, match="agent:coder may not write episodes"):
         _log(agent, "T-1", "completed", "rewrite")
-    (denial,) = bank.denials()
+    (denial,) = bank.ledger.denials()
     assert (denial.entry.actor.name, denial.after) == (
         "coder",
         {"actor": "agent:coder", "verb": "write", "layer": "episodes"},
@@ -185,4 +185,4 @@ def test_an_agent_reads_the_log_and_does_not_write_it(bank: Bank) -> None:
     assert bank.acting_as(Actor(ActorKind.ORCHESTRATOR)).attempts.log(
         "T-1", agent="coder", action=Action.COMPLETED, approach="rewrite"
     )
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole

@@ -56,8 +56,8 @@ def _finish(bank: Bank, run: str, *events: Event) -> list[Verdict]:
     bank.capture(
         Episode(id=run, project="cart", task="Build it", finished=now, status=EpisodeStatus.SUCCESS), events
     )
-    bank.maybe_reflect(ReflectionTrigger(run))
-    bank.decay(run)
+    bank.reflections.maybe_reflect(ReflectionTrigger(run))
+    bank.lessons.decay(run)
     return bank.audit(run)
 
 
@@ -72,7 +72,7 @@ def _learnt(bank: Bank) -> Lesson:
     """Return the lesson that two runs taught."""
     for run in ("r1", "r2"):
         _failing(bank, run)
-    (found,) = bank.query(Query())
+    (found,) = bank.lessons.query(Query())
     return found
 
 
@@ -83,7 +83,7 @@ def _learnt(bank: Bank) -> Lesson:
 def test_a_told_lesson_is_followed_ignored_or_without_occasion(bank: Bank) -> None:
     known = _learnt(bank)
     for run in ("heeds", "ignores", "elsewhere"):
-        assert [each.lesson.id for each in bank.start_run(run, task="Build it", repo="cart").chosen] == [
+        assert [each.lesson.id for each in bank.runs.start_run(run, task="Build it", repo="cart").chosen] == [
             known.id
         ]
     (heeds,) = _finish(bank, "heeds", _call("heeds", 1, "waxwing build --lock ci"))
@@ -103,7 +103,9 @@ def test_a_told_lesson_is_followed_ignored_or_without_occasion(bank: Bank) -> No
 def test_a_withheld_lesson_is_recorded_and_held_against_the_told_ones(bank: Bank) -> None:
     known = _learnt(bank)
     bank.config = bank.config._replace(brief=bank.config.brief._replace(holdout=0.5))
-    told = {run: bank.start_run(run, task="Build it", repo="cart") for run in map("run-{}".format, range(40))}
+    told = {
+        run: bank.runs.start_run(run, task="Build it", repo="cart") for run in map("run-{}".format, range(40))
+    }
     withheld = {run for run, each in told.items() if each.withheld}
     assert 8 <= len(withheld) <= 32
     assert all(told[run].text == "" and not told[run].chosen for run in withheld)
@@ -116,7 +118,7 @@ def test_a_withheld_lesson_is_recorded_and_held_against_the_told_ones(bank: Bank
             assert (verdict.following, verdict.failed) == (Following.WITHHELD, True)
         else:
             _finish(bank, run, _call(run, 1, "waxwing build --lock ci"))
-    (line,) = bank.audit_report().lessons
+    (line,) = bank.audits.audit_report().lessons
     assert (line.lift.arms.withheld, line.lift.arms.told) == (len(withheld), 40 - len(withheld))
     assert line.lift.conclusion == "helps"
 
@@ -139,39 +141,39 @@ def test_a_lesson_that_never_helps_is_retired_with_the_reason(bank: Bank) -> Non
     known = _learnt(bank)
     for number in range(12):
         run = f"again-{number}"
-        bank.start_run(run, task="Build it", repo="cart")
+        bank.runs.start_run(run, task="Build it", repo="cart")
         _failing(bank, run)
-    retired = bank.get(known.id)
+    retired = bank.lessons.get(known.id)
     assert retired.status is Status.ARCHIVED
     assert "of" in str(retired.extra["retired"])
-    assert [change.entry.verb for change in bank.history(known.id)][-1] == "retire"
-    assert bank.start_run("after", task="Build it", repo="cart").chosen == ()
+    assert [change.entry.verb for change in bank.ledger.history(known.id)][-1] == "retire"
+    assert bank.runs.start_run("after", task="Build it", repo="cart").chosen == ()
 
 
 def test_what_a_person_confirmed_is_not_retired_by_itself(bank: Bank) -> None:
     known = _learnt(bank)
-    bank.edit(known.id, detail="Yes, really")
+    bank.lessons.edit(known.id, detail="Yes, really")
     for number in range(12):
         run = f"again-{number}"
-        bank.start_run(run, task="Build it", repo="cart")
+        bank.runs.start_run(run, task="Build it", repo="cart")
         _failing(bank, run)
-    assert bank.get(known.id).status is Status.ACTIVE
+    assert bank.lessons.get(known.id).status is Status.ACTIVE
 
 
 def test_a_lesson_that_is_followed_does_not_fade_for_want_of_its_failure(bank: Bank) -> None:
     known = _learnt(bank)
     for number in range(40):
         run = f"told-{number}"
-        bank.start_run(run, task="Build it", repo="cart")
+        bank.runs.start_run(run, task="Build it", repo="cart")
         _finish(bank, run, _call(run, 1, "waxwing build --lock ci"))
-    assert (bank.get(known.id).frequency, bank.get(known.id).status) == (2, Status.ACTIVE)
+    assert (bank.lessons.get(known.id).frequency, bank.lessons.get(known.id).status) == (2, Status.ACTIVE)
 
 
 def test_without_being_told_it_fades_as_documented(bank: Bank) -> None:
     known = _learnt(bank)
     for number in range(25):
         _finish(bank, f"other-{number}", _call(f"other-{number}", 1, "ls"))
-    assert bank.get(known.id).status is Status.ARCHIVED
+    assert bank.lessons.get(known.id).status is Status.ARCHIVED
 
 
 # Presets
@@ -205,24 +207,24 @@ def test_a_subagent_is_told_what_is_for_its_provider_tool_and_tags(bank: Bank) -
 @pytest.mark.req("A12")
 def test_a_healer_is_told_what_worked_against_the_same_error(bank: Bank) -> None:
     _learnt(bank)
-    told = bank.heal(f"$ waxwing build\n{MISSING}\n", command="waxwing build", repo="cart")
+    told = bank.briefs.heal(f"$ waxwing build\n{MISSING}\n", command="waxwing build", repo="cart")
     assert "worked in 2 runs: `waxwing build --lock ci`" in told.text
     assert [each.lesson.short_id for each in told.chosen] == ["m-001"]
-    elsewhere = bank.heal(MISSING, command="waxwing build", repo="another")
+    elsewhere = bank.briefs.heal(MISSING, command="waxwing build", repo="another")
     assert "waxwing build --lock ci" in elsewhere.text
 
 
 @pytest.mark.req("A12")
 def test_a_healer_is_told_nothing_when_nothing_is_known(bank: Bank) -> None:
     _learnt(bank)
-    assert bank.heal("Segmentation fault (core dumped)", command="./engine", repo="cart").text == ""
-    assert bank.heal("", repo="cart").text == ""
+    assert bank.briefs.heal("Segmentation fault (core dumped)", command="./engine", repo="cart").text == ""
+    assert bank.briefs.heal("", repo="cart").text == ""
 
 
 def test_a_brief_as_yaml_is_yaml(bank: Bank) -> None:
     from ruamel.yaml import YAML
 
-    bank.add('Say "hello: world" # not a comment', rule="- IF a\nTHEN b", tags=("x",))
+    bank.lessons.add('Say "hello: world" # not a comment', rule="- IF a\nTHEN b", tags=("x",))
     read = YAML(typ="safe").load(bank.brief(form=BriefFormat.YAML).text)
     (entry,) = read["lessons"]
     assert entry["summary"] == 'Say "hello: world" # not a comment'
@@ -250,14 +252,14 @@ def test_a_lesson_that_names_a_file_that_is_gone_is_not_told_and_doctor_says_why
     git("add", ".")
     git("commit", "--quiet", "-m", "one")
     with fresh_bank(project, clock=clock, config=Config(brief=BriefRules())) as bank:
-        bank.add("Run `scripts/seed.sh` before the tests")
+        bank.lessons.add("Run `scripts/seed.sh` before the tests")
         assert "seed.sh" in bank.brief().text
         git("rm", "--quiet", "scripts/seed.sh")
         git("commit", "--quiet", "-m", "two")
         told = bank.brief()
         assert told.text == ""
         assert dict(told.stale)["m-001"] == "`scripts/seed.sh` is gone"
-        check = next(each for each in bank.health() if each.name == "liveness")
+        check = next(each for each in bank.doctor.health() if each.name == "liveness")
         assert not check.is_well
         assert "m-001: `scripts/seed.sh` is gone" in check.text
 
@@ -277,10 +279,12 @@ def test_a_healer_keeps_modules_apart_and_knows_when_to_be_silent(bank: Bank) ->
             _call(run, 2, "pip install numpy"),
             _call(run, 3, "python -m app"),
         )
-    assert "pip install numpy" in bank.heal(missing("numpy"), command="python -m app", repo="cart").text
-    assert bank.heal(missing("zzz_unknown"), command="python -m app", repo="cart").text == ""
+    assert (
+        "pip install numpy" in bank.briefs.heal(missing("numpy"), command="python -m app", repo="cart").text
+    )
+    assert bank.briefs.heal(missing("zzz_unknown"), command="python -m app", repo="cart").text == ""
     for nothing in ("error", "KeyError: 'x'", "frobnicate: command not found"):
-        assert bank.heal(nothing, repo="cart").text == ""
+        assert bank.briefs.heal(nothing, repo="cart").text == ""
 
 
 def test_a_repository_is_known_by_its_last_part(bank: Bank) -> None:
@@ -307,15 +311,15 @@ def test_what_was_learnt_of_an_unknown_repository_is_not_told_to_a_known_one(ban
 
 
 def test_the_repository_that_a_run_was_started_for_is_kept(bank: Bank) -> None:
-    bank.start_run("r1", task="Build it", repo="shed")
+    bank.runs.start_run("r1", task="Build it", repo="shed")
     bank.capture(Episode(id="r1"), (_call("r1", 1, "ls"),))
-    assert bank.episode("r1").project == "shed"
+    assert bank.runs.episode("r1").project == "shed"
 
 
 def test_a_secret_that_a_person_writes_is_not_kept(bank: Bank) -> None:
     token = "ghp_" + "a1B2" * 9
-    added = bank.add(f"The token {token} works", rule=f"IF asked THEN say {token}")
-    edited = bank.edit(added.id, detail=f"again {token}")
+    added = bank.lessons.add(f"The token {token} works", rule=f"IF asked THEN say {token}")
+    edited = bank.lessons.edit(added.id, detail=f"again {token}")
     assert token not in f"{edited.summary}{edited.rule}{edited.detail}{edited.tags}"
     assert "[redacted:" in edited.summary
     assert token.encode() not in bank.path.read_bytes()
@@ -324,7 +328,7 @@ def test_a_secret_that_a_person_writes_is_not_kept(bank: Bank) -> None:
 def test_recall_answers_by_words_when_the_embedder_does_not(tmp_path: Path, clock: TickingClock) -> None:
     rules = RecallRules(embedder="endpoint:http://127.0.0.1:9/v1", endpoint_model="none")
     with fresh_bank(tmp_path / "away", clock=clock, config=Config(recall=rules)) as bank:
-        bank.add("Restart the broker")
+        bank.lessons.add("Restart the broker")
         found = bank.recall(Query(text="broker"))
     assert [hit.name for hit in found.hits] == ["m-001"]
     assert "127.0.0.1" in found.problem
@@ -339,6 +343,6 @@ def test_a_stream_that_names_its_run_otherwise_is_one_run_under_the_given_name(
         '{"run": "theirs", "seq": 1, "kind": "tool_call", "tool": "bash", "text": "ls", "exit_code": 0}\n',
         "utf-8",
     )
-    captured = bank.capture_file(log, overrides=CaptureOverrides(run="ours"))
+    captured = bank.runs.capture_file(log, overrides=CaptureOverrides(run="ours"))
     assert [(each.id, each.project) for each in captured.episodes] == [("ours", "shed")]
-    assert [each.id for each in bank.episodes()] == ["ours"]
+    assert [each.id for each in bank.runs.episodes()] == ["ours"]

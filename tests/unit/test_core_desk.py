@@ -68,7 +68,7 @@ def test_nobody_writes_playbook_or_rules_directly(bank: Bank, actor: Actor, sect
         assert refused.value.message == f"{actor} may not write core of {section.lower()!r}"
         assert refused.value.hint.startswith(f"archivist proposals add {section.lower()} ")
     assert bank.core.render("maker") == ""
-    assert [change.entry.actor for change in bank.denials()] == [actor] * 3
+    assert [change.entry.actor for change in bank.ledger.denials()] == [actor] * 3
 
 
 @pytest.mark.req("C10", "M8")
@@ -97,7 +97,7 @@ def test_budgets_are_enforced_at_write_and_nothing_is_written(narrow: Bank) -> N
         narrow.core.append("threads", {"id": "2", "summary": "y" * 30})
     assert [thread.id for thread in narrow.core.view("ops").threads] == ["1"]
     assert narrow.core.view("ops").tokens <= narrow.core.view("ops").budget == 80
-    assert narrow.verify().is_whole
+    assert narrow.ledger.verify().is_whole
 
 
 def test_a_budget_that_was_lowered_lets_blocks_shrink(bank: Bank) -> None:
@@ -135,7 +135,7 @@ def test_threads_are_opened_numbered_updated_and_closed(bank: Bank) -> None:
 def test_the_same_again_changes_nothing(bank: Bank) -> None:
     first = bank.core.update("status", {"sprint": "Two"})
     assert bank.core.update("status", {"sprint": "Two"}) == first
-    assert len(bank.history("status")) == 1
+    assert len(bank.ledger.history("status")) == 1
 
 
 def test_secrets_are_taken_out_and_broken_text_is_mended(bank: Bank) -> None:
@@ -153,7 +153,7 @@ def test_every_change_is_in_the_ledger_with_its_actor(bank: Bank, coder: Bank) -
     bank.core.update("status", "Two")
     coder.core.append("blockers", "#84")
     coder.core.take_out("blockers", "#84")
-    assert [(str(each.entry.actor), each.entry.verb) for each in bank.history("status")] == [
+    assert [(str(each.entry.actor), each.entry.verb) for each in bank.ledger.history("status")] == [
         ("human:ada", "update"),
         ("agent:coder:maker", "append"),
         ("agent:coder:maker", "take out"),
@@ -184,7 +184,7 @@ def test_two_agents_appending_at_once_lose_nothing(tmp_path: Path) -> None:
         ]
         assert [writer.wait(60) for writer in writers] == [0, 0]
         threads = {thread.id: thread for thread in bank.core.view().threads}
-        assert bank.verify().is_whole
+        assert bank.ledger.verify().is_whole
     assert {f"{name}-{number}" for name in "ab" for number in range(20)} <= threads.keys()
     assert {f"t-{number}" for number in range(1, 41)} <= threads.keys()
     assert set(threads["both"].roles) == {f"{name}{number}" for name in "ab" for number in range(20)}

@@ -76,9 +76,9 @@ def test_a_text_is_archived_in_pieces_and_found_with_its_marks(bank: Bank) -> No
 
 def test_the_same_text_again_changes_nothing_and_another_replaces_it(bank: Bank) -> None:
     first = bank.documents.insert("One\n\n## Two\n\nthree", type="spec", source="s")
-    changes = len(bank.history(first[0].id))
+    changes = len(bank.ledger.history(first[0].id))
     assert bank.documents.insert("One\n\n## Two\n\nthree", type="spec", source="s") == first
-    assert len(bank.history(first[0].id)) == changes
+    assert len(bank.ledger.history(first[0].id)) == changes
     second = bank.documents.insert("Other\n\n## Two\n\nthree", type="spec", source="s")
     assert second[1].id == first[1].id
     assert [each.text for each in bank.documents.read("s")] == ["Other", "## Two\n\nthree"]
@@ -176,7 +176,7 @@ def test_a_watched_folder_is_followed_by_content(bank: Bank, root: Path) -> None
     assert _counts(bank.documents.refresh()) == (1, 1, 1, 0)
     assert bank.documents.search("snapshots")[0].name == "docs/decisions/adr-7.md#1"
     assert "memgpt" not in str(bank.documents.sources())
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("C4")
@@ -185,21 +185,21 @@ def test_pieces_whose_words_stay_keep_their_ids_and_vectors(bank: Bank, root: Pa
     name = "docs/decisions/adr-7.md"
     bank.documents.watch("docs/decisions")
     bank.documents.refresh()
-    list(bank.embed_waiting())
+    list(bank.vectors.embed_waiting())
     before = bank.documents.read(name)
     file.write_text(ADR.replace("Backups are copies.", "Backups are easy."))
     bank.documents.refresh()
     after = bank.documents.read(name)
     assert [one.id == other.id for one, other in zip(before, after, strict=True)] == [True, False]
-    assert bank.count_unembedded() == 1
-    list(bank.embed_waiting())
+    assert bank.vectors.count_unembedded() == 1
+    list(bank.vectors.embed_waiting())
     file.write_text(f"# Before\n\nall else.\n\n{ADR.replace('copies', 'easy')}")
     bank.documents.refresh()
     moved = bank.documents.read(name)
     assert [each.id for each in moved[1:]] == [each.id for each in after]
     assert [each.line for each in moved] == [1, 5, 9]
     # Only the piece that is new has no vector; the others moved with theirs.
-    assert bank.count_unembedded() == 1
+    assert bank.vectors.count_unembedded() == 1
 
 
 def test_what_cannot_be_read_is_named_and_costs_nothing_else(bank: Bank, root: Path) -> None:
@@ -418,10 +418,10 @@ def test_labels_in_bold_reach_core_and_what_is_not_understood_is_said(bank: Bank
 def test_taking_a_bank_in_again_changes_nothing(bank: Bank, banks: Path) -> None:
     bank.documents.import_bank([banks])
     bank.core.update("role_state", {"last_action": "Something since"}, role="ceo")
-    entries = bank.verify().entries
+    entries = bank.ledger.verify().entries
     again = bank.documents.import_bank([banks])
     assert (again.pages, again.unchanged, again.entries, again.documents) == (0, 2, 0, 0)
-    assert bank.verify().entries == entries
+    assert bank.ledger.verify().entries == entries
     assert bank.core.view("ceo").role_state.last_action == "Something since"
     (banks / "bank.md").write_text(BANK.replace("Cycle 197 (growth)", "Cycle 200 (growth)"))
     more = bank.documents.import_bank([banks / "bank.md"])

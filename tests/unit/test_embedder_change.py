@@ -50,13 +50,13 @@ def _names(bank: Bank, text: str, **asked: Any) -> list[str]:
 
 
 def _embed(bank: Bank) -> None:
-    list(bank.embed_waiting())
+    list(bank.vectors.embed_waiting())
 
 
 def _fill(bank: Bank, *texts: str) -> None:
     with bank.transaction():
         for text in texts:
-            bank.add(text)
+            bank.lessons.add(text)
 
 
 def _raw(bank: Bank, sql: str) -> list[Any]:
@@ -73,10 +73,10 @@ def test_another_embedder_takes_over_batch_by_batch_while_search_goes_on(bank: B
     old = bank.recall(Query(text="the tests hang")).embedder
     new = WordHashes()
     bank._embedders = [new]
-    assert bank.count_unembedded() == 5
+    assert bank.vectors.count_unembedded() == 5
     for left in (3, 1):
-        list(bank.embed_waiting(limit=2))
-        assert bank.count_unembedded() == left
+        list(bank.vectors.embed_waiting(limit=2))
+        assert bank.vectors.count_unembedded() == left
         found = bank.recall(Query(text="the tests hang"))
         assert (found.hits[0].name, found.embedder) == ("m-005", old)
         assert found.hits[0].why.why.cosine is not None
@@ -96,7 +96,7 @@ def test_while_an_embedder_takes_over_nothing_is_said_to_be_missing(bank: Bank) 
     _fill(bank, *OTHERS, HANG)
     _embed(bank)
     bank._embedders = [WordHashes()]
-    list(bank.embed_waiting(limit=3))
+    list(bank.vectors.embed_waiting(limit=3))
     assert bank.recall(Query(text="the tests hang")).unembedded == 0
 
 
@@ -104,12 +104,15 @@ def test_a_text_written_while_an_embedder_takes_over_gets_its_vector(bank: Bank)
     _fill(bank, *OTHERS)
     _embed(bank)
     bank._embedders = [WordHashes()]
-    list(bank.embed_waiting(limit=2))
-    bank.add(HANG)
+    list(bank.vectors.embed_waiting(limit=2))
+    bank.lessons.add(HANG)
     assert _names(bank, "the tests hang")[0] == "m-005"
-    bank.edit("m-001", summary="Colours of the chart")
+    bank.lessons.edit("m-001", summary="Colours of the chart")
     _embed(bank)
-    assert (bank.count_unembedded(), bank.recall(Query(text="chart")).embedder) == (0, WordHashes().name)
+    assert (bank.vectors.count_unembedded(), bank.recall(Query(text="chart")).embedder) == (
+        0,
+        WordHashes().name,
+    )
     assert _names(bank, "colours of", kinds=("lesson",))[0] == "m-001"
 
 
@@ -118,27 +121,27 @@ def test_who_goes_back_to_the_first_embedder_keeps_nothing_of_the_other(bank: Ba
     _embed(bank)
     first = bank.embedder
     bank._embedders = [WordHashes()]
-    list(bank.embed_waiting(limit=2))
+    list(bank.vectors.embed_waiting(limit=2))
     bank._embedders = [first]
     _embed(bank)
-    assert bank.count_unembedded() == 0
+    assert bank.vectors.count_unembedded() == 0
     assert _raw(bank, "SELECT count(*) FROM embedders") == [(1,)]
     assert _raw(bank, "SELECT count(*) FROM vector_rows") == [(5,)]
 
 
 def test_vectors_are_made_in_the_background(bank: Bank) -> None:
     _fill(bank, *OTHERS, HANG)
-    thread, _ = bank.embed_in_background()
+    thread, _ = bank.vectors.embed_in_background()
     thread.join(30)
-    assert (thread.is_alive(), bank.count_unembedded()) == (False, 0)
+    assert (thread.is_alive(), bank.vectors.count_unembedded()) == (False, 0)
     assert _names(bank, "the tests hang", kinds=("lesson",))[0] == "m-005"
 
 
 def test_work_in_the_background_can_be_stopped_and_taken_up_again(bank: Bank) -> None:
     _fill(bank, *(f"Note {number}" for number in range(100)))
-    thread, stop = bank.embed_in_background()
+    thread, stop = bank.vectors.embed_in_background()
     stop.set()
     thread.join(30)
     assert not thread.is_alive()
     _embed(bank)
-    assert bank.count_unembedded() == 0
+    assert bank.vectors.count_unembedded() == 0

@@ -35,7 +35,7 @@ Calls = Sequence[tuple[str, str, bool]]
 
 def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
     """Take in a finished run and reflect on it."""
-    bank.finish_log(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop"))
+    bank.runs.finish_log(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop"))
 
 
 def _healed(bank: Bank, command: str, error: str, *, run: str = "next") -> str:
@@ -222,7 +222,7 @@ def test_what_only_shares_words_with_an_error_is_not_told(bank: Bank, tmp_path: 
     calls = [("pytest -q tests/", frequency, True)]
     for run in ("first", "second", "third"):
         _learn(bank, tmp_path, run, calls)
-    bank.add("Annual figures are rounded: never sort the frequency of a series by its error")
+    bank.lessons.add("Annual figures are rounded: never sort the frequency of a series by its error")
     for error in (
         "error: linker cc not found",
         "KeyError: 'frequency'",
@@ -231,42 +231,42 @@ def test_what_only_shares_words_with_an_error_is_not_told(bank: Bank, tmp_path: 
         "ModuleNotFoundError: No module named 'flask'",
     ):
         for repo in ("shop", "", "another"):
-            assert bank.heal(error, repo=repo).text == ""
+            assert bank.briefs.heal(error, repo=repo).text == ""
 
 
 def test_what_says_nearly_the_same_as_an_error_is_told(bank: Bank, tmp_path: Path) -> None:
     _learn(bank, tmp_path, "first", [("npm start", TAKEN, True)])
-    bank.add("When the linker cc is not found, install build-essential")
-    bank.add("The toolshed's glue pot is empty: cannot heat the glue pot", repo="toolshed")
-    assert "build-essential" in bank.heal("error: linker cc not found", repo="shop").text
+    bank.lessons.add("When the linker cc is not found, install build-essential")
+    bank.lessons.add("The toolshed's glue pot is empty: cannot heat the glue pot", repo="toolshed")
+    assert "build-essential" in bank.briefs.heal("error: linker cc not found", repo="shop").text
     glue = "warming up\nerror: cannot heat the glue pot, it is empty\nbye"
-    assert "glue pot" in bank.heal(glue, repo="toolshed").text
+    assert "glue pot" in bank.briefs.heal(glue, repo="toolshed").text
     # What another repository met only sounds like it.
-    assert bank.heal(glue, repo="shop").text == ""
+    assert bank.briefs.heal(glue, repo="shop").text == ""
 
 
 def test_a_longer_name_is_not_what_an_error_is_about(bank: Bank, tmp_path: Path) -> None:
     missing = "Exit code 1\nModuleNotFoundError: No module named 'numpy'"
     calls = [("python -m app", missing, True), ("pip install numpy", "", False), ("python -m app", "", False)]
     for run in ("first", "second"):
-        bank.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project="pvlib-python"))
-    assert "pip install numpy" in bank.heal(missing, command="python -m app", repo="pvlib-python").text
+        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project="pvlib-python"))
+    assert "pip install numpy" in bank.briefs.heal(missing, command="python -m app", repo="pvlib-python").text
     absent = missing.replace("numpy", "pvlib")
-    assert bank.heal(absent, command="python -m app", repo="another").text == ""
+    assert bank.briefs.heal(absent, command="python -m app", repo="another").text == ""
 
 
 def test_what_another_repository_did_says_so(bank: Bank, tmp_path: Path) -> None:
     calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
     for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
-        bank.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
-    assert "Met in 2 runs: " in bank.heal(TAKEN, command="npm start", repo="api").text
-    assert "Met in 3 runs, in api and web: " in bank.heal(TAKEN, command="npm start", repo="shop").text
+        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
+    assert "Met in 2 runs: " in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
+    assert "Met in 3 runs, in api and web: " in bank.briefs.heal(TAKEN, command="npm start", repo="shop").text
 
 
 def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Bank, tmp_path: Path) -> None:
     calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
     _learn(bank, tmp_path, "first", calls)
-    bank.add("Invoice rounding is half up")
+    bank.lessons.add("Invoice rounding is half up")
     prompt = "How is the rounding of an invoice done? Is it half up?"
     for _ in range(3):
         sessions.brief_session(bank, "next", "another")

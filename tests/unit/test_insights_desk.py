@@ -55,14 +55,14 @@ def test_what_recurs_goes_to_stream_archive_and_core(bank: Bank) -> None:
         assert entry.importance in (9, 10)
         assert {"reflection", "deterministic"} <= set(entry.tags)
         assert "Counted, not interpreted." in entry.content
-        assert bank.history(entry.id)[0].entry.actor.kind is ActorKind.ARCHIVIST
+        assert bank.ledger.history(entry.id)[0].entry.actor.kind is ActorKind.ARCHIVIST
     assert "In the archive: adr-3#0." in done.entries[0].content
     assert [each.text for each in done.documents] == [entry.content for entry in done.entries]
     assert bank.documents.search("recurring blocker", type="lesson")[0].kind == "document"
     assert {each.type for each in done.documents} == {DocumentType.LESSON}
     assert bank.core.view().status.blockers == ("#84 stood in the way in 4 cycles",)
     assert bank.proposals.list() == []
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("C7")
@@ -134,7 +134,7 @@ def test_an_agent_may_have_the_archivist_reflect(bank: Bank) -> None:
 
 
 def test_lessons_about_the_issue_are_remembered(bank: Bank) -> None:
-    bank.add("Restart the runner when #84 shows up")
+    bank.lessons.add("Restart the runner when #84 shows up")
     _fill(bank, range(1, 3), importance=7)
     done = bank.stream.reflect("by hand")
     assert any("m-001" in entry.content for entry in done.entries)
@@ -189,7 +189,7 @@ def test_every_entry_is_gathered_exactly_once(tmp_path: Path) -> None:
         assert len(entries) - len(logged) == written
         seqs = sorted(entry.seq for entry in entries)
         assert seqs == list(range(1, len(entries) + 1))
-        assert bank.verify().is_whole
+        assert bank.ledger.verify().is_whole
 
 
 def test_what_is_not_due_asks_for_no_leave_to_write(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_fact_is_one_for_each_project_category_and_key(bank: Bank) -> None:
     assert changed.is_changed
     assert (changed.fact.confidence, changed.fact.tags, changed.fact.id) == (0.2, ("style",), first.fact.id)
     assert changed.fact.created == first.fact.created
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("M2")
@@ -128,7 +128,7 @@ def test_a_bad_claim_is_refused_and_nothing_is_written(
 def test_odd_characters_are_kept_or_mended(bank: Bank) -> None:
     bank.knowledge.put("c", "half\ud800", "a\x00b\ud800 ' OR 1=1 --")
     assert _values(bank) == {"c/half?": "ab? ' OR 1=1 --"}
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 def test_secrets_do_not_become_knowledge(bank: Bank) -> None:
@@ -179,7 +179,7 @@ def test_the_orchestrator_upholds_or_reverses(bank: Bank) -> None:
     assert desk.put("decision", "orm", "None").fact.value == "None"
     desk.decide("decision/orm", for_lost=False)
     assert desk.find("decision/orm").value == "None"
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 def test_a_fact_that_changed_since_is_decided_truthfully(bank: Bank) -> None:
@@ -195,7 +195,7 @@ def test_a_fact_that_changed_since_is_decided_truthfully(bank: Bank) -> None:
     closed = next(each for each in desk.conflicts(with_decided=True) if each.id == conflict.id)
     assert (closed.status, closed.decided_by) == (ConflictStatus.REVERSED, "")
     assert closed.reason.endswith("since then c says it")
-    bank.undo(desk.find("decision/orm").id)
+    bank.ledger.undo(desk.find("decision/orm").id)
     with pytest.raises(InputError, match="stands by now"):
         desk.decide(opened.id, for_lost=False)
     assert desk.decide(opened.id, for_lost=True).status is ConflictStatus.REVERSED
@@ -269,7 +269,7 @@ def test_two_writers_at_once_lose_nothing(bank: Bank) -> None:
     assert told == said
     assert fact.value in {f"a-{rounds - 1}", f"b-{rounds - 1}"}
     assert all(each.kept == fact.value for each in bank.knowledge.conflicts())
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 # Who may
@@ -295,7 +295,7 @@ def test_an_agent_reads_knowledge_and_does_not_write_it(
     with pytest.raises(AccessError) as caught:
         call(agent.knowledge)
     assert caught.value.message == f"agent:coder may not {verb} knowledge"
-    (denial,) = bank.denials()
+    (denial,) = bank.ledger.denials()
     assert denial.after == {"actor": "agent:coder", "verb": verb, "layer": "knowledge"}
     assert bank.knowledge.find("decision/orm").value == "None"
 

@@ -37,7 +37,7 @@ def _begun(bank: Bank, run: str, folder: Path) -> str:
     with bank.reading() as reader:
         project = projects.project_at(reader, folder, bank.root)
     sessions.brief_session(bank, run, project, folder=folder)
-    return bank.episode(run).project
+    return bank.runs.episode(run).project
 
 
 REMOTES = [("", ""), ("git@example.org:acme/api.git", "git@example.org:beta/api.git"), ("", "x:beta/api")]
@@ -57,7 +57,7 @@ def test_what_one_of_two_met_is_not_told_in_the_other(bank: Bank, tmp_path: Path
     first, second = (_repository(bank.root / each / "api") for each in "ab")
     for run in ("s-1", "s-2"):
         assert _begun(bank, run, first) == "api"
-        bank.finish_log(agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run, project="api"))
+        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run, project="api"))
     with bank.reading() as reader:
         mine, theirs = (projects.project_at(reader, each, bank.root) for each in (first, second))
     assert "freezegun" in sessions.brief_session(bank, "s-3", mine).text
@@ -73,8 +73,8 @@ def test_a_captured_log_is_filed_as_a_session_would_be(bank: Bank, tmp_path: Pat
     for folder, log in logs.items():
         agent_log(log, MISSING_MODULE, session=log.stem, project="api")
         log.write_text(log.read_text().replace("/home/x/api", str(folder)))
-        bank.finish_log(log)
-    assert [bank.episode(log.stem).project for log in logs.values()] == ["api", "b/api"]
+        bank.runs.finish_log(log)
+    assert [bank.runs.episode(log.stem).project for log in logs.values()] == ["api", "b/api"]
 
 
 def test_a_project_is_the_same_when_it_moves(bank: Bank) -> None:
@@ -216,12 +216,12 @@ def test_what_failed_in_another_repository_is_filed_there(
         inner.mkdir(exist_ok=True)
         moves: Moves = [(begun, [("ls", "", False)]), (inner, [("ls", "", False)]), (api, IN_API)]
         log = _log_of(tmp_path / f"{run}.jsonl", run, [*moves, (web, IN_WEB)])
-        bank.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
-        bank.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
+        bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
+        bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
     parts = {"s-1@api", "s-2@api"} if is_in_root else set()
-    assert {each.id for each in bank.episodes()} == {"s-1", "s-2", "s-1@web", "s-2@web", *parts}
-    assert bank.episode("s-1@web").parent == "s-1"
-    assert bank.episode("s-1").project == home
+    assert {each.id for each in bank.runs.episodes()} == {"s-1", "s-2", "s-1@web", "s-2@web", *parts}
+    assert bank.runs.episode("s-1@web").parent == "s-1"
+    assert bank.runs.episode("s-1").project == home
     told = {each: bank.brief(repo=each).text for each in ("api", "web")}
     assert ("chmod +x gen.sh" in told["api"], "npm run stop" in told["api"]) == (True, False)
     assert ("chmod +x gen.sh" in told["web"], "npm run stop" in told["web"]) == (False, True)
@@ -231,9 +231,9 @@ def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: P
     api, web = (_repository(bank.root / each) for each in ("api", "web"))
     home = _begun(bank, "s-1", api)
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(api, [("ls", "", False)]), (web, IN_WEB)])
-    bank.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
-    assert bank.heal(PORT, command="npm start", repo="web", run="s-1").text == ""
-    assert "npm run stop" in bank.heal(PORT, command="npm start", repo="web", run="s-2").text
+    bank.runs.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
+    assert bank.briefs.heal(PORT, command="npm start", repo="web", run="s-1").text == ""
+    assert "npm run stop" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
 
 
 def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path) -> None:
@@ -247,11 +247,11 @@ def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path
             for line in log.read_text().splitlines()
         ]
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        bank.finish_log(log, overrides=known)
-    filed = {each.id: each.project for each in bank.episodes()}
+        bank.runs.finish_log(log, overrides=known)
+    filed = {each.id: each.project for each in bank.runs.episodes()}
     assert filed == {"s-1": "api", "s-1.a1": "web", "s-1.a2": "api"}
-    assert "npm run stop" in bank.heal(PORT, command="npm start", repo="web", run="s-2").text
-    assert {each.repo for each in bank.query(Query()) if "npm" in each.rule} == {"web"}
+    assert "npm run stop" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
+    assert {each.repo for each in bank.lessons.query(Query()) if "npm" in each.rule} == {"web"}
 
 
 def _saying(log: Path, folder: Path, words: str) -> Path:
@@ -275,9 +275,9 @@ def test_a_wish_is_that_of_the_repository_that_it_was_said_in(
     home = _begun(bank, "s-1", begun)
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(begun, [("ls", "", False)]), (web, [("ls", "", False)])])
     _saying(log, web, "Always use yarn in this project, never npm.")
-    bank.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
-    assert {each.repo for each in bank.query(Query()) if "yarn" in each.summary} == {"web"}
-    assert bank.episode("s-1").task == "Bump everything"
+    bank.runs.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
+    assert {each.repo for each in bank.lessons.query(Query()) if "yarn" in each.summary} == {"web"}
+    assert bank.runs.episode("s-1").task == "Bump everything"
     with bank.reading() as reader:
         rows = reader.select_fields("event", ("text",), equals("run", "s-1"), equals("role", "user"))
     assert rows == [("Bump everything",)]
@@ -289,9 +289,9 @@ def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     moves: Moves = [(api, [("ls", "", False)]), (scratch, IN_WEB), (tmp_path / "gone", IN_API)]
-    bank.finish_log(
+    bank.runs.finish_log(
         _log_of(tmp_path / "s-1.jsonl", "s-1", moves), overrides=CaptureOverrides(run="s-1", project=home)
     )
-    assert [each.id for each in bank.episodes()] == ["s-1"]
+    assert [each.id for each in bank.runs.episodes()] == ["s-1"]
     for command, error, step in (("npm start", PORT, "npm run stop"), ("./gen.sh", UNRUNNABLE, "chmod +x")):
-        assert step in bank.heal(error, command=command, repo="api").text
+        assert step in bank.briefs.heal(error, command=command, repo="api").text

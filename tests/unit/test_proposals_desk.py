@@ -42,7 +42,7 @@ def _teach(
     bank: Bank, runs: int, text: str = NULLS, rule: str = "IF a response is read THEN check it"
 ) -> Lesson:
     for number in range(runs):
-        bank.finish_run(*reviewed(f"{text[:4]}-{number}", finding(text)))
+        bank.runs.finish_run(*reviewed(f"{text[:4]}-{number}", finding(text)))
     with bank.transaction() as writer:
         found = next(each for each in writer.select(Lesson) if each.summary == text)
         lesson = replace(found, rule=rule)
@@ -55,7 +55,7 @@ def _teach(
 
 @pytest.mark.req("C10")
 def test_a_proposal_changes_a_block_once_somebody_accepted_it(bank: Bank, coder: Bank) -> None:
-    lesson = bank.add("Tests come first")
+    lesson = bank.lessons.add("Tests come first")
     made = coder.proposals.propose(
         "rules", "- Test first\n", reason="three reviews failed", evidence=["m-001", lesson.id]
     )
@@ -73,9 +73,9 @@ def test_a_proposal_changes_a_block_once_somebody_accepted_it(bank: Bank, coder:
     assert bank.proposals.to_issue("p-001").startswith(
         "Proposal p-001: change rules\n\nthree reviews failed\n"
     )
-    assert [each.entry.verb for each in bank.history("p-001")] == ["propose", "accept"]
-    assert [each.entry.verb for each in bank.history("rules")] == ["accept p-001"]
-    assert bank.verify().is_whole
+    assert [each.entry.verb for each in bank.ledger.history("p-001")] == ["propose", "accept"]
+    assert [each.entry.verb for each in bank.ledger.history("rules")] == ["accept p-001"]
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("C10")
@@ -114,7 +114,7 @@ def test_only_approvers_decide_and_the_refusal_is_in_the_ledger(
         getattr(desk, decide)("p-001")
     assert refused.value.message == f"{actor} may not decide proposals of 'p-001'"
     assert "proposals.approvers: human" in refused.value.hint
-    (denial,) = bank.denials()
+    (denial,) = bank.ledger.denials()
     assert (str(denial.entry.actor), denial.entry.verb) == (actor, "deny decide")
     assert bank.proposals.get("p-001").status is ProposalStatus.OPEN
 
@@ -148,7 +148,7 @@ def test_a_person_who_approves_changes_rules_in_one_step_recorded_as_both(bank: 
         ProposalStatus.ACCEPTED, bank.actor, bank.actor,
     )  # fmt: skip
     assert _rules(bank) == "- Test first"
-    assert [each.entry.verb for each in bank.history("p-001")] == ["propose", "accept"]
+    assert [each.entry.verb for each in bank.ledger.history("p-001")] == ["propose", "accept"]
     bank.config = Config(proposals=ProposalRules(approvers="agent:coder, human:ada"))
     for other in (coder, bank.acting_as(Actor(ActorKind.HUMAN, "bob"))):
         other.config = bank.config
@@ -218,11 +218,11 @@ def test_an_open_proposal_expires_and_the_next_write_says_so(
     _propose(coder)
     clock.now += timedelta(days=31)
     assert bank.proposals.get("p-001").status is ProposalStatus.EXPIRED
-    assert [each.entry.verb for each in bank.history("p-001")] == ["propose"]
+    assert [each.entry.verb for each in bank.ledger.history("p-001")] == ["propose"]
     with pytest.raises(InputError, match="p-001 expired on 2026-05-03"):
         bank.proposals.accept("p-001")
     assert _propose(coder).short_id == "p-002"
-    assert [(str(e.entry.actor), e.entry.verb) for e in bank.history("p-001")][1:] == [
+    assert [(str(e.entry.actor), e.entry.verb) for e in bank.ledger.history("p-001")][1:] == [
         ("archivist", "expire")
     ]
     assert _rules(bank) == ""
@@ -278,10 +278,10 @@ def test_undo_is_no_way_around_approval(bank: Bank, name: str) -> None:
     bank.proposals.adopt("rules", "- One", reason="x")
     for actor in (bank.actor, Actor(ActorKind.ORCHESTRATOR), ARCHIVIST):
         with pytest.raises(AccessError) as refused:
-            bank.acting_as(actor).undo(name)
+            bank.acting_as(actor).ledger.undo(name)
         assert "roll-back" in refused.value.hint
     assert _rules(bank) == "- One"
-    assert len(bank.denials()) == 3
+    assert len(bank.ledger.denials()) == 3
 
 
 @pytest.mark.req("C10")
@@ -290,11 +290,11 @@ def test_erasing_is_no_way_around_approval_but_an_approver_may(bank: Bank) -> No
     orchestrator = bank.acting_as(Actor(ActorKind.ORCHESTRATOR))
     for names, text in ((["rules"], ""), ([bank.proposals.get("p-001").id], ""), ([], "555-0100")):
         with pytest.raises(AccessError):
-            orchestrator.erase(names, matching=text)
+            orchestrator.erasure.erase(names, matching=text)
     assert _rules(bank) == "- Call 555-0100"
-    bank.erase(matching="555-0100")
+    bank.erasure.erase(matching="555-0100")
     assert _rules(bank) == "- Call [erased]"
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("C10")
@@ -303,26 +303,26 @@ def test_importing_is_no_way_around_approval_but_a_person_who_approves_may(
 ) -> None:
     bank.proposals.adopt("rules", "- One", reason="x")
     bank.core.update("status", "Two")
-    bank.export(tmp_path / "out")
+    bank.exchange.export(tmp_path / "out")
     files = [tmp_path / "out" / name for name in ("core.jsonl", "proposals.jsonl")]
     with fresh_bank(tmp_path / "other", actor=bank.actor, clock=clock) as other:
         orchestrator = other.acting_as(Actor(ActorKind.ORCHESTRATOR))
         for file in files:
             with pytest.raises(AccessError, match="orchestrator may not decide proposals of"):
-                orchestrator.import_files([file])
+                orchestrator.exchange.import_files([file])
         assert (other.core.render(), other.proposals.list()) == ("", [])
-        other.import_files(files)
+        other.exchange.import_files(files)
         assert other.core.render() == bank.core.render()
-        assert orchestrator.import_files(files).created == {}
+        assert orchestrator.exchange.import_files(files).created == {}
         assert other.proposals.propose("rules", "- Two", reason="x").short_id == "p-002"
-        assert other.verify().is_whole
+        assert other.ledger.verify().is_whole
 
 
 def test_a_block_that_nobody_could_read_is_not_imported(bank: Bank, tmp_path: Path) -> None:
     line = {"section": "status", "content": {"sprnt": 1}, "updated": "2026-01-01T00:00:00Z"}
     write_jsonl(tmp_path / "core.jsonl", [line])
     with pytest.raises(InputError, match="status: sprnt: unknown field"):
-        bank.import_files([tmp_path / "core.jsonl"])
+        bank.exchange.import_files([tmp_path / "core.jsonl"])
     assert bank.core.render() == ""
 
 
@@ -333,15 +333,15 @@ def test_a_block_that_nobody_could_read_is_not_imported(bank: Bank, tmp_path: Pa
 def test_a_failure_that_enough_runs_met_proposes_a_rule_by_itself(bank: Bank) -> None:
     lesson = _teach(bank, 4)
     assert bank.proposals.list() == []
-    bank.finish_run(*reviewed("fifth", finding(NULLS)))
+    bank.runs.finish_run(*reviewed("fifth", finding(NULLS)))
     (made,) = bank.proposals.list()
     assert made.after == "- IF a response is read THEN check it (m-001)"
     assert (made.proposer, made.evidence) == (ARCHIVIST, (lesson.id,))
     assert made.reason == f"m-001 was met in 5 runs: {NULLS}"
-    bank.finish_run(*reviewed("sixth", finding(NULLS)))
+    bank.runs.finish_run(*reviewed("sixth", finding(NULLS)))
     assert len(bank.proposals.list()) == 1
     bank.proposals.reject("p-001")
-    bank.finish_run(*reviewed("seventh", finding(NULLS)))
+    bank.runs.finish_run(*reviewed("seventh", finding(NULLS)))
     assert bank.proposals.propose_rules() == []
 
 
@@ -364,13 +364,13 @@ def test_rules_that_wait_stay_acceptable_when_the_rules_change(bank: Bank) -> No
         "- IF one THEN two (m-001)",
         "- IF three THEN four (m-002)",
     ]
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 def test_a_rule_that_has_no_room_is_not_proposed_and_no_run_fails(bank: Bank) -> None:
     _teach(bank, 4)
     bank.config = Config(core=CoreRules(rules_tokens=1))
-    bank.finish_run(*reviewed("fifth", finding(NULLS)))
+    bank.runs.finish_run(*reviewed("fifth", finding(NULLS)))
     assert bank.proposals.list() == []
 
 

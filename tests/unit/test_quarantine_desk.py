@@ -33,11 +33,13 @@ Calls = list[tuple[str, str, bool]]
 
 def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
     prompt = f"Do the work of {run}"
-    bank.finish_log(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop", prompt=prompt))
+    bank.runs.finish_log(
+        agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop", prompt=prompt)
+    )
 
 
 def _waiting(bank: Bank) -> list[Lesson]:
-    return bank.query(Query(statuses=(Status.QUARANTINED,)))
+    return bank.lessons.query(Query(statuses=(Status.QUARANTINED,)))
 
 
 @pytest.fixture
@@ -56,16 +58,16 @@ def test_what_a_tool_printed_as_an_instruction_waits_and_is_met_again_as_one(
     assert set(held.runs) == {"s-1", "s-2", "s-3"}
     assert set(held.evidence.episodes) >= {"s-2", "s-3"}
     assert held.evidence.events
-    assert not any("IGNORE" in each.summary for each in bank.query(Query(limit=None)))
-    assert bank.verify().is_whole
+    assert not any("IGNORE" in each.summary for each in bank.lessons.query(Query(limit=None)))
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.req("N7")
 def test_what_cured_it_is_counted_though_its_words_wait(bank: Bank, held: Lesson, tmp_path: Path) -> None:
     assert ("make fetch" in held.rule, "helped in" in held.rule + held.summary) == (True, False)
-    bank.approve(held.id)
+    bank.lessons.approve(held.id)
     _learn(bank, tmp_path, "s-4", MENDED)
-    assert "helped in" not in bank.get(held.id).rule
+    assert "helped in" not in bank.lessons.get(held.id).rule
     told_beside = sessions.brief_failure(
         bank, "next", "shop", CLEAN[1], tool="Bash", command="make vendor"
     ).text
@@ -87,10 +89,10 @@ def test_what_waits_is_told_nowhere(bank: Bank, tmp_path: Path) -> None:
     prompted = sessions.brief_prompt(bank, "next", "shop", "make vendor fails before any task")
     texts.append(prompted.text if prompted else "")
     texts += [hit.text for hit in bank.recall(Query(text="make vendor", kinds=("lesson",))).hits]
-    bank.share(tmp_path / "shared")
+    bank.exchange.share(tmp_path / "shared")
     texts += [file.read_text() for file in (tmp_path / "shared").rglob("lessons/*")]
     texts += [each.after for each in bank.proposals.list()]
-    texts.append(json.dumps(bank.episode("s-3").extra["reflection"]["worked"]))  # type: ignore[index]
+    texts.append(json.dumps(bank.runs.episode("s-3").extra["reflection"]["worked"]))  # type: ignore[index]
     assert not [text for text in texts if "evil.example" in text or "IGNORE" in text]
 
 
@@ -111,43 +113,43 @@ def test_no_message_and_no_progress_file_tells_it(bank: Bank, tmp_path: Path) ->
 def test_only_a_person_approves(bank: Bank, held: Lesson, actor: Actor) -> None:
     other = bank.acting_as(actor)
     with pytest.raises(AccessError):
-        other.approve(held.short_id)
+        other.lessons.approve(held.short_id)
     with pytest.raises(AccessError):
-        other.edit(held.id, confirmed=True)
-    assert bank.get(held.id).status is Status.QUARANTINED
-    approved = bank.approve(held.short_id)
+        other.lessons.edit(held.id, confirmed=True)
+    assert bank.lessons.get(held.id).status is Status.QUARANTINED
+    approved = bank.lessons.approve(held.short_id)
     assert (approved.status, approved.confirmed) == (Status.ACTIVE, True)
     assert "IGNORE" in bank.brief(project="shop").text
-    assert bank.approve(held.id) == approved
-    assert bank.undo(held.short_id) == held
+    assert bank.lessons.approve(held.id) == approved
+    assert bank.ledger.undo(held.short_id) == held
 
 
 @pytest.mark.req("N7")
 def test_undo_is_no_way_around_approval(bank: Bank) -> None:
-    lesson = bank.acting_as(AGENT).add("Freeze the clock in tests")
-    bank.acting_as(AGENT).edit(lesson.id, rule=EVIL)
+    lesson = bank.acting_as(AGENT).lessons.add("Freeze the clock in tests")
+    bank.acting_as(AGENT).lessons.edit(lesson.id, rule=EVIL)
     with pytest.raises(AccessError):
-        bank.acting_as(ORCHESTRATOR).undo(lesson.id)
-    assert bank.undo(lesson.id) == lesson
+        bank.acting_as(ORCHESTRATOR).ledger.undo(lesson.id)
+    assert bank.ledger.undo(lesson.id) == lesson
 
 
 @pytest.mark.req("N7")
 def test_an_approved_lesson_is_met_again_in_the_words_that_were_approved(
     bank: Bank, held: Lesson, tmp_path: Path
 ) -> None:
-    approved = bank.approve(held.id)
+    approved = bank.lessons.approve(held.id)
     _learn(bank, tmp_path, "s-4", MENDED)
-    after = bank.get(held.id)
+    after = bank.lessons.get(held.id)
     assert (after.status, after.summary, len(after.runs)) == (Status.ACTIVE, approved.summary, 4)
     assert not _waiting(bank)
 
 
 @pytest.mark.req("N7")
 def test_a_change_of_weight_approves_nothing_and_other_words_do(bank: Bank, held: Lesson) -> None:
-    assert bank.edit(held.id, importance=0.9).status is Status.QUARANTINED
-    assert bank.acting_as(ORCHESTRATOR).edit(held.id, importance=0.8).status is Status.QUARANTINED
+    assert bank.lessons.edit(held.id, importance=0.9).status is Status.QUARANTINED
+    assert bank.acting_as(ORCHESTRATOR).lessons.edit(held.id, importance=0.8).status is Status.QUARANTINED
     plain = {"summary": "Run `make fetch` first", "rule": "", "detail": "", "remedies": ["make fetch"]}
-    assert bank.edit(held.id, **plain).status is Status.ACTIVE
+    assert bank.lessons.edit(held.id, **plain).status is Status.ACTIVE
 
 
 @pytest.mark.req("N7")
@@ -155,21 +157,21 @@ def test_what_a_person_forgot_does_not_come_back(bank: Bank, held: Lesson, tmp_p
     bank.forget(held.id)
     _learn(bank, tmp_path, "s-4", MENDED)
     assert not _waiting(bank)
-    assert bank.get(held.id).status is Status.ARCHIVED
+    assert bank.lessons.get(held.id).status is Status.ARCHIVED
     with pytest.raises(InputError):
-        bank.approve(held.id)
+        bank.lessons.approve(held.id)
 
 
 @pytest.mark.req("N7")
 def test_a_lesson_that_is_believed_is_not_taken_over(bank: Bank, tmp_path: Path) -> None:
     for run in ("s-1", "s-2"):
         _learn(bank, tmp_path, run, [CLEAN, *MENDED[1:]])
-    (before,) = bank.query(Query())
+    (before,) = bank.lessons.query(Query())
     assert before.status is Status.ACTIVE
     for run in ("s-3", "s-4"):
         _learn(bank, tmp_path, run, MENDED)
-    assert bank.get(before.id).status is Status.ACTIVE
-    assert "IGNORE" not in bank.get(before.id).summary
+    assert bank.lessons.get(before.id).status is Status.ACTIVE
+    assert "IGNORE" not in bank.lessons.get(before.id).summary
     assert "IGNORE" not in bank.brief(project="shop").text
 
 
@@ -190,14 +192,14 @@ def test_an_agents_own_suggestion_waits_once_and_a_persons_words_do_not(bank: Ba
     )
     assert (first.lesson.status, first.is_new) == (Status.QUARANTINED, True)
     assert (again.lesson.id, again.is_new) == (first.lesson.id, False)
-    assert agent.query(Query(statuses=(Status.QUARANTINED,))) == []
-    assert agent.get(first.lesson.id) == again.lesson
+    assert agent.lessons.query(Query(statuses=(Status.QUARANTINED,))) == []
+    assert agent.lessons.get(first.lesson.id) == again.lesson
     for other in ("agent:bob", "agent"):
         with pytest.raises(NotFoundError):
-            bank.acting_as(Actor.parse(other)).get(first.lesson.id)
-    own = agent.add("Freeze the clock in tests")
-    assert agent.edit(own.id, rule=EVIL).status is Status.QUARANTINED
-    assert bank.add(f"Install uv with `{FETCHED}`").status is Status.ACTIVE
+            bank.acting_as(Actor.parse(other)).lessons.get(first.lesson.id)
+    own = agent.lessons.add("Freeze the clock in tests")
+    assert agent.lessons.edit(own.id, rule=EVIL).status is Status.QUARANTINED
+    assert bank.lessons.add(f"Install uv with `{FETCHED}`").status is Status.ACTIVE
 
 
 @pytest.mark.req("N7")
@@ -207,8 +209,8 @@ def test_what_a_reviewer_found_is_looked_at_too(bank: Bank, tmp_path: Path, acto
     for run in ("r1", "r2", "r3"):
         file = tmp_path / f"{run}.jsonl"
         write_jsonl(file, run_lines(run, finding))
-        bank.capture_file(file)
-        bank.acting_as(Actor.parse(actor)).extract(run)
+        bank.runs.capture_file(file)
+        bank.acting_as(Actor.parse(actor)).reflections.extract(run)
     (lesson,) = _waiting(bank)
     assert len(lesson.runs) == 3
 
@@ -232,11 +234,11 @@ def test_what_files_bring_in_waits_whatever_they_say_of_it(
     ]
     write_jsonl(tmp_path / "lessons.jsonl", lines)
     for taker in (bank.acting_as(ORCHESTRATOR), bank):
-        taker.import_files([tmp_path / "lessons.jsonl"])
-        assert [bank.get(name).status for name in "ab"] == [Status.QUARANTINED, Status.ACTIVE]
-    assert bank.approve("a").status is Status.ACTIVE
-    bank.import_files([tmp_path / "lessons.jsonl"])
-    assert bank.get("a").status is Status.ACTIVE
+        taker.exchange.import_files([tmp_path / "lessons.jsonl"])
+        assert [bank.lessons.get(name).status for name in "ab"] == [Status.QUARANTINED, Status.ACTIVE]
+    assert bank.lessons.approve("a").status is Status.ACTIVE
+    bank.exchange.import_files([tmp_path / "lessons.jsonl"])
+    assert bank.lessons.get("a").status is Status.ACTIVE
 
 
 def _slipped(folder: Path, known: Lesson, **fields: object) -> None:
@@ -252,20 +254,20 @@ def test_a_line_slipped_into_the_shared_folder_waits(
     (tmp_path / "lessons").mkdir()
     _slipped(tmp_path, lesson("x", summary=EVIL), **claims)
     for _ in range(2):
-        bank.share(tmp_path)
-        assert bank.get("x").status is Status.QUARANTINED
-    bank.approve("x")
-    bank.share(tmp_path)
-    assert bank.get("x").status is Status.ACTIVE
+        bank.exchange.share(tmp_path)
+        assert bank.lessons.get("x").status is Status.QUARANTINED
+    bank.lessons.approve("x")
+    bank.exchange.share(tmp_path)
+    assert bank.lessons.get("x").status is Status.ACTIVE
 
 
 @pytest.mark.req("N7")
 def test_no_file_rewords_or_silences_what_this_bank_believes(bank: Bank, tmp_path: Path) -> None:
     (tmp_path / "lessons").mkdir()
-    known = bank.add("Pin the linter")
+    known = bank.lessons.add("Pin the linter")
     _slipped(tmp_path, known, summary=EVIL, confirmed=True, edited="2099-01-01T00:00:00.000000Z")
-    bank.share(tmp_path)
-    assert bank.get(known.id) == known
+    bank.exchange.share(tmp_path)
+    assert bank.lessons.get(known.id) == known
 
 
 @pytest.mark.req("N7")
@@ -274,41 +276,41 @@ def test_no_file_approves_what_waits_here(bank: Bank, held: Lesson, tmp_path: Pa
     (tmp_path / "lessons").mkdir()
     claims = {"confirmed": True, "status": "active", "edited": edited}
     _slipped(tmp_path, held, summary="Pin it", rule="", remedies=[], **claims)
-    bank.share(tmp_path)
-    assert bank.get(held.id).status is Status.QUARANTINED
+    bank.exchange.share(tmp_path)
+    assert bank.lessons.get(held.id).status is Status.QUARANTINED
 
 
 @pytest.mark.req("N7")
 def test_what_waits_is_not_there_for_an_agent_by_its_name_either(bank: Bank, held: Lesson) -> None:
     agent = bank.acting_as(AGENT)
     for name in (held.short_id, held.id):
-        for look in (agent.get, agent.find, agent.history):
+        for look in (agent.lessons.get, agent.ledger.find, agent.ledger.history):
             with pytest.raises(NotFoundError):
                 look(name)
-    assert bank.acting_as(ORCHESTRATOR).get(held.id) == bank.get(held.id) == held
-    bank.approve(held.id)
-    assert agent.get(held.id).id == held.id
+    assert bank.acting_as(ORCHESTRATOR).lessons.get(held.id) == bank.lessons.get(held.id) == held
+    bank.lessons.approve(held.id)
+    assert agent.lessons.get(held.id).id == held.id
 
 
 @pytest.mark.req("N7")
 def test_a_reason_is_given_only_for_words_that_have_one(bank: Bank, held: Lesson) -> None:
     plain = {"summary": "Run `make fetch` first", "rule": "", "detail": "", "remedies": ["make fetch"]}
-    bank.edit(held.id, importance=0.9)
+    bank.lessons.edit(held.id, importance=0.9)
     # Only a person lets other words of it be told; until then they wait as well.
     with bank.transaction() as writer:
-        writer.put(replace(bank.get(held.id), **plain), "edit")  # type: ignore[arg-type]
-    (view,) = bank.views([bank.get(held.id)])
+        writer.put(replace(bank.lessons.get(held.id), **plain), "edit")  # type: ignore[arg-type]
+    (view,) = bank.lessons.views([bank.lessons.get(held.id)])
     assert view["quarantined_for"] == "held back earlier, for words it no longer has"
 
 
 @pytest.mark.req("N7")
 def test_health_says_that_lessons_wait(bank: Bank, held: Lesson) -> None:
-    (check,) = [each for each in bank.health() if each.name == "quarantine"]
+    (check,) = [each for each in bank.doctor.health() if each.name == "quarantine"]
     assert (check.is_well, "lessons list --status quarantined" in check.text) == (False, True)
-    assert bank.status()["quarantined_lessons"] == 1
-    assert bank.views([held])[0]["quarantined_for"] == "speaks to the agent in place of its user"
-    bank.approve(held.id)
-    (check,) = [each for each in bank.health() if each.name == "quarantine"]
+    assert bank.doctor.status()["quarantined_lessons"] == 1
+    assert bank.lessons.views([held])[0]["quarantined_for"] == "speaks to the agent in place of its user"
+    bank.lessons.approve(held.id)
+    (check,) = [each for each in bank.doctor.health() if each.name == "quarantine"]
     assert check.is_well
 
 
@@ -316,5 +318,5 @@ def test_health_says_that_lessons_wait(bank: Bank, held: Lesson) -> None:
 def test_health_names_what_is_told_since_before_such_words_waited(bank: Bank) -> None:
     with bank.transaction() as writer:
         writer.put(lesson("old", number=7, summary=EVIL, status=Status.ACTIVE), "reflect")
-    (check,) = [each for each in bank.health() if each.name == "quarantine"]
+    (check,) = [each for each in bank.doctor.health() if each.name == "quarantine"]
     assert (check.is_well, check.text[:5]) == (False, "m-007")

@@ -71,13 +71,13 @@ def _names(bank: Bank, text: str, **asked: Any) -> list[str]:
 
 
 def _embed(bank: Bank) -> None:
-    list(bank.embed_waiting())
+    list(bank.vectors.embed_waiting())
 
 
 def _fill(bank: Bank, *texts: str) -> None:
     with bank.transaction():
         for text in texts:
-            bank.add(text)
+            bank.lessons.add(text)
 
 
 def _talk(
@@ -106,11 +106,11 @@ def _raw(bank: Bank, sql: str) -> list[Any]:
 @pytest.mark.parametrize("is_embedded", [False, True])
 def test_every_filter_lets_through_only_what_it_names(bank: Bank, is_embedded: bool) -> None:
     with bank.transaction():
-        bank.add("Cache alpha", scope="tool", tool="bash", tags=("x", "y"), task="t-1")
-        bank.add(
+        bank.lessons.add("Cache alpha", scope="tool", tool="bash", tags=("x", "y"), task="t-1")
+        bank.lessons.add(
             "Cache beta", scope="provider", provider="openai", tags=("y",), domain="code", role="guardian"
         )
-        bank.add("Cache gamma", type="anti_pattern", category="infra", repo="app", importance=0.9)
+        bank.lessons.add("Cache gamma", type="anti_pattern", category="infra", repo="app", importance=0.9)
     if is_embedded:
         _embed(bank)
 
@@ -143,7 +143,9 @@ def test_a_filter_that_lets_too_many_through_to_name_them_filters_all_the_same(
 ) -> None:
     with bank.transaction():
         for number in range(40):
-            bank.add(f"Cache note {number}", domain="code" if number % 4 else "prose", importance=number / 40)
+            bank.lessons.add(
+                f"Cache note {number}", domain="code" if number % 4 else "prose", importance=number / 40
+            )
     _embed(bank)
     asked: list[dict[str, Any]] = [
         {"domain": "prose"},
@@ -160,16 +162,16 @@ def test_a_filter_that_lets_too_many_through_to_name_them_filters_all_the_same(
 
 @pytest.mark.req("A4")
 def test_another_projects_memory_is_never_found(bank: Bank, other: Bank) -> None:
-    other.add(HANG)
+    other.lessons.add(HANG)
     _embed(other)
-    bank.add("The logo is blue")
+    bank.lessons.add("The logo is blue")
     _embed(bank)
     for query in (Query(text=HANG), Query(text="tests hang"), Query(text=HANG, statuses=tuple(Status))):
         assert all("blue" in hit.text for hit in bank.recall(query).hits)
 
 
 def test_every_kind_of_record_is_found_through_one_call(bank: Bank) -> None:
-    bank.add("Restart the broker after a deploy")
+    bank.lessons.add("Restart the broker after a deploy")
     _talk(bank, "r1", "the broker lost its queue", "we restarted it")
     bank.capture(Episode(id="r2", task="Move the broker", status=EpisodeStatus.FAILED), ())
     hits = bank.recall(Query(text="broker")).hits
@@ -218,7 +220,7 @@ def test_what_is_archived_or_quarantined_is_found_only_when_asked_for(bank: Bank
     assert _names(bank, "broker", statuses=(Status.ARCHIVED,)) == ["m-001"]
     assert _names(bank, "broker", statuses=(Status.QUARANTINED,)) == ["m-009"]
     assert set(_names(bank, "broker", statuses=(Status.ACTIVE, Status.ARCHIVED))) == {"m-001", "m-002"}
-    bank.undo("m-001")
+    bank.ledger.undo("m-001")
     assert set(_names(bank, "broker")) == {"m-001", "m-002"}
 
 
@@ -251,9 +253,9 @@ def _weighed(bank: Bank, **asked: Any) -> list[Any]:
 
 def _two_notes(bank: Bank, clock: TickingClock) -> None:
     """Add a light new note that fits well and a weighty old one that fits less."""
-    bank.add("The broker is mentioned in passing", importance=1.0)
+    bank.lessons.add("The broker is mentioned in passing", importance=1.0)
     clock.now += timedelta(days=30)
-    bank.add("Restart the broker", importance=0.0)
+    bank.lessons.add("Restart the broker", importance=0.0)
 
 
 @pytest.mark.req("A5", "C3")
@@ -309,15 +311,15 @@ def test_by_default_relevance_decides_alone(bank: Bank, clock: TickingClock) -> 
 
 
 def test_a_query_for_lessons_weighs_as_documented(bank: Bank) -> None:
-    bank.add("The broker is mentioned in passing", importance=1.0)
-    bank.add("Restart the broker", importance=0.0)
-    assert [each.short_id for each in bank.query(Query(text="broker restart"))] == ["m-001", "m-002"]
+    bank.lessons.add("The broker is mentioned in passing", importance=1.0)
+    bank.lessons.add("Restart the broker", importance=0.0)
+    assert [each.short_id for each in bank.lessons.query(Query(text="broker restart"))] == ["m-001", "m-002"]
 
 
 @given(st.text(st.characters(exclude_categories=[])) | st.text("broke restat*'\"()-_\ud800\x00", max_size=40))
 @settings(max_examples=40)
 def test_any_question_is_answered_the_same_each_time(bank: Bank, text: str) -> None:
-    if not bank.query(Query()):
+    if not bank.lessons.query(Query()):
         _fill(bank, "Restart the broker", *OTHERS)
     for preset in ("relevance", "archivist"):
         one, again = (bank.recall(Query(text=text, preset=preset)) for _ in range(2))
@@ -353,41 +355,41 @@ def test_a_paraphrase_that_shares_no_telling_word_is_found_by_meaning(bank: Bank
     assert (found.hits[0].name, found.unembedded, found.embedder != "") == ("m-005", 0, True)
     why = found.hits[0].why.why
     assert (why.words, why.cosine is not None, why.meaning > 0) == (0.0, True, True)
-    assert bank.query(Query(text="the tests hang"))[0].short_id == "m-005"
+    assert bank.lessons.query(Query(text="the tests hang"))[0].short_id == "m-005"
 
 
 @pytest.mark.req("A5")
 def test_what_was_written_a_moment_ago_is_found_by_meaning(bank: Bank) -> None:
     _fill(bank, *OTHERS)
     _embed(bank)
-    bank.add(HANG)
+    bank.lessons.add(HANG)
     found = bank.recall(Query(text="the tests hang"))
     assert found.hits[0].name == "m-005"
     assert found.hits[0].why.why.cosine is not None
     # Nothing was missed, though its vector is not stored yet.
-    assert (found.unembedded, bank.count_unembedded()) == (0, 1)
+    assert (found.unembedded, bank.vectors.count_unembedded()) == (0, 1)
 
 
 def test_without_an_embedder_the_interface_is_the_same(with_rules: Callable[..., Bank]) -> None:
     bank = with_rules(embedder="none")
     _fill(bank, *OTHERS, HANG)
-    assert list(bank.embed_waiting()) == []
+    assert list(bank.vectors.embed_waiting()) == []
     assert _names(bank, "the tests hang") == []
     found = bank.recall(Query(text="pytest container", preset="archivist"))
     assert ([hit.name for hit in found.hits], found.embedder, found.unembedded) == (["m-005"], "", 0)
     assert found.hits[0].why.why.cosine is None
-    assert bank.count_unembedded() == 0
+    assert bank.vectors.count_unembedded() == 0
 
 
 def test_a_word_that_nothing_held_is_found_as_soon_as_something_does(with_rules: Callable[..., Bank]) -> None:
     bank = with_rules(embedder="none")
     _fill(bank, *(f"Note number {number} on something" for number in range(120)))
     assert _names(bank, "E0308") == _names(bank, "TS2304") == []
-    bank.add("E0308 means that the types differ")
+    bank.lessons.add("E0308 means that the types differ")
     assert _names(bank, "E0308") == ["m-121"]
-    bank.edit("m-001", summary="TS2304 means that a name is unknown")
+    bank.lessons.edit("m-001", summary="TS2304 means that a name is unknown")
     assert _names(bank, "TS2304") == ["m-001"]
-    bank.undo("m-121")
+    bank.ledger.undo("m-121")
     assert _names(bank, "E0308") == []
 
 
@@ -403,7 +405,7 @@ def test_vectors_made_by_another_process_are_seen(bank: Bank) -> None:
     asked = {"kinds": ("lesson",)}
     assert "m-005" not in _names(bank, "the tests hang", **asked)
     with Bank.open(bank.path, clock=bank.now) as second:
-        second.add(HANG)
+        second.lessons.add(HANG)
         _embed(second)
     assert _names(bank, "the tests hang", **asked)[0] == "m-005"
     assert _names(bank, "the tests hang")[0] == "m-005"
@@ -417,7 +419,7 @@ def test_recall_never_writes(bank: Bank) -> None:
 
     def state() -> tuple[Any, ...]:
         files = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
-        return files, bank.verify().entries, bank.status()
+        return files, bank.ledger.verify().entries, bank.doctor.status()
 
     before = state()
     for preset in ("relevance", "archivist", "generative"):
@@ -432,42 +434,42 @@ def test_recall_never_writes(bank: Bank) -> None:
 def test_edits_and_removals_reach_the_words_and_the_vectors(bank: Bank) -> None:
     _fill(bank, *OTHERS, HANG)
     _embed(bank)
-    bank.edit("m-005", summary="Colours of the chart", tags=())
+    bank.lessons.edit("m-005", summary="Colours of the chart", tags=())
     for _ in range(2):
         found = {hit.name: hit.why.why.words for hit in bank.recall(Query(text="pytest container")).hits}
         assert found.get("m-005", 0) == 0
         assert _names(bank, "colour of a diagram", limit=1) == ["m-005"]
         _embed(bank)
-    bank.undo("m-005")
+    bank.ledger.undo("m-005")
     assert _names(bank, "the tests hang", limit=1) == ["m-005"]
     _embed(bank)
-    bank.undo("m-004")
+    bank.ledger.undo("m-004")
     assert "m-004" not in _names(bank, "write release notes")
     assert _raw(bank, "SELECT count(*) FROM vector_rows") == [(4,)]
 
 
 def test_a_text_edited_between_embedding_and_storing_keeps_waiting(bank: Bank) -> None:
-    bank.add(HANG)
+    bank.lessons.add(HANG)
     assert bank.embedder is not None
     name, dimensions = bank.embedder.name, bank.embedder.dimensions
     with bank.reading() as reader:
         texts = reader.pending_embeddings(name, limit=9)
     made = [(each.place, each.revision, pack_vector(bank.embedder.embed_query(each.text))) for each in texts]
-    bank.edit("m-001", summary="Colours of the chart")
+    bank.lessons.edit("m-001", summary="Colours of the chart")
     with bank.transaction() as writer:
         assert writer.put_vectors(name, dimensions, made) == 0
-    assert bank.count_unembedded() == 1
+    assert bank.vectors.count_unembedded() == 1
 
 
 def test_a_vector_never_goes_to_another_text_that_took_the_place(bank: Bank) -> None:
     _talk(bank, "r1", "the broker is slow")
-    bank.add(HANG)
+    bank.lessons.add(HANG)
     assert bank.embedder is not None
     name, dimensions = bank.embedder.name, bank.embedder.dimensions
     with bank.reading() as reader:
         texts = reader.pending_embeddings(name, limit=9)
     made = [(each.place, each.revision, pack_vector(bank.embedder.embed_query(each.text))) for each in texts]
-    bank.reindex()
+    bank.doctor.reindex()
     with bank.reading() as reader:
         now = {each.place: each.text for each in reader.pending_embeddings(name, limit=9)}
     with bank.transaction() as writer:
@@ -479,16 +481,16 @@ def test_a_vector_never_goes_to_another_text_that_took_the_place(bank: Bank) -> 
 
 
 def test_a_place_taken_by_a_new_text_waits_for_its_own_vector(bank: Bank) -> None:
-    bank.add(HANG)
+    bank.lessons.add(HANG)
     assert bank.embedder is not None
     with bank.reading() as reader:
         (text,) = reader.pending_embeddings(bank.embedder.name, limit=9)
-    bank.undo("m-001")
-    bank.add("Colours of the chart")
+    bank.ledger.undo("m-001")
+    bank.lessons.add("Colours of the chart")
     row = pack_vector(bank.embedder.embed_query(text.text))
     with bank.transaction() as writer:
         writer.put_vectors(bank.embedder.name, bank.embedder.dimensions, [(text.place, text.revision, row)])
-    assert bank.count_unembedded() == 1
+    assert bank.vectors.count_unembedded() == 1
 
 
 def _answers(bank: Bank) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -505,11 +507,11 @@ def test_after_reindexing_the_answers_are_the_same(bank: Bank) -> None:
     _embed(bank)
     before = [(text, sorted(hits)) for text, hits in _answers(bank)]
     clock_free = [(text, [name for name, _ in hits]) for text, hits in before]
-    bank.reindex()
+    bank.doctor.reindex()
     _embed(bank)
     after = [(text, [name for name, _ in sorted(hits)]) for text, hits in _answers(bank)]
     assert after == clock_free
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 def test_reindexing_in_one_process_is_seen_in_another(bank: Bank) -> None:
@@ -519,7 +521,7 @@ def test_reindexing_in_one_process_is_seen_in_another(bank: Bank) -> None:
     _embed(bank)
     assert _names(bank, "the tests hang", kinds=("lesson",))[0] == "m-005"
     with Bank.open(bank.path, clock=bank.now) as second:
-        second.reindex()
+        second.doctor.reindex()
         _embed(second)
         assert _names(second, "the tests hang", kinds=("lesson",))[0] == "m-005"
     assert _names(bank, "the tests hang", kinds=("lesson",))[0] == "m-005"
@@ -532,7 +534,7 @@ def test_reindexing_in_one_process_is_seen_in_another(bank: Bank) -> None:
 @pytest.mark.parametrize("is_embedded", [False, True])
 def test_a_superseded_lesson_stands_below_its_replacement_and_says_so(bank: Bank, is_embedded: bool) -> None:
     _fill(bank, "Installs are done with yarn now, yarn installs everything", "pnpm does installs", *OTHERS)
-    bank.archive("m-001", "m-002")
+    bank.lessons.archive("m-001", "m-002")
     if is_embedded:
         _embed(bank)
     for preset in ("relevance", "archivist", "generative"):
@@ -548,13 +550,13 @@ def test_a_superseded_lesson_stands_below_its_replacement_and_says_so(bank: Bank
 def test_a_chain_of_replacements_has_the_newest_on_top(bank: Bank) -> None:
     _fill(bank, "Installs: yarn yarn yarn", "Installs: npm", "Installs: pnpm", "Installs: bun", *OTHERS)
     for old, new in (("m-001", "m-002"), ("m-002", "m-003"), ("m-003", "m-004")):
-        bank.archive(old, new)
+        bank.lessons.archive(old, new)
     assert _names(bank, "installs yarn", limit=4) == ["m-004", "m-003", "m-002", "m-001"]
 
 
 def test_a_replacement_that_is_gone_is_still_named(bank: Bank) -> None:
     _fill(bank, "Installs are done with yarn", "pnpm everywhere")
-    bank.archive("m-001", "m-002")
+    bank.lessons.archive("m-001", "m-002")
     bank.forget("m-002")
     (hit,) = [hit for hit in bank.recall(Query(text="yarn installs")).hits if hit.name == "m-001"]
     assert hit.notes == ("superseded by m-002",)
@@ -581,9 +583,9 @@ def test_a_later_message_on_something_else_does_not(bank: Bank) -> None:
 
 
 def test_lessons_of_different_repositories_do_not_amend_each_other(bank: Bank, clock: TickingClock) -> None:
-    bank.add("The deploy target of a daily deploy is Heroku", repo="shop")
+    bank.lessons.add("The deploy target of a daily deploy is Heroku", repo="shop")
     clock.now += timedelta(days=1)
-    bank.add("The deploy target is Fly instead", repo="blog")
+    bank.lessons.add("The deploy target is Fly instead", repo="blog")
     hits = bank.recall(Query(text="deploy target of a daily deploy")).hits
     assert ([hit.name for hit in hits], hits[0].notes) == (["m-001", "m-002"], ())
 
@@ -608,8 +610,8 @@ def test_a_message_beside_the_words_sought_is_found_too_and_a_window_shows_its_s
 
 
 def test_who_is_named_is_heard_and_a_lesson_about_them_is_found(bank: Bank) -> None:
-    bank.add("The maker wants small commits")
-    bank.add("The guardian wants signed commits")
+    bank.lessons.add("The maker wants small commits")
+    bank.lessons.add("The guardian wants signed commits")
     _talk(bank, "r1", "commits again", role="maker")
     _talk(bank, "r2", "commits again", role="guardian")
     events = _names(bank, "what did the guardian say about commits", kinds=("event",))
@@ -618,7 +620,7 @@ def test_who_is_named_is_heard_and_a_lesson_about_them_is_found(bank: Bank) -> N
 
 
 def test_a_long_text_is_shown_short_and_a_rule_with_its_summary(bank: Bank) -> None:
-    bank.add("Brokers block", rule="IF port 5672 is blocked THEN open it")
+    bank.lessons.add("Brokers block", rule="IF port 5672 is blocked THEN open it")
     _talk(bank, "r1", "broker " + "x " * 2000)
     hits = {hit.kind: hit for hit in bank.recall(Query(text="broker")).hits}
     assert hits["lesson"].text == "Brokers block: IF port 5672 is blocked THEN open it"
@@ -633,7 +635,7 @@ def test_a_question_of_a_hundred_thousand_characters_is_answered(bank: Bank, uni
 
 
 def test_a_changed_record_of_the_same_id_is_one_document(bank: Bank) -> None:
-    made = bank.add("Restart the broker")
+    made = bank.lessons.add("Restart the broker")
     with bank.transaction() as writer:
         writer.put(replace(made, summary="Restart the broker twice"), "edit")
         assert isinstance(writer.get(Lesson, made.id), Lesson)
@@ -651,6 +653,6 @@ def test_a_damaged_index_is_built_anew_from_the_records(bank: Bank) -> None:
     with pytest.raises(BankDamagedError, match="is damaged") as caught:
         bank.recall(Query(text="broker"))
     assert "doctor --reindex" in caught.value.hint
-    bank.reindex()
+    bank.doctor.reindex()
     _embed(bank)
     assert bank.recall(Query(text="broker")).hits[0].text == "Restart the broker"

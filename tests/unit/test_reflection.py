@@ -27,7 +27,7 @@ def _capture(
     path = agent_log(
         tmp_path / f"{session}.jsonl", MISSING_MODULE if calls is None else calls, session=session
     )
-    bank.capture_file(path)
+    bank.runs.capture_file(path)
     return session
 
 
@@ -44,8 +44,8 @@ def test_a_run_teaches_what_failed_and_what_helped(bank: Bank, tmp_path: Path) -
     assert made.evidence.episodes == ("s-1",)
     assert done.account.outcome.startswith("Succeeded")
     assert done.account.worked[0] == made.summary
-    assert bank.episode("s-1").extra["reflection"]
-    assert bank.verify().is_whole
+    assert bank.runs.episode("s-1").extra["reflection"]
+    assert bank.ledger.verify().is_whole
 
 
 def test_failures_are_counted_alike_throughout_a_story(bank: Bank, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_failures_are_counted_alike_throughout_a_story(bank: Bank, tmp_path: Pat
     slip = ("python -c 'print(x)'", f"Exit code 1\n{output}", True)
     waited = ("make check", "Command timed out after 120 seconds", True)
     log = agent_log(tmp_path / "s-1.jsonl", [slip, slip, waited, ("make check", "ok", False)])
-    story = bank.reflect(bank.capture_file(log).episodes[0].id).account
+    story = bank.reflect(bank.runs.capture_file(log).episodes[0].id).account
     assert story.outcome.endswith("4 tool calls, 3 failures of 2 kinds.")
     assert "`make check` failed 1 of 2 times" in story.failed
 
@@ -73,26 +73,26 @@ def test_evidence_points_at_the_very_events(bank: Bank, tmp_path: Path) -> None:
 def test_reflecting_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
     run = _capture(bank, tmp_path, "s-1")
     bank.reflect(run)
-    lessons = bank.query(Query())
-    entries = bank.verify().entries
+    lessons = bank.lessons.query(Query())
+    entries = bank.ledger.verify().entries
     again = bank.reflect(run)
     assert (again.created, again.updated) == ((), ())
-    assert bank.query(Query()) == lessons
-    assert bank.verify().entries == entries
+    assert bank.lessons.query(Query()) == lessons
+    assert bank.ledger.verify().entries == entries
 
 
 @pytest.mark.req("A10")
 def test_a_second_run_meets_the_lesson_again_and_makes_it_active(bank: Bank, tmp_path: Path) -> None:
     for session in ("s-1", "s-2"):
         bank.reflect(_capture(bank, tmp_path, session))
-    (known,) = bank.query(Query())
+    (known,) = bank.lessons.query(Query())
     assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
 
 
 @pytest.mark.parametrize("first", ["s-1", "s-1.a1"])
 def test_a_session_and_its_subagents_are_one_run_to_a_lesson(bank: Bank, tmp_path: Path, first: str) -> None:
     log = agent_log(tmp_path / "s-1.jsonl", MISSING_MODULE, session="s-1")
-    bank.capture_file(log)
+    bank.runs.capture_file(log)
     for agent in ("a1", "a2"):
         lines = [
             json.loads(line) | {"isSidechain": True, "agentId": agent}
@@ -100,14 +100,14 @@ def test_a_session_and_its_subagents_are_one_run_to_a_lesson(bank: Bank, tmp_pat
         ]
         led = tmp_path / f"agent-{agent}.jsonl"
         led.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        bank.capture_file(led)
+        bank.runs.capture_file(led)
     for run in dict.fromkeys((first, "s-1", "s-1.a1", "s-1.a2")):
         bank.reflect(run)
-    (known,) = bank.query(Query())
+    (known,) = bank.lessons.query(Query())
     assert (known.frequency, known.status, known.runs) == (1, Status.CANDIDATE, ("s-1",))
     assert first in known.evidence.episodes
     bank.reflect(_capture(bank, tmp_path, "s-2"))
-    (known,) = bank.query(Query())
+    (known,) = bank.lessons.query(Query())
     assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
     assert known.evidence.episodes == (first, "s-2")
 
@@ -118,7 +118,7 @@ def test_a_remedy_found_later_supersedes_the_bare_lesson(bank: Bank, tmp_path: P
     for session in ("s-1", "s-2"):
         bank.reflect(_capture(bank, tmp_path, session, bare))
     bank.reflect(_capture(bank, tmp_path, "s-3"))
-    live = bank.query(Query())
+    live = bank.lessons.query(Query())
     assert len(live) == 1
     assert "`pip install freezegun`" in live[0].summary
     assert live[0].frequency == 3
@@ -129,14 +129,14 @@ def test_what_people_forgot_is_not_learnt_again(bank: Bank, tmp_path: Path) -> N
     bank.forget("m-001")
     again = bank.reflect(_capture(bank, tmp_path, "s-2"))
     assert again.created == ()
-    assert bank.query(Query()) == []
+    assert bank.lessons.query(Query()) == []
 
 
 def test_what_people_worded_keeps_their_words(bank: Bank, tmp_path: Path) -> None:
     bank.reflect(_capture(bank, tmp_path, "s-1"))
-    bank.edit("m-001", summary="Install freezegun before the tests")
+    bank.lessons.edit("m-001", summary="Install freezegun before the tests")
     bank.reflect(_capture(bank, tmp_path, "s-2"))
-    known = bank.get("m-001")
+    known = bank.lessons.get("m-001")
     assert (known.summary, known.frequency) == ("Install freezegun before the tests", 2)
 
 
@@ -160,10 +160,10 @@ def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) 
 def test_waiting_runs_are_reflected_on_once_oldest_first(bank: Bank, tmp_path: Path) -> None:
     for session in ("s-2", "s-1", "s-3"):
         _capture(bank, tmp_path, session)
-    done = list(bank.reflect_waiting())
+    done = list(bank.reflections.reflect_waiting())
     assert [each.run for each in done] == ["s-2", "s-1", "s-3"]
-    assert bank.waiting_runs() == []
-    assert list(bank.reflect_waiting()) == []
+    assert bank.reflections.waiting_runs() == []
+    assert list(bank.reflections.reflect_waiting()) == []
 
 
 def test_a_leased_run_is_left_alone_until_the_lease_ends(
@@ -172,9 +172,9 @@ def test_a_leased_run_is_left_alone_until_the_lease_ends(
     _capture(bank, tmp_path, "s-1")
     with bank.transaction() as writer:
         assert writer.lease("other", clock.now + timedelta(seconds=100)) == ["s-1"]
-    assert list(bank.reflect_waiting()) == []
+    assert list(bank.reflections.reflect_waiting()) == []
     clock.now += timedelta(seconds=200)
-    assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
+    assert [each.run for each in bank.reflections.reflect_waiting()] == ["s-1"]
     with bank.transaction() as writer:
         assert writer.end_lease("s-1", "other") is False
 
@@ -191,10 +191,10 @@ def test_a_run_whose_reflection_is_interrupted_waits_as_before(
         patched.setattr(reflection, "account", stopped)
         for _ in range(4):
             with pytest.raises(KeyboardInterrupt):
-                list(bank.reflect_waiting())
-    assert [(each.attempts, each.holder) for each in bank.waiting_runs()] == [(0, "")]
-    assert [each.run for each in bank.reflect_waiting()] == ["s-1"]
-    assert bank.waiting_runs() == []
+                list(bank.reflections.reflect_waiting())
+    assert [(each.attempts, each.holder) for each in bank.reflections.waiting_runs()] == [(0, "")]
+    assert [each.run for each in bank.reflections.reflect_waiting()] == ["s-1"]
+    assert bank.reflections.waiting_runs() == []
 
 
 def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
@@ -210,39 +210,45 @@ def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
     with monkeypatch.context() as patched:
         patched.setattr(reflection, "account", slowly)
         bank.reflect("s-1")
-    assert [each.run for each in bank.waiting_runs()] == ["s-1"]
+    assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
 
 
 def test_a_run_that_fails_to_be_reflected_on_waits_and_is_shown(bank: Bank) -> None:
     with bank.transaction() as writer:
         writer.queue("ghost")
-    (failed,) = bank.reflect_waiting()
+    (failed,) = bank.reflections.reflect_waiting()
     assert isinstance(failed, ReflectionOutcome)
     assert failed.error == "no run 'ghost'"
-    (waiting,) = bank.waiting_runs()
+    (waiting,) = bank.reflections.waiting_runs()
     assert (waiting.attempts, waiting.error, waiting.holder) == (1, "no run 'ghost'", "")
     for _ in range(2):
-        assert len(list(bank.reflect_waiting())) == 1
-    assert list(bank.reflect_waiting()) == []
+        assert len(list(bank.reflections.reflect_waiting())) == 1
+    assert list(bank.reflections.reflect_waiting()) == []
 
 
 @pytest.mark.req("A15")
 def test_runs_of_the_last_days_can_be_reflected_on_again(bank: Bank, clock: TickingClock) -> None:
     now = clock.now
-    bank.record_episode(Episode(id="new", finished=now - timedelta(days=2), status=EpisodeStatus.SUCCESS))
-    bank.record_episode(Episode(id="old", finished=now - timedelta(days=9), status=EpisodeStatus.SUCCESS))
-    assert bank.recent_runs(7) == ["new"]
-    assert bank.recent_runs(30) == ["old", "new"]
+    bank.runs.record_episode(
+        Episode(id="new", finished=now - timedelta(days=2), status=EpisodeStatus.SUCCESS)
+    )
+    bank.runs.record_episode(
+        Episode(id="old", finished=now - timedelta(days=9), status=EpisodeStatus.SUCCESS)
+    )
+    assert bank.reflections.recent_runs(7) == ["new"]
+    assert bank.reflections.recent_runs(30) == ["old", "new"]
 
 
 @pytest.mark.req("A14")
 def test_maybe_reflect_never_raises_and_says_what_happened(bank: Bank, tmp_path: Path) -> None:
     heard: list[Message] = []
     bank.bus.subscribe(heard.append)
-    outcome = bank.maybe_reflect(ReflectionTrigger("nobody"))
+    outcome = bank.reflections.maybe_reflect(ReflectionTrigger("nobody"))
     assert (outcome.status, outcome.error) == ("skipped", "no run 'nobody'")
     assert [message.type for message in heard] == ["reflection_failed"]
-    done = bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1"), Scenario.HEALER_INVOCATION))
+    done = bank.reflections.maybe_reflect(
+        ReflectionTrigger(_capture(bank, tmp_path, "s-1"), Scenario.HEALER_INVOCATION)
+    )
     assert (done.status, done.created, done.scenario) == ("reflected", 1, Scenario.HEALER_INVOCATION)
     assert done.summary.startswith("Succeeded")
 
@@ -255,31 +261,34 @@ def test_maybe_reflect_contains_any_error(
         raise ZeroDivisionError("a miner broke")
 
     monkeypatch.setattr(reflection, "mine", broken)
-    outcome = bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
+    outcome = bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
 
 
 def test_a_waiting_run_that_nobody_asked_to_reflect_on_is_let_go(bank: Bank, tmp_path: Path) -> None:
     bank.config = Config(reflect=ReflectRules(on_session_success=False))
     _capture(bank, tmp_path, "s-1")
-    (skipped,) = bank.reflect_waiting()
+    (skipped,) = bank.reflections.reflect_waiting()
     assert isinstance(skipped, ReflectionOutcome)
     assert (skipped.status, skipped.error) == ("skipped", "")
-    assert bank.waiting_runs() == []
+    assert bank.reflections.waiting_runs() == []
 
 
 @pytest.mark.req("A6")
 def test_a_pattern_of_similar_failures_asks_for_reflection_by_itself(bank: Bank, tmp_path: Path) -> None:
     bank.config = Config(reflect=ReflectRules(on_session_success=False, on_session_failure=False))
     outcomes = [
-        bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, f"s-{number}"))) for number in (1, 2, 3)
+        bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, f"s-{number}")))
+        for number in (1, 2, 3)
     ]
     assert [each.status for each in outcomes] == ["skipped", "skipped", "reflected"]
     assert (outcomes[-1].scenario, outcomes[-1].created) == (Scenario.PATTERN_DETECTED, 1)
-    (made,) = bank.query(Query())
+    (made,) = bank.lessons.query(Query())
     assert (made.frequency, made.status) == (3, Status.ACTIVE)
     bank.config = Config(reflect=ReflectRules(enabled=False))
-    assert bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"
+    assert (
+        bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"
+    )
 
 
 def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
@@ -295,16 +304,16 @@ def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
     monkeypatch.setattr(reflection, "read", broken)
     for session in ("s-1", "s-2"):
         _capture(bank, tmp_path, session)
-    first, second = bank.reflect_waiting()
+    first, second = bank.reflections.reflect_waiting()
     assert isinstance(first, ReflectionOutcome)
     assert "a miner broke" in first.error
     assert second.run == "s-2"
-    assert [each.run for each in bank.waiting_runs()] == ["s-1"]
+    assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
 
 
 def test_reflection_that_is_turned_off_is_skipped(bank: Bank, tmp_path: Path) -> None:
     bank.config = Config(reflect=ReflectRules(on_session_success=False))
-    outcome = bank.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
+    outcome = bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error, outcome.created) == ("skipped", "", 0)
 
 
@@ -355,7 +364,7 @@ def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Pat
     other = agent_log(
         tmp_path / "o.jsonl", MISSING_MODULE, session="o-1", project="other", prompt="Sort the shelves"
     )
-    bank.capture_file(other)
+    bank.runs.capture_file(other)
     bank.reflect("o-1")
     told = bank.brief(task="Fix the invoice", repo="billing")
     assert [each.lesson.repo for each in told.chosen] == ["billing"]
@@ -367,12 +376,12 @@ def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Pat
 
 
 def test_known_issues_of_several_repositories_are_not_mixed(bank: Bank, tmp_path: Path) -> None:
-    bank.add("Prefer small commits")
+    bank.lessons.add("Prefer small commits")
     for session in ("s-1", "s-2"):
         bank.reflect(_capture(bank, tmp_path, session))
     assert len(bank.brief().chosen) == 2
     for session in ("o-1", "o-2"):
-        bank.capture_file(
+        bank.runs.capture_file(
             agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="other")
         )
         bank.reflect(session)

@@ -57,7 +57,7 @@ def test_an_entry_has_everything_that_the_document_names(bank: Bank) -> None:
     assert "sk-ant" not in entry.content
     assert entry.tokens == -(-len(f"{entry.action} {entry.content}") // 4)
     assert bank.stream.get(entry.id) == entry
-    assert bank.history(entry.id)[0].entry.verb == "log"
+    assert bank.ledger.history(entry.id)[0].entry.verb == "log"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_an_agent_logs_only_as_its_role(bank: Bank) -> None:
         maker.stream.begin_cycle("guardian")
     with pytest.raises(AccessError):
         maker.stream.remove(bank.stream.recent(1)[0].id)
-    assert len(bank.denials()) == 3
+    assert len(bank.ledger.denials()) == 3
     assert len(bank.stream.recent()) == 1
 
 
@@ -179,7 +179,7 @@ def test_what_is_no_longer_hot_is_archived_by_itself_and_stays_findable(tmp_path
             assert found[0].entry.cycle == 2
         assert bank.documents.search("zeppelin", type="cycle")[0].kind == "entry"
         assert bank.stream.search("what became of #77?")[0].entry.cycle == 3
-        assert bank.verify().is_whole
+        assert bank.ledger.verify().is_whole
 
 
 # Search
@@ -343,7 +343,7 @@ def test_people_edit_and_remove_entries_and_take_that_back(bank: Bank) -> None:
     bank.stream.remove(entry.id)
     with pytest.raises(NotFoundError, match="no entry"):
         bank.stream.get(entry.id)
-    bank.undo(entry.id)
+    bank.ledger.undo(entry.id)
     assert bank.stream.get(entry.id) == edited
 
 
@@ -432,14 +432,14 @@ def test_agents_that_log_at_once_lose_nothing(tmp_path: Path) -> None:
         }
         assert sorted(cycles) == list(range(1, 21))
         assert all(len(roles) == 1 for roles in cycles.values())
-        assert bank.verify().is_whole
+        assert bank.ledger.verify().is_whole
 
 
 def test_places_are_not_given_twice_after_an_erasure(bank: Bank) -> None:
     bank.stream.log("One", importance=5)
     last = bank.stream.log("Two", importance=5)
     bank.stream.reflect("by hand")
-    bank.erase([last.id])
+    bank.erasure.erase([last.id])
     assert bank.stream.log("Three").seq == 3
 
 

@@ -41,12 +41,12 @@ def test_repeating_oneself_under_many_names_does_not_make_a_thing_true(bank: Ban
         for run in ("", "made-up-1", "made-up-2"):
             lesson, is_new = _add(bank.acting_as(Actor.parse(name)), run=run)
             assert (lesson.status, is_new) == (Status.CANDIDATE, False)
-    assert len(bank.query(Query())) == 1
+    assert len(bank.lessons.query(Query())) == 1
 
 
 def test_a_second_run_that_the_bank_knows_makes_it_active(bank: Bank, agent: Bank) -> None:
     for run in ("r1", "r2"):
-        bank.record_episode(Episode(id=run))
+        bank.runs.record_episode(Episode(id=run))
     first, _ = _add(agent, run="r1")
     again, _ = _add(agent, run="r1", detail="It happened twice in the same run.")
     assert again.status is Status.CANDIDATE
@@ -71,20 +71,20 @@ def test_words_that_a_person_wrote_are_left_as_they_are(bank: Bank, agent: Bank)
 
 
 def test_a_lesson_of_a_repository_is_met_again_by_who_does_not_name_it(bank: Bank, agent: Bank) -> None:
-    bank.add(DATABASE, type="pattern", repo="shop", source="archivist", status="candidate")
+    bank.lessons.add(DATABASE, type="pattern", repo="shop", source="archivist", status="candidate")
     _, is_new = _add(agent)
     assert not is_new
 
 
 def test_evidence_is_kept_by_what_it_names_and_refused_when_it_names_nothing(bank: Bank, agent: Bank) -> None:
-    bank.record_episode(Episode(id="r1"))
+    bank.runs.record_episode(Episode(id="r1"))
     entry = bank.stream.log("Looked", cycle=1, importance=5, type="action", content="and saw")
     lesson, _ = _add(agent, evidence=["r1", entry.id])
     assert lesson.evidence.episodes == ("r1",)
     assert lesson.evidence.logs == (entry.id,)
     with pytest.raises(InputError, match="evidence 'nobody' names nothing"):
         _add(agent, "Something else entirely", evidence=["nobody"])
-    assert len(bank.query(Query())) == 1
+    assert len(bank.lessons.query(Query())) == 1
 
 
 def test_a_run_adds_only_so_many(agent: Bank) -> None:

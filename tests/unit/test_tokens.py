@@ -34,7 +34,7 @@ def test_only_the_hash_of_a_token_is_kept(bank: Bank) -> None:
         (change,) = reader.changes(kind="token")
     assert (change.entry.verb, change.entry.actor) == ("create", bank.actor)
     assert issued.secret not in repr(change)
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @pytest.mark.parametrize("secret", ["", "arch_", "arch_" + "x" * 43, "x" * 10_000, "arch_\ud800", "Bearer"])
@@ -79,7 +79,7 @@ def test_a_revoked_token_cannot_be_undone(bank: Bank) -> None:
     made = bank.tokens.create("agent:kit")
     bank.tokens.revoke(made.token.id)
     with pytest.raises(AccessError):
-        bank.undo(made.token.id)
+        bank.ledger.undo(made.token.id)
     kept = bank.tokens.find_by_secret(made.secret)
     assert kept is not None
     assert kept.revoked is not None
@@ -106,7 +106,7 @@ def test_nobody_hands_out_more_than_is_his(bank: Bank, maker: str, made: str, ma
         return
     with pytest.raises(AccessError):
         acting.tokens.create(made)
-    assert bank.denials()[-1].entry.actor == acting.actor
+    assert bank.ledger.denials()[-1].entry.actor == acting.actor
 
 
 def test_agents_see_no_tokens(bank: Bank) -> None:
@@ -116,7 +116,7 @@ def test_agents_see_no_tokens(bank: Bank) -> None:
         with pytest.raises(AccessError):
             call()
     with pytest.raises(NotFoundError, match=f"no record '{made.token.id}'"):
-        agent.find(made.token.id)
+        agent.ledger.find(made.token.id)
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_an_answer_is_kept_with_what_it_answers_or_not_at_all(bank: Bank) -> Non
 
 
 def test_erasing_takes_kept_answers_along(bank: Bank) -> None:
-    lesson = bank.add("the launch code is heliotrope")
+    lesson = bank.lessons.add("the launch code is heliotrope")
     desk = IdempotencyStore(bank)
     for key in ("t:a", "t:b"):
         desk.store_answer(key, "d", 201, '{"summary": "the launch code is heliotrope"}')
-        bank.erase([lesson.id]) if key == "t:a" else bank.erase(matching="heliotrope")
+        bank.erasure.erase([lesson.id]) if key == "t:a" else bank.erasure.erase(matching="heliotrope")
         assert desk.find_answer(key) is None

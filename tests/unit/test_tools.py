@@ -154,7 +154,7 @@ def test_private_scratch_is_not_read_by_its_name(bank: Bank) -> None:
         # That it is there is not told either.
         with pytest.raises(NotFoundError, match=f"no record {name!r}"):
             call(other, "memory_get", {"id": name})
-    bank.record_episode(Episode(id="w1", task="a run of that name"))
+    bank.runs.record_episode(Episode(id="w1", task="a run of that name"))
     assert call(other, "memory_get", {"id": "w1"})["kind"] == "episode"
 
 
@@ -165,7 +165,7 @@ def test_tokens_are_there_for_those_who_decide_about_them(bank: Bank) -> None:
     with pytest.raises(NotFoundError):
         call(agent, "memory_get", {"id": token})
     with pytest.raises(NotFoundError):
-        agent.history(token)
+        agent.ledger.history(token)
 
 
 @pytest.mark.req("C5")
@@ -416,11 +416,11 @@ def test_what_only_reads_changes_nothing(bank: Bank) -> None:
 
 def test_a_brief_of_a_run_is_recorded(bank: Bank) -> None:
     agent = bank.acting_as(Actor.parse("agent:w1"))
-    bank.add("Run make db-up before the tests")
+    bank.lessons.add("Run make db-up before the tests")
     call(agent, "brief", {"task": "run the tests"})
-    assert bank.status()["briefs"] == 0
+    assert bank.doctor.status()["briefs"] == 0
     call(agent, "brief", {"task": "run the tests", "run": "r1"})
-    assert bank.status()["briefs"] == 1
+    assert bank.doctor.status()["briefs"] == 1
 
 
 def test_a_set_that_is_not_there_is_named() -> None:

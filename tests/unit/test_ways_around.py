@@ -20,16 +20,16 @@ def test_a_captured_run_does_not_rewrite_an_attempt(bank: Bank) -> None:
         Episode(id="new", task="Task Z", agent="coder", action=Action.COMPLETED, approach="forged"),
     ):
         with pytest.raises(AccessError, match="may not write episodes"):
-            agent.record_episode(forged)
+            agent.runs.record_episode(forged)
     assert [each.action for each in bank.attempts.query(task="Task Z")] == [Action.FAILED]
-    assert [change.entry.record for change in bank.denials()] == ["episodes", "episodes"]
+    assert [change.entry.record for change in bank.ledger.denials()] == ["episodes", "episodes"]
 
 
 @pytest.mark.req("M8")
 def test_an_agent_does_not_search_others_memory_by_erasing(bank: Bank) -> None:
     bank.acting_as(Actor.parse("agent:coder")).working.update(plan="Port the parser")
     with pytest.raises(AccessError, match="may not write bank"):
-        bank.acting_as(Actor.parse("agent:evil")).find_erasure_targets(matching="Port")
+        bank.acting_as(Actor.parse("agent:evil")).erasure.find_erasure_targets(matching="Port")
 
 
 @pytest.mark.req("C10")
@@ -47,7 +47,7 @@ def test_an_agent_does_not_say_who_approves(bank: Bank, archivist: Command) -> N
     words = ("--actor", "agent:friend", "proposals", "accept", "p-001")
     assert archivist(*words, cwd=folder, **variables).code == 9
     assert bank.core.render() == ""
-    assert len(bank.denials()) == 4
+    assert len(bank.ledger.denials()) == 4
     words = ("--set", "brief.max_lessons=3", "--actor", "agent:evil", "status")
     assert archivist(*words, cwd=folder).code == 0
 
@@ -55,20 +55,22 @@ def test_an_agent_does_not_say_who_approves(bank: Bank, archivist: Command) -> N
 def test_records_are_undone_and_erased_by_what_they_are_called(bank: Bank) -> None:
     bank.knowledge.put("convention", "imports", "absolute")
     bank.knowledge.put("convention", "imports", "relative")
-    bank.undo("convention/imports")
+    bank.ledger.undo("convention/imports")
     fact = bank.knowledge.get("convention", "imports")
     assert fact is not None
     assert fact.value == "absolute"
     bank.documents.insert("# Parsers\n\nWritten by hand.", type="decision", source="parsers")
-    assert bank.find("parsers#0")[0] == "document"
-    assert [target.kind for target in bank.find_erasure_targets(["convention/imports", "parsers#0"])] == [
+    assert bank.ledger.find("parsers#0")[0] == "document"
+    assert [
+        target.kind for target in bank.erasure.find_erasure_targets(["convention/imports", "parsers#0"])
+    ] == [
         "fact",
         "document",
     ]
-    bank.erase(["convention/imports"])
+    bank.erasure.erase(["convention/imports"])
     assert bank.knowledge.get("convention", "imports") is None
     with pytest.raises(NotFoundError, match="no record 'nobody'"):
-        bank.find_erasure_targets(["nobody"])
+        bank.erasure.find_erasure_targets(["nobody"])
 
 
 def test_lines_come_in_through_a_pipe(bank: Bank, archivist_process: Command) -> None:

@@ -74,7 +74,7 @@ def test_nobody_else_reads_or_writes_it(
     with pytest.raises(AccessError) as refused:
         attempt(bank.acting_as(Actor.parse(name)).working)
     assert re.fullmatch(rf"{name} may not (read|write) working( of 'coder')?", refused.value.message)
-    assert str(bank.denials()[-1].entry.actor) == name
+    assert str(bank.ledger.denials()[-1].entry.actor) == name
     assert coder.working.get() == before
 
 
@@ -84,16 +84,19 @@ def test_history_undo_and_erasure_do_not_show_it_either(bank: Bank, coder: Bank)
     other = bank.acting_as(Actor(ActorKind.AGENT, "other"))
     for actor in (bank, other):
         with pytest.raises(NotFoundError) as refused:
-            actor.history("coder")
+            actor.ledger.history("coder")
         with pytest.raises(NotFoundError) as unknown:
-            actor.history("nobody")
+            actor.ledger.history("nobody")
         assert refused.value.message.replace("coder", "nobody") == unknown.value.message
     with pytest.raises(AccessError):
-        bank.undo("coder")
-    assert [change.entry.verb for change in coder.history("coder")] == ["update"]
+        bank.ledger.undo("coder")
+    assert [change.entry.verb for change in coder.ledger.history("coder")] == ["update"]
     with pytest.raises(AccessError, match="may not write bank"):
-        other.find_erasure_targets(["coder"])
-    for targets in (bank.find_erasure_targets(["coder"]), bank.find_erasure_targets(matching="private plan")):
+        other.erasure.find_erasure_targets(["coder"])
+    for targets in (
+        bank.erasure.find_erasure_targets(["coder"]),
+        bank.erasure.find_erasure_targets(matching="private plan"),
+    ):
         assert [target.words for target in targets] == ["private to its agent"]
 
 
@@ -101,10 +104,10 @@ def test_history_undo_and_erasure_do_not_show_it_either(bank: Bank, coder: Bank)
 def test_a_record_of_the_same_name_does_not_show_it(bank: Bank, coder: Bank) -> None:
     from archivist.records import Episode
 
-    bank.record_episode(Episode(id="coder", task="a run of that name"))
+    bank.runs.record_episode(Episode(id="coder", task="a run of that name"))
     coder.working.update(plan="private")
-    assert [change.entry.kind for change in bank.history("coder")] == ["episode"]
-    bank.undo("coder")
+    assert [change.entry.kind for change in bank.ledger.history("coder")] == ["episode"]
+    bank.ledger.undo("coder")
     assert coder.working.get() is not None
 
 
@@ -114,8 +117,8 @@ def test_it_is_never_searched_briefed_or_exported(bank: Bank, coder: Bank, tmp_p
     coder.working.note("xylophone note")
     assert bank.recall(Query(text="xylophone")).hits == ()
     assert "xylophone" not in bank.brief(task="xylophone").text
-    bank.export(tmp_path / "out")
-    bank.share(tmp_path / "shared")
+    bank.exchange.export(tmp_path / "out")
+    bank.exchange.share(tmp_path / "shared")
     written = [
         path for folder in ("out", "shared") for path in (tmp_path / folder).rglob("*") if path.is_file()
     ]

@@ -405,10 +405,12 @@ def _embed_missing(bank: Bank) -> None:
     from archivist.recall.service import FRESH
 
     embedder = bank.embedder
-    if embedder is None or bank.count_unembedded() <= (FRESH if embedder.name.startswith("static") else 0):
+    if embedder is None or bank.vectors.count_unembedded() <= (
+        FRESH if embedder.name.startswith("static") else 0
+    ):
         return
     try:
-        for _ in bank.embed_waiting():
+        for _ in bank.vectors.embed_waiting():
             pass
     except EmbedderError:
         # The words can still answer.

@@ -14,8 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.access.rights import Layer, reads
 from archivist.paths import FOLDER, home_folder
 from archivist.records import Lesson, Scope
+from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.brief.liveness import CodeReference, PresenceState, ReferenceCheck
@@ -567,3 +569,14 @@ def _save(path: Path, kept: LivenessCache) -> None:
     except OSError:
         with suppress(OSError):
             made.unlink()
+
+
+class Liveness(BankService):
+    """Whether what lessons name is still there."""
+
+    @reads(Layer.LESSONS)
+    def find_stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
+        """Return, by lesson id, what each that is stale names and is gone from the working tree."""
+        from archivist.brief.liveness_service import find_stale
+
+        return find_stale(self._bank.path.parent, lessons)

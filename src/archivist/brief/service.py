@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.access.rights import Layer, reads
+from archivist.brief.fence import fence_brief as _fence_brief
 from archivist.brief.forms import BriefFormat
 from archivist.brief.holdout import is_withheld
 from archivist.brief.render import render_brief
@@ -14,12 +16,14 @@ from archivist.brief.select import GENERAL, BriefedLesson, RenderedBrief, choose
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
+from archivist.service import BankService
 from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, one_of
 from archivist.store.results import SearchFilter, TextQuery
 from archivist.text import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.brief.presets import BriefPreset
     from archivist.store.protocol import Reader
 
 _HITS = 50
@@ -199,7 +203,7 @@ def _drop_stale(
     bank: Bank, offered: list[BriefedLesson]
 ) -> tuple[list[BriefedLesson], tuple[tuple[str, str], ...]]:
     """Leave out what names something that is gone from the working tree."""
-    gone = bank.find_stale([each.lesson for each in offered if not each.is_global])
+    gone = bank.liveness.find_stale([each.lesson for each in offered if not each.is_global])
     if not gone:
         return offered, ()
     names = tuple((each.name, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)
@@ -362,3 +366,97 @@ def _record_brief(
         with each.transaction() as writer:
             writer.put(replace(record, lessons=mine, withheld=kept), "brief")
     return record.id
+
+
+class Briefs(BankService):
+    """What is put into the prompt of a run."""
+
+    @reads(Layer.LESSONS)
+    def brief(
+        self,
+        *,
+        domain: str = "",
+        role: str = "",
+        task: str = "",
+        repo: str = "",
+        project: str = "",
+        provider: str = "",
+        tool: str = "",
+        tags: Sequence[str] = (),
+        run: str = "",
+        preset: BriefPreset | None = None,
+        max_lessons: int | None = None,
+        budget_tokens: int | None = None,
+        tokens: Callable[[str], int] | None = None,
+        form: BriefFormat = BriefFormat.KNOWN_ISSUES,
+        is_fenced: bool = False,
+        global_bank: Bank | None = None,
+    ) -> RenderedBrief:
+        """Say what a new run should know; with a run, record it. `beside` is the global bank.
+
+        With a task, a repository or for a subagent: what that project met, how often, how lately and what
+        helped, within a budget that `tokens` counts. Else the documented known issues of a domain and role,
+        as many as the rules say unless a budget is named. `repo` is what somebody calls it, `project` exactly
+        what the bank does.
+        """
+        from archivist.brief.presets import BriefPreset, rules_for_preset
+
+        rules = rules_for_preset(
+            self._bank.config.brief, preset, max_lessons=max_lessons, budget_tokens=budget_tokens
+        )
+        audience = Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
+        if task or repo or project or preset is BriefPreset.SUBAGENT:
+            told = brief_task(
+                self._bank,
+                audience,
+                task=task,
+                repo=repo,
+                project=project,
+                run=run,
+                rules=rules,
+                form=form,
+                is_fenced=is_fenced,
+                global_bank=global_bank,
+                tokens=tokens,
+            )
+        else:
+            told = brief_known_issues(
+                self._bank,
+                audience,
+                run=run,
+                rules=rules,
+                form=form,
+                is_fenced=is_fenced,
+                global_bank=global_bank,
+                budget_tokens=budget_tokens,
+                tokens=tokens,
+            )
+        return _fence_brief(told) if is_fenced else told
+
+    @reads(Layer.LESSONS)
+    def reasons(self, brief: RenderedBrief) -> list[str]:
+        """Return why each lesson of a brief is told, and what is withheld or stale."""
+        return reasons(self._bank, brief)
+
+    @reads(Layer.LESSONS)
+    def heal(
+        self,
+        error: str,
+        *,
+        tool: str = "",
+        command: str = "",
+        repo: str = "",
+        project: str = "",
+        run: str = "",
+        is_fenced: bool = False,
+    ) -> RenderedBrief:
+        """Say what runs before this one did about an error's output: what worked, in how many of them.
+
+        `repo` is what somebody calls the repository, `project` exactly what the bank does.
+        """
+        from archivist.brief import healing_service as healing
+
+        told = healing.heal(
+            self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run
+        )
+        return _fence_brief(told) if is_fenced else told

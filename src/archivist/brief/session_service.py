@@ -72,7 +72,7 @@ def brief_prompt(bank: Bank, run: str, project: str, prompt: str) -> RenderedBri
         found = reader.records("lesson", [each.record for each in places.values()])
         mine = [each for each in found.values() if each.status.is_live and each.repo in (project, "")]
         offered = select_untold(match_prompt(words, mine), briefed_lessons(reader, run))
-    gone = bank.find_stale(offered) if offered else {}
+    gone = bank.liveness.find_stale(offered) if offered else {}
     chosen = tuple(BriefedLesson(lesson) for lesson in offered if lesson.id not in gone)
     return _render_and_record(bank, chosen, run) if chosen else None
 
@@ -84,7 +84,7 @@ def brief_failure(
 
     Where the hold-out keeps a lesson about it from the run, nothing is said: the remedy is in the telling.
     """
-    told = bank.heal(error, tool=tool, command=command, project=project, run=run)
+    told = bank.briefs.heal(error, tool=tool, command=command, project=project, run=run)
     if not told.text:
         return told
     from zlib import crc32

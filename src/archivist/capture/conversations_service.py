@@ -31,8 +31,8 @@ from archivist.store.filters import Filter, equals
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.capture.service import FinishedLog
     from archivist.records import EpisodeStatus
-    from archivist.reflect.service import FinishedLog
     from archivist.store.protocol import Reader
 
 SCHEME = "session:"
@@ -177,7 +177,7 @@ def finish_events(
         # Whoever names the agent names no file. Output may hold bytes that were no text.
         log = Path(folder, "run.jsonl")
         log.write_text("".join(f"{canonical_json(line)}\n" for line in lines), "utf-8", "replace")
-        return bank.finish_log(
+        return bank.runs.finish_log(
             log, overrides=CaptureOverrides(run=episode.id, project=episode.project, status=status)
         )
 

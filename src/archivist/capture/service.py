@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist import projects
+from archivist.access.rights import Layer, Verb, reads, writes
+from archivist.audit.verdicts import Regression
+from archivist.audit.verdicts import judge_lessons as judge_lessons
+from archivist.brief.forms import BriefFormat
 from archivist.capture.clean import Cleaner
 from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.capture.outcomes_file import outcome_of
 from archivist.capture.recorder import BEGAN, FOLDER
+from archivist.capture.runs import LATEST, find_run
 from archivist.errors import InputError
 from archivist.paths import is_folder
-from archivist.records import Episode, EpisodeStatus, Event
+from archivist.records import (
+    Episode,
+    EpisodeStatus,
+    Event,
+    Verdict,
+)
 from archivist.records.episode import merge_episode
+from archivist.records.words import NOTES as NOTES
 from archivist.records.words import PART
+from archivist.reflect.findings import Extraction
+from archivist.service import BankService, require_name
+from archivist.store.filters import equals
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.brief.select import RenderedBrief
+    from archivist.lessons.service import AgeingResult
+    from archivist.reflect.trigger import ReflectionOutcome
 
 # How many events are held before they are written: enough for speed, few enough for memory.
 _BATCH = 2_000
@@ -220,3 +237,210 @@ def _captured_runs(bank: Bank, digest: str) -> tuple[Episode, ...] | None:
         episodes = [reader.get(Episode, name) for name in names]
     found = tuple(episode for episode in episodes if episode is not None)
     return found if len(found) == len(episodes) else None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """Everything that finishing a run did."""
+
+    run: str
+    events: int
+    extraction: Extraction
+    aged: AgeingResult
+    verdicts: tuple[Verdict, ...]
+    regressions: tuple[Regression, ...]
+
+
+def capture(bank: Bank, episode: Episode, events: Iterable[Event]) -> Episode:
+    """Take a run in with its events. Taking the same run again changes nothing."""
+    require_name(episode.id, "run")
+    with bank.transaction() as writer:
+        known = writer.get(Episode, episode.id)
+        # What was tried is written by those who log attempts, not by whoever brings a run of the same name.
+        if episode.action or (known and known.action):
+            bank.require(Layer.EPISODES, Verb.WRITE)
+        episode = merge_episode(known, episode) if known else episode
+        writer.put(episode, "capture")
+        writer.put_events(episode.id, events, "capture")
+    return episode
+
+
+def open_run(bank: Bank, run: str, task: str, domain: str, repo: str = "") -> None:
+    """Record that a run has begun; one that is known already is left as it is."""
+    with bank.transaction() as writer:
+        if writer.get(Episode, run) is None:
+            begun = Episode(id=run, project=repo, task=task, domain=domain, started=bank.now())
+            capture(bank, begun, ())
+
+
+def finish(
+    bank: Bank,
+    episode: Episode,
+    events: Sequence[Event],
+    *,
+    status: EpisodeStatus | None,
+    domain: str,
+    global_bank: Bank | None,
+) -> FinishedRun:
+    """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
+    from archivist.core.proposals_service import propose_rules_quietly
+
+    with bank.transaction() as writer:
+        known = writer.get(Episode, episode.id)
+        finished = episode.finished or (known.finished if known else None) or bank.now()
+        told = [status, episode.status, known.status if known else None]
+        # Nobody said what it came to.
+        closed = next(
+            (each for each in told if each and each is not EpisodeStatus.RUNNING), EpisodeStatus.PARTIAL
+        )
+        episode = replace(episode, status=closed, finished=finished)
+        capture(bank, episode, events)
+        extraction = bank.reflections.extract(episode.id, domain=domain)
+        aged = bank.lessons.decay(episode.id)
+        verdicts = bank.audit(episode.id, global_bank=global_bank) if events else []
+        came_back = bank.audits.regressions(episode.id)
+    propose_rules_quietly(bank)
+    return FinishedRun(episode.id, len(events), extraction, aged, tuple(verdicts), tuple(came_back))
+
+
+def list_runs(
+    bank: Bank, project: str, task: str, limit: int | None, after: Sequence[object] | None = None
+) -> list[Episode]:
+    """Return the runs, the latest first, of one project or task; behind a place in that order."""
+    conditions = [equals(field, value) for field, value in (("project", project), ("task", task)) if value]
+    with bank.reading() as reader:
+        return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
+
+
+def to_trajectory(bank: Bank, run: str) -> dict[str, object]:
+    """Return a run as an ATIF trajectory."""
+    from archivist.exchange.atif import to_atif
+
+    with bank.reading() as reader:
+        return to_atif(find_run(reader, run), reader.select(Event, equals("run", run), order=("seq",)))
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedLog:
+    """What closing a run by its agent's own log did, and which lines of the log were left out."""
+
+    run: str
+    events: int
+    outcome: ReflectionOutcome
+    aged: AgeingResult
+    verdicts: tuple[Verdict, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def finish_log(
+    bank: Bank, path: Path, overrides: CaptureOverrides | None, global_bank: Bank | None
+) -> list[FinishedLog]:
+    """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
+    from archivist.core.proposals_service import propose_rules_quietly
+    from archivist.lessons.service import AgeingResult
+    from archivist.reflect.trigger import ReflectionTrigger
+
+    captured = capture_file(bank, path, overrides=overrides)
+    done = []
+    for episode in captured.episodes:
+        outcome = bank.reflections.maybe_reflect(ReflectionTrigger(episode.id))
+        # A subagent's part is not a run of its own to the lessons that fade.
+        aged = AgeingResult(was_counted=False) if episode.parent else bank.lessons.decay(episode.id)
+        verdicts = tuple(bank.audit(episode.id, global_bank=global_bank)) if captured.events else ()
+        left_out = tuple(f"{path}: {reason}" for reason in captured.reasons)
+        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts, left_out))
+    propose_rules_quietly(bank)
+    return done
+
+
+class Runs(BankService):
+    """The runs of agents, and the one way in for them."""
+
+    @writes(Layer.RUNS)
+    def record_episode(self, episode: Episode) -> Episode:
+        """Record what a run was; a run that is known already is brought up to date."""
+        return self._bank.capture(episode, ())
+
+    @writes(Layer.RUNS)
+    def capture(self, episode: Episode, events: Iterable[Event]) -> Episode:
+        """Take a run in with its events. Taking the same run again changes nothing."""
+        return capture(self._bank, episode, events)
+
+    @writes(Layer.RUNS)
+    def capture_file(
+        self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
+    ) -> CaptureResult:
+        """Take a log of a known format in, cleaned; its runs wait for reflection."""
+        return capture_file(self._bank, Path(path), format_name=format_name, overrides=overrides)
+
+    @reads(Layer.RUNS)
+    def episode(self, run: str) -> Episode:
+        """Return a run's record."""
+        with self._bank.reading() as reader:
+            return find_run(reader, run)
+
+    @reads(Layer.RUNS)
+    def episodes(
+        self,
+        *,
+        project: str = "",
+        task: str = "",
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
+    ) -> list[Episode]:
+        """Return the runs, the latest first, of one project or task; behind a place in that order."""
+        return list_runs(self._bank, project, task, limit, after)
+
+    @reads(Layer.RUNS)
+    def to_atif(self, run: str) -> dict[str, object]:
+        """Return a run as an ATIF trajectory."""
+        return to_trajectory(self._bank, run)
+
+    @writes(Layer.RUNS)
+    def start_run(
+        self,
+        run: str,
+        *,
+        task: str = "",
+        domain: str = "",
+        role: str = "",
+        repo: str = "",
+        provider: str = "",
+        form: BriefFormat = BriefFormat.KNOWN_ISSUES,
+        is_fenced: bool = False,
+        global_bank: Bank | None = None,
+    ) -> RenderedBrief:
+        """Open a run and brief it: what an orchestrator calls before it spawns agents."""
+        with self._bank.transaction():
+            open_run(self._bank, run, task, domain, repo)
+            return self._bank.brief(
+                task="" if domain else task,
+                domain=domain,
+                role=role,
+                repo=repo,
+                provider=provider,
+                run=run,
+                form=form,
+                is_fenced=is_fenced,
+                global_bank=global_bank,
+            )
+
+    @writes(Layer.RUNS)
+    def finish_run(
+        self,
+        episode: Episode,
+        events: Sequence[Event],
+        *,
+        status: EpisodeStatus | None = None,
+        domain: str = "",
+        global_bank: Bank | None = None,
+    ) -> FinishedRun:
+        """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
+        return finish(self._bank, episode, events, status=status, domain=domain, global_bank=global_bank)
+
+    @writes(Layer.RUNS)
+    def finish_log(
+        self, path: str | Path, *, overrides: CaptureOverrides | None = None, global_bank: Bank | None = None
+    ) -> list[FinishedLog]:
+        """Close the runs of an agent's own log: capture, reflect, age the bank, judge what each was told."""
+        return finish_log(self._bank, Path(path), overrides, global_bank)

@@ -11,15 +11,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from archivist.access.rights import Layer, reads, writes
 from archivist.core.guard_service import guard_import
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.exchange import files, share
 from archivist.files.jsonl import write_lines
 from archivist.paths import as_text
 from archivist.records.plain import canonical_json
+from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.exchange.files import FileImportResult, LessonFormat
+    from archivist.exchange.share import ShareResult
     from archivist.store.protocol import Reader
 
 # Where the bank notes which files it wrote.
@@ -139,3 +143,24 @@ def file_digest(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+class Exchange(BankService):
+    """What leaves and comes as files."""
+
+    @reads(Layer.BANK)
+    def export(self, folder: Path, *, shape: LessonFormat | None = None) -> dict[str, int]:
+        """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
+        from archivist.exchange.files import LessonFormat
+
+        return export(self._bank, folder, shape or LessonFormat.CROSS_RUN)
+
+    @writes(Layer.BANK)
+    def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> FileImportResult:
+        """Take exported files in: new records are added, known ones merged, bad lines left out."""
+        return import_files(self._bank, paths, is_strict=is_strict)
+
+    @writes(Layer.BANK)
+    def share(self, folder: Path) -> ShareResult:
+        """Bring the bank and a folder kept in git together: take what others wrote, write what is ours."""
+        return sync_share(self._bank, folder)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from archivist.capture.runs_service import NOTES
+from archivist.access.rights import Layer, reads, writes
 from archivist.clock import from_text
 from archivist.core.guard_service import guard_erasure
 from archivist.errors import InputError, NotFoundError
@@ -48,12 +48,15 @@ from archivist.forget.retention import (
 )
 from archivist.ledger import service as lookup
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
+from archivist.records.words import NOTES
+from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.store.results import split_batches
 from archivist.store.rows import kind_of, record_type, record_types, types_by_kind
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.forget.retention import Sizes
     from archivist.store.protocol import Eraser, Reader, Store
 
 _VERB = "erase"
@@ -207,10 +210,10 @@ def check_growth(bank: Bank) -> list[str]:
     with bank.reading() as reader:
         is_due = bool(reader.setting(_DUE))
     warnings = ["erased bytes wait for other processes to let go: archivist prune --yes"] if is_due else []
-    sizes = bank.sizes()
+    sizes = bank.erasure.sizes()
     if not growth_warnings(sizes, 0, warn_at_mb=rules.warn_at_mb, days=rules.episodes_days):
         return warnings
-    share = bank.prune().freed / max(1, sizes.total - sizes.free)
+    share = bank.erasure.prune().freed / max(1, sizes.total - sizes.free)
     prunable = int(share * sum(sizes.kinds.values()))
     return warnings + growth_warnings(sizes, prunable, warn_at_mb=rules.warn_at_mb, days=rules.episodes_days)
 
@@ -539,3 +542,27 @@ def _scrub_if_due(bank: Bank, store: Store) -> bool:
         with bank.transaction() as writer:
             writer.set_setting(_DUE, "")
     return is_scrubbed
+
+
+class Erasure(BankService):
+    """Erasing with a receipt, and retention."""
+
+    @writes(Layer.BANK)
+    def find_erasure_targets(self, names: Sequence[str] = (), *, matching: str = "") -> list[ErasureTarget]:
+        """Return what erasing would touch: records by their ids, or all that hold a text."""
+        return find_erasure_targets(self._bank, self._bank.store, names, matching)
+
+    @writes(Layer.BANK)
+    def erase(self, names: Sequence[str] = (), *, matching: str = "") -> Receipt:
+        """Erase records, or a text everywhere, down to the raw bytes; the receipt says what was checked."""
+        return erase(self._bank, self._bank.store, names, matching)
+
+    @writes(Layer.BANK)
+    def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> PruneResult:
+        """Let runs go that are older than so many days, except what lessons cite and what waits."""
+        return prune(self._bank, self._bank.store, days, is_dry_run=is_dry_run)
+
+    @reads(Layer.BANK)
+    def sizes(self) -> Sizes:
+        """Return how large the bank is, and what makes it so."""
+        return self._bank.store.sizes()

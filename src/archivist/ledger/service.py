@@ -7,20 +7,22 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import Layer, Verb, may
+from archivist.access.rights import DENIAL, Layer, Verb, may, reads, writes
 from archivist.errors import InputError, NotFoundError
 from archivist.lessons.quarantine import is_hidden_from
 from archivist.records import Actor, Artifact, Document, Fact, Lesson, Proposal
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import from_plain
 from archivist.records.tiers import PROPOSAL_ID
-from archivist.service import require_name
+from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
 from archivist.store.rows import kind_of, record_types
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.records import Brief, Episode, Verdict
+    from archivist.store.ledger import Verification
     from archivist.store.protocol import Reader
 
 
@@ -133,3 +135,38 @@ def _undoable_changes(reader: Reader, kind: str, name: str) -> dict[str, tuple[d
         for each, target in targets.items()
         if target is not None and not target[0].is_erased
     }
+
+
+class Ledger(BankService):
+    """The history of every record."""
+
+    @reads(Layer.BANK)
+    def find(self, name: str) -> tuple[str, Any]:
+        """Return any record and its kind by its id, its short id or a fact's `category/key`."""
+        return find(self._bank, name)
+
+    @reads(Layer.BANK)
+    def denials(self, *, limit: int | None = None) -> list[LedgerChange]:
+        """Return what was refused to whom, oldest first."""
+        with self._bank.reading() as reader:
+            return reader.changes(kind=DENIAL, limit=limit)
+
+    @reads(Layer.BANK)
+    def history(self, name: str) -> list[LedgerChange]:
+        """Return every change of a record, oldest first."""
+        from archivist.lessons import service as lessons
+
+        return lessons.history(self._bank, name)
+
+    @writes(Layer.BANK)
+    def undo(self, name: str) -> Lesson | Episode | Brief | Verdict | None:
+        """Take the last change of a record back; None when that was its making, so that it is gone."""
+        from archivist.lessons import service as lessons
+
+        return lessons.undo(self._bank, name)
+
+    @reads(Layer.BANK)
+    def verify(self) -> Verification:
+        """Check the whole ledger, and every record against it."""
+        with self._bank.reading() as reader:
+            return reader.verify()

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import Layer, Verb, may, may_change
+from archivist.access.rights import Layer, Verb, decides, may, may_change, reads, writes
+from archivist.audit.verdicts import judge_lessons as judge_lessons
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
+from archivist.lessons.decay import decay_lesson
 from archivist.lessons.quarantine import is_hidden_from, lesson_suspicion, quarantine_reason
 from archivist.lessons.standing import is_confirmed, merge_sets, with_status
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
-from archivist.records import ActorKind, Brief, Episode, Lesson, LessonType, Source, Status, Tally, Verdict
+from archivist.records import (
+    ActorKind,
+    Brief,
+    Episode,
+    Lesson,
+    LessonType,
+    Source,
+    Status,
+    Tally,
+    Verdict,
+)
 from archivist.records.lesson import SHORT_ID, validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
 from archivist.records.tier_words import CoreSection
-from archivist.store.filters import Condition, any_of, contains_item, equals, one_of, one_of_unindexed
+from archivist.records.words import NOTES as NOTES
+from archivist.service import BankService, require_name
+from archivist.store.filters import (
+    Condition,
+    any_of,
+    at_most,
+    contains_item,
+    equals,
+    one_of,
+    one_of_unindexed,
+)
 from archivist.store.ledger import LedgerChange, undo_target
-from archivist.store.protocol import Reader
+from archivist.store.protocol import Reader, Writer
 from archivist.store.rows import types_by_kind
 from archivist.text import make_legible
 
@@ -183,7 +205,7 @@ def _full_text(lesson: Lesson) -> str:
     return f"{lesson.summary} {lesson.rule} {lesson.detail}".lower()
 
 
-def query(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> list[Lesson]:
+def query_lessons(bank: Bank, asked: Query, after: Sequence[object] | None = None) -> list[Lesson]:
     """Return the lessons that a query asks for: the best answers first, else the most frequent.
 
     Without a text, `after` is a place in that order, behind which they stand. Answers are weighed by
@@ -410,3 +432,133 @@ def _conditions(asked: Query) -> list[Condition]:
         is_of_most = asked.statuses == LIVE and len(conditions) == bool(asked.repo)
         conditions.append((one_of_unindexed if is_of_most else one_of)("status", asked.statuses))
     return conditions
+
+
+@dataclass(frozen=True, slots=True)
+class AgeingResult:
+    """What a run's passing did: lessons that faded and lessons that were archived."""
+
+    faded: tuple[Lesson, ...] = ()
+    archived: tuple[Lesson, ...] = ()
+    was_counted: bool = True
+
+
+def decay(bank: Bank, run: str) -> AgeingResult:
+    """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once.
+
+    An agent's does not: it could say that it ran often enough to retire what others know.
+    """
+    require_name(run, "run")
+    if not may(bank.actor, Layer.LESSONS, Verb.DECIDE):
+        return AgeingResult(was_counted=False)
+    rules = bank.config.decay
+    with bank.transaction() as writer:
+        now = bank.now()
+        episode = writer.get(Episode, run) or Episode(id=run, started=now)
+        if episode.number is not None:
+            return AgeingResult(was_counted=False)
+        count = writer.run_count() + 1
+        writer.put(replace(episode, number=count), "age")
+        due = any_of((at_most("unseen_from", count - rules.unseen_runs),), (equals("last_seen_run", run),))
+        faded: list[Lesson] = []
+        archived: list[Lesson] = []
+        for lesson in writer.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), due):
+            after = decay_lesson(
+                lesson,
+                run=run,
+                run_count=count,
+                now=now,
+                unseen_runs=rules.unseen_runs,
+                preferences_fade=rules.preferences_fade,
+                promote_at_runs=bank.config.lessons.promote_at_runs,
+            )
+            if not writer.put(after, "decay") or after.faded == lesson.faded:
+                continue
+            (archived if after.status is Status.ARCHIVED else faded).append(after)
+    return AgeingResult(tuple(faded), tuple(archived))
+
+
+class Lessons(BankService):
+    """What was learnt."""
+
+    @writes(Layer.LESSONS)
+    def add(
+        self,
+        /,
+        summary: str,
+        *,
+        type: LessonType | str | None = None,  # noqa: A002
+        **fields: Any,
+    ) -> Lesson:
+        """Add a lesson by hand: a preference unless the type is another; active at once, said once.
+
+        What an agent adds is a candidate: a pattern unless the type is another, and never a preference.
+        """
+        return add(self._bank, summary, type, fields)
+
+    @writes(Layer.LESSONS)
+    def suggest(
+        self, /, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
+    ) -> SuggestionResult:
+        """Keep a lesson in the name of whoever tells it, and say whether it is new or was met again."""
+        from archivist.lessons import suggest_service as suggesting
+
+        return suggesting.suggest_or_add(self._bank, summary, run=run, evidence=evidence, **fields)
+
+    @reads(Layer.LESSONS)
+    def get(self, name: str) -> Lesson:
+        """Return a lesson by its short id or its global one."""
+        return get(self._bank, name)
+
+    @reads(Layer.LESSONS)
+    def get_many(self, names: Iterable[str]) -> list[Lesson]:
+        """Return lessons by their ids; for an agent without those that wait for a person."""
+        return get_readable(self._bank, names)
+
+    @reads(Layer.LESSONS)
+    def query(self, query: Query, *, after: Sequence[object] | None = None) -> list[Lesson]:
+        """Return the lessons that a query asks for: the best text matches first, else the most frequent.
+
+        Without a text, `after` is a place in that order, behind which they stand.
+        """
+        return query_lessons(self._bank, query, after)
+
+    @reads(Layer.LESSONS)
+    def views(self, chosen: Sequence[Lesson]) -> list[dict[str, object]]:
+        """Return lessons as plain values, with what is counted for each."""
+        return views(self._bank, chosen)
+
+    @writes(Layer.LESSONS)
+    def edit(self, /, name: str, **changes: Any) -> Lesson:
+        """Change a lesson's words, scope or weight; its history keeps what it was."""
+        return edit(self._bank, name, changes)
+
+    @decides(Layer.LESSONS)
+    def approve(self, name: str) -> Lesson:
+        """Believe a lesson as it stands; out of quarantine only a person lets one."""
+        return approve(self._bank, name)
+
+    @writes(Layer.LESSONS)
+    def forget(self, name: str) -> Lesson:
+        """Move a lesson to the archive, whatever its frequency."""
+        return retire(self._bank, name, "forget")
+
+    @writes(Layer.LESSONS)
+    def archive(self, name: str, replacement: str = "") -> Lesson:
+        """Retire a lesson; with a replacement it is superseded by that."""
+        return retire(self._bank, name, "supersede" if replacement else "archive", replacement)
+
+    @writes(Layer.LESSONS)
+    def record_usage(self, names: Sequence[str], *, run: str = "") -> Brief | None:
+        """Record in one write that these lessons were used; reading alone never does."""
+        return record_usage(self._bank, names, run)
+
+    @reads(Layer.LESSONS)
+    def lesson_names(self) -> dict[str, tuple[str, str]]:
+        """Return the short id and the words of every lesson by its global id."""
+        return lesson_names(self._bank)
+
+    @writes(Layer.RUNS)
+    def decay(self, run: str) -> AgeingResult:
+        """Let a run age the bank: lessons that enough runs did not meet fade. A run ages it only once."""
+        return decay(self._bank, run)

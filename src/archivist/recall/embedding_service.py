@@ -8,6 +8,8 @@ from threading import Event as Signal
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from archivist.service import BankService
+
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.recall.embedders import Embedder
@@ -92,3 +94,22 @@ def _embed_and_pack(
     else:
         rows = pack_vectors(embedder.embed_texts([each.text for each in texts]))
     return [(each.place, each.revision, row) for each, row in zip(texts, rows, strict=True)]
+
+
+class Vectors(BankService):
+    """The vectors of what can be found."""
+
+    def embed_waiting(self, *, limit: int | None = None) -> Iterator[Progress]:
+        """Make the vectors that are missing, a batch at a time as the iterator is drawn."""
+        return embed_waiting(self._bank, limit=limit)
+
+    def count_unembedded(self) -> int:
+        """Return how many texts wait for their vector."""
+        if self._bank.embedder is None:
+            return 0
+        with self._bank.reading() as reader:
+            return reader.pending_embedding_count(self._bank.embedder.name)
+
+    def embed_in_background(self) -> tuple[Thread, Signal]:
+        """Make the missing vectors in a thread; setting the signal ends it after the batch at hand."""
+        return embed_in_background(self._bank)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
+from archivist.access.rights import Layer, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments as order
 from archivist.recall import lexical
@@ -24,6 +25,7 @@ from archivist.recall.scoring import (
     preset_of,
     score_documents,
 )
+from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -328,3 +330,12 @@ def _preset_weights(rules: RecallRules, preset: Preset) -> Weights:
         case Preset.RELEVANCE:
             return Weights(0.0, 0.0, 1.0)
     assert_never(preset)
+
+
+class Recall(BankService):
+    """Finding by words and by meaning."""
+
+    @reads(Layer.LESSONS)
+    def recall(self, query: Query) -> RecallResult:
+        """Find what answers a question, in every kind of record, the best first, each with its reasons."""
+        return recall(self._bank, query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,18 +11,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archivist import bus as messages
-from archivist.capture import runs_service as run_desk
-from archivist.capture.service import CaptureOverrides, capture_file
+from archivist.access.rights import Layer, Verb, may, reads, writes
+from archivist.audit.verdicts import judge_lessons as judge_lessons
+from archivist.brief.select import GENERAL
+from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config
 from archivist.errors import ArchivistError
 from archivist.lessons import gate
+from archivist.lessons import service as lesson_desk
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.duplicates import find_duplicate
 from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import read_run
-from archivist.records import ARCHIVIST, Episode, Event, Lesson, Status, Usage, Verdict
+from archivist.records import (
+    ARCHIVIST,
+    Episode,
+    Event,
+    EventKind,
+    Lesson,
+    Status,
+    Usage,
+)
 from archivist.records.plain import to_plain
+from archivist.records.words import NOTES as NOTES
+from archivist.reflect.findings import Extraction, LessonStub, run_findings
+from archivist.reflect.findings import extract as extract_findings
 from archivist.reflect.miners import mine_candidates
 from archivist.reflect.progress import with_lessons
 from archivist.reflect.summary import RunSummary, summarise_run
@@ -33,11 +48,13 @@ from archivist.reflect.trigger import (
     is_reflection_enabled,
     scenario_of,
 )
-from archivist.store.filters import at_least, equals, not_equals, one_of
+from archivist.service import BankService
+from archivist.store.filters import at_least, contains_item, equals, not_equals, one_of
 from archivist.store.protocol import Reader, Writer
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.store.results import QueuedRun
 
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
@@ -71,43 +88,10 @@ class Reflection:
     updated: tuple[Lesson, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedLog:
-    """What closing a run by its agent's own log did, and which lines of the log were left out."""
-
-    run: str
-    events: int
-    outcome: ReflectionOutcome
-    aged: run_desk.AgeingResult
-    verdicts: tuple[Verdict, ...]
-    left_out: tuple[str, ...] = ()
-
-
-def finish_log(
-    bank: Bank, path: Path, overrides: CaptureOverrides | None, global_bank: Bank | None
-) -> list[FinishedLog]:
-    """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
-    from archivist.core.proposals_service import propose_rules_quietly
-
-    captured = capture_file(bank, path, overrides=overrides)
-    done = []
-    for episode in captured.episodes:
-        outcome = maybe_reflect(bank, ReflectionTrigger(episode.id))
-        # A subagent's part is not a run of its own to the lessons that fade.
-        aged = (
-            run_desk.AgeingResult(was_counted=False) if episode.parent else run_desk.decay(bank, episode.id)
-        )
-        verdicts = tuple(run_desk.audit(bank, episode.id, global_bank)) if captured.events else ()
-        left_out = tuple(f"{path}: {reason}" for reason in captured.reasons)
-        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts, left_out))
-    propose_rules_quietly(bank)
-    return done
-
-
 def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> ReflectionContext:
     """Gather what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
-        episode = run_desk.find(reader, run)
+        episode = find_run(reader, run)
         events = _events(reader, run)
         related = _related_runs(
             reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo
@@ -140,7 +124,7 @@ def reflect(
     story = summarise_run(seen.episode, seen.events, reading, told)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
-        memo[run] = bank.episode(run)
+        memo[run] = bank.runs.episode(run)
     result = Reflection(run, why, story, _count_failures(digest), tuple(created), tuple(updated))
     _announce_result(bank, result)
     return result
@@ -218,7 +202,7 @@ def _reflect_if_wanted(
 def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
     """Return why to reflect on a run and whether it is asked for; a pattern always asks for itself."""
     rules = bank.config.reflect
-    why = scenario or scenario_of(bank.episode(run))
+    why = scenario or scenario_of(bank.runs.episode(run))
     if is_reflection_enabled(why, rules):
         return why, True
     if rules.enabled and _is_pattern(bank, run):
@@ -231,8 +215,8 @@ def _is_pattern(bank: Bank, run: str) -> bool:
     seen = load_context(bank, run)
     digest = to_plain(read_run(seen.episode, seen.events).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
-        current = run_desk.find(writer, run)
-        writer.put(replace(current, extra={**current.extra, run_desk.NOTES: digest}), "note")
+        current = find_run(writer, run)
+        writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
     earlier = [_digest(each).get("failures") or () for each in seen.related]
     at_runs = bank.config.reflect.pattern_at_runs
     return is_recurring_failure(digest.get("failures") or (), earlier, at_runs=at_runs)
@@ -273,7 +257,7 @@ def _persist(
         now = bank.now()
         sighting = gate.SightingContext(
             run=episode.id,
-            counted=run_desk.root_run(writer, episode),
+            counted=root_run(writer, episode),
             session=episode.session,
             trajectories=episode.trajectories,
             seen=episode.finished or episode.started or now,
@@ -299,7 +283,7 @@ def _persist(
                     lessons.pop(known.id, None)
                     lessons[after.id] = after
             elif len(created) < bank.config.reflect.max_memories_per_run:
-                past = [run_desk.root_run(writer, each) for each in seen.related if _has_met(each, candidate)]
+                past = [root_run(writer, each) for each in seen.related if _has_met(each, candidate)]
                 fresh = gate.create_lesson(
                     candidate, sighting, lesson_id=bank.new_id(now), earlier_runs=past, config=bank.config
                 )
@@ -310,13 +294,11 @@ def _persist(
         noted = to_plain({**digest, **asdict(story)})
         # What came in since we looked is not in it yet.
         writer.dequeue_run(episode.id, looked)
-        current = run_desk.find(writer, episode.id)
+        current = find_run(writer, episode.id)
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", _digest(current).get("outcome"))
         summary = story.outcome if is_ours else current.summary
-        writer.put(
-            replace(current, summary=summary, extra={**current.extra, run_desk.NOTES: noted}), "reflect"
-        )
+        writer.put(replace(current, summary=summary, extra={**current.extra, NOTES: noted}), "reflect")
     return created, updated
 
 
@@ -371,7 +353,7 @@ def _related_runs(
             if each is None:
                 continue
             memo[run] = each
-        if run_desk.NOTES in memo[run].extra:
+        if NOTES in memo[run].extra:
             found.append(memo[run])
     return tuple(found)
 
@@ -390,7 +372,7 @@ def _past_run(episode: Episode) -> PastRun:
 
 
 def _digest(episode: Episode) -> dict[str, Any]:
-    notes = episode.extra.get(run_desk.NOTES)
+    notes = episode.extra.get(NOTES)
     return notes if isinstance(notes, dict) else {}
 
 
@@ -439,3 +421,103 @@ def _write_progress(bank: Bank, lessons: Sequence[Lesson]) -> None:
     after = with_lessons(before, lessons)
     if after != before:
         path.write_text(after, encoding="utf-8")
+
+
+def extract(bank: Bank, run: str, domain: str) -> Extraction:
+    """Learn from the review findings of a captured run."""
+    with bank.transaction() as writer:
+        episode = find_run(writer, run)
+        found = run_findings(_events_of_kind(writer, run, EventKind.VERDICT))
+        if not found:
+            # Nothing to compare with every lesson that there is.
+            return Extraction((), (), 0)
+        counted = writer.select(Lesson, contains_item("runs", run))
+        now = bank.now()
+        result = extract_findings(
+            found,
+            _matchable_lessons(writer, counted),
+            lambda lesson_id: lesson_desk.find(writer, lesson_id),
+            cited={event for lesson in counted for event in lesson.evidence.events},
+            run=run,
+            domain=domain or episode.domain or GENERAL,
+            run_count=episode.number or writer.run_count() + 1,
+            now=now,
+            actor=bank.actor,
+            rules=bank.config.lessons,
+            new_id=lambda: bank.new_id(now),
+        )
+        met = tuple(
+            lesson
+            for lesson in (_with_trusted_status(bank, writer, each) for each in result.met)
+            if writer.put(lesson, "see")
+        )
+        created = tuple(
+            replace(_with_trusted_status(bank, writer, lesson), number=writer.next_number())
+            for lesson in result.created
+        )
+        for lesson in created:
+            writer.put(lesson, "extract")
+    return replace(result, met=met, created=created)
+
+
+def _with_trusted_status(bank: Bank, reader: Reader, lesson: Lesson) -> Lesson:
+    """Return a lesson that was met with the standing it had, where only an agent says that it was."""
+    if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
+        return lesson
+    before = reader.get(Lesson, lesson.id)
+    if lesson.status is Status.QUARANTINED:
+        return lesson
+    return replace(lesson, status=before.status if before else Status.CANDIDATE)
+
+
+def _matchable_lessons(reader: Reader, counted: Sequence[Lesson]) -> list[LessonStub]:
+    """Return the live lessons as matching needs them, and those this run was counted for."""
+    live = reader.select_fields(
+        Lesson,
+        ("id", "summary", "tags"),
+        one_of("status", (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)),
+    )
+    known = {row[0]: LessonStub(row[0], row[1], tuple(json.loads(row[2]))) for row in live}
+    known |= {lesson.id: LessonStub(lesson.id, lesson.summary, lesson.tags) for lesson in counted}
+    return list(known.values())
+
+
+def _events_of_kind(reader: Reader, run: str, kind: EventKind) -> list[Event]:
+    return reader.select(Event, equals("run", run), equals("kind", kind), order=("seq",))
+
+
+class Reflections(BankService):
+    """What is learnt from runs."""
+
+    @writes(Layer.RUNS)
+    def extract(self, run: str, *, domain: str = "") -> Extraction:
+        """Learn from the review findings of a captured run."""
+        return extract(self._bank, run, domain)
+
+    @writes(Layer.RUNS)
+    def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
+        """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
+        return reflect(self._bank, run, scenario)
+
+    @writes(Layer.RUNS)
+    def maybe_reflect(self, trigger: ReflectionTrigger) -> ReflectionOutcome:
+        """Reflect when the configuration asks for it; never raises into a run."""
+        return maybe_reflect(self._bank, trigger)
+
+    @writes(Layer.RUNS)
+    def reflect_waiting(
+        self, *, scenario: Scenario | None = None
+    ) -> Iterator[Reflection | ReflectionOutcome]:
+        """Reflect on every run that waits, oldest first, as the iterator is drawn."""
+        return reflect_waiting(self._bank, scenario=scenario)
+
+    @reads(Layer.RUNS)
+    def recent_runs(self, days: int) -> list[str]:
+        """Return the runs that ended within the last days, oldest first."""
+        return recent_runs(self._bank, days)
+
+    @reads(Layer.RUNS)
+    def waiting_runs(self) -> list[QueuedRun]:
+        """Return the runs that wait for reflection."""
+        with self._bank.reading() as reader:
+            return reader.queued_runs()

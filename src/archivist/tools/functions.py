@@ -561,7 +561,7 @@ def brief(
 ) -> dict[str, Plain]:
     """Get what earlier runs learnt that matters now: before a task, or beside an error."""
     if error:
-        told = bank.heal(error, tool=tool, repo=repo)
+        told = bank.briefs.heal(error, tool=tool, repo=repo)
     else:
         told = bank.brief(task=task, repo=repo, role=role, tool=tool, run=run)
     return {"text": told.text, "lessons": [each.name for each in told.chosen]}
@@ -604,7 +604,7 @@ def lesson_add(
     """Keep a lesson for the runs to come. An agent's counts as seen once until another run meets it."""
     from archivist.records.words import Status
 
-    kept = bank.suggest(
+    kept = bank.lessons.suggest(
         summary, rule=rule, detail=detail, tags=tags or (), importance=importance, tool=tool, run=run,
         evidence=evidence or (),
     )  # fmt: skip
@@ -626,7 +626,7 @@ def lesson_query(
     """List lessons: the best matches, or the most frequent."""
     from archivist.recall.query import Query
 
-    found = bank.query(Query(text=text, tool=tool, limit=offset + limit + 1))
+    found = bank.lessons.query(Query(text=text, tool=tool, limit=offset + limit + 1))
     shown = ("summary", "rule", "category", "tags", "status")
     rows = [{"id": each.short_id, **pick_fields(each, shown)} for each in found[offset:]]
     return page("lessons", rows, offset=offset, limit=limit)
@@ -642,7 +642,7 @@ def memory_get(
     text = bank.workspace.text_at(id) if id.endswith(".md") else None
     if text is not None:
         return {"id": id, "kind": "document", **text_page(text, offset=offset)}
-    kind, record = bank.find(id)
+    kind, record = bank.ledger.find(id)
     text = json.dumps(to_plain(record), ensure_ascii=False, indent=1)
     return {"id": id, "kind": kind, **text_page(text, offset=offset)}
 

@@ -71,7 +71,7 @@ def _read_memory(bank: Bank, name: str) -> ResourceText:
     text = bank.workspace.text_at(name) if name.endswith(".md") else None
     if text is not None:
         return ResourceText(text, _MARKDOWN)
-    _, record = bank.find(name)
+    _, record = bank.ledger.find(name)
     return ResourceText(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
 
 

@@ -102,8 +102,8 @@ class Drafts(BankService):
 
     def _episodes(self, runs: Sequence[str], latest: int) -> list[Episode]:
         if runs:
-            return [self._bank.episode(run) for run in runs]
-        return [each for each in self._bank.episodes() if not each.parent][:latest]
+            return [self._bank.runs.episode(run) for run in runs]
+        return [each for each in self._bank.runs.episodes() if not each.parent][:latest]
 
 
 def _to_memory_item(draft: Draft, day: date | None) -> MemoryItem:

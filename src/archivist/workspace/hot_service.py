@@ -88,7 +88,7 @@ class HotMemory(BankService):
         """Put a lesson (`m-001`) or a learning entry (`file.md:12`) into a hot file that has room for it."""
         if ":" in name:
             return promote_entry(self._topology, name, file)
-        return _promote(self._topology, _warm_from_lesson(self._bank.get(name)), file)
+        return _promote(self._topology, _warm_from_lesson(self._bank.lessons.get(name)), file)
 
 
 def demote(

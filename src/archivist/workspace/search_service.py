@@ -110,7 +110,7 @@ class WorkspaceSearch(BankService):
                 if home.folder not in watched and (self._project / home.folder).is_dir():
                     archivist.documents.watch(self._project / home.folder)
         done = archivist.documents.refresh()
-        for _ in archivist.embed_waiting():
+        for _ in archivist.vectors.embed_waiting():
             continue
         with archivist.transaction() as writer:
             noted = json.loads(writer.setting(_INDEXED) or "{}")

@@ -99,7 +99,7 @@ class Transcripts(BankService):
             if each.runs:
                 continue
             try:
-                captured = self._bank.capture_file(self._folder / each.name)
+                captured = self._bank.runs.capture_file(self._folder / each.name)
             except InputError as error:
                 problems.append(error.message)
                 continue

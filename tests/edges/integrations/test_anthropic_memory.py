@@ -168,9 +168,9 @@ def test_every_byte_comes_back(text: str, times: int) -> None:
 
 def test_a_long_file_changes_only_where_it_is_changed(bank: Bank, tool: ArchivistMemoryTool) -> None:
     ask(tool, "create", path="/memories/log", file_text="".join(f"line {n}\n" for n in range(2_000)))
-    before = bank.verify().entries
+    before = bank.ledger.verify().entries
     ask(tool, "str_replace", path="/memories/log", old_str="line 1999\n", new_str="the end\n")
-    assert bank.verify().entries - before <= 2
+    assert bank.ledger.verify().entries - before <= 2
     assert (tool._files.read("log") or "").endswith("line 1998\nthe end\n")
 
 
@@ -287,7 +287,7 @@ def test_secrets_stay_out_and_what_is_noted_is_found(bank: Bank, tool: Archivist
     assert token not in ask(tool, "view", path="/memories/deploy.md")
     (hit,) = bank.documents.search("staging flag")
     assert hit.name.startswith("memories:deploy.md")
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 def test_what_the_bank_refuses_is_told_to_the_model(bank: Bank) -> None:

@@ -273,7 +273,7 @@ def test_many_items_are_found_by_meaning_once_their_vectors_are_made(store: Arch
     store.batch([PutOp(("m",), str(number), {"text": f"invoice number {number}"}) for number in range(120)])
     store.put(("m",), "odd", {"text": "the cat sleeps on the warm radiator"})
     assert store.search(("m",), query="a sleeping cat", limit=3)[0].key == "odd"
-    assert store.bank.count_unembedded() <= 1
+    assert store.bank.vectors.count_unembedded() <= 1
 
 
 def test_an_item_lives_as_long_as_it_should(bank: Bank, clock: TickingClock) -> None:
@@ -291,16 +291,16 @@ def test_an_item_lives_as_long_as_it_should(bank: Bank, clock: TickingClock) -> 
     assert store.list_namespaces() == [("t", "u")]
     assert store.sweep_ttl() == 1
     assert store.sweep_ttl() == 0
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 def test_searching_lets_live_and_seldom_writes(bank: Bank, clock: TickingClock) -> None:
     store = ArchivistStore(bank, ttl={"refresh_on_read": True})
     store.put(("t",), "k", {"n": 1}, ttl=1_000)
-    before = bank.verify().entries
+    before = bank.ledger.verify().entries
     for _ in range(20):
         assert store.search(("t",), query="k")
-    assert bank.verify().entries == before
+    assert bank.ledger.verify().entries == before
     clock.now += timedelta(minutes=900)
     store.search(("t",))
     clock.now += timedelta(minutes=900)
@@ -382,8 +382,8 @@ def test_items_are_memories_like_any_other(bank: Bank, store: ArchivistStore) ->
     assert hit.name.startswith("langgraph:memories.ada..tea")
     agent = bank.acting_as(Actor(ActorKind.AGENT, "graph"))
     ArchivistStore(agent).put(("memories", "ada"), "tea", {"text": "coffee now"})
-    assert bank.verify().is_whole
-    bank.erase(matching="oat milk")
+    assert bank.ledger.verify().is_whole
+    bank.erasure.erase(matching="oat milk")
     assert b"oat milk" not in bank.path.read_bytes()
 
 

@@ -104,7 +104,7 @@ def test_sessions_are_apart_and_many_can_write_at_once(bank: Bank) -> None:
         # What was added together stands together.
         assert [text.split(".")[1] for text in said] == ["0", "1", "2"] * 6
         assert {int(text.split(".")[0]) % 4 for text in said} == {number}
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
 
 
 @function_tool(name_override="bash")
@@ -141,7 +141,7 @@ def test_the_sdks_runner_remembers_and_the_bank_learns(bank: Bank) -> None:
 
     (done,) = asyncio.run(session.finish(status=EpisodeStatus.SUCCESS, project="toolshed"))
     assert done.run == "run-7"
-    episode = bank.episode("run-7")
+    episode = bank.runs.episode("run-7")
     assert (episode.agent, episode.project, episode.task) == (
         "openai-agents",
         "toolshed",
@@ -154,11 +154,11 @@ def test_the_sdks_runner_remembers_and_the_bank_learns(bank: Bank) -> None:
         ("./checks --seed 7", False),
     ]
     assert done.outcome.created == 1, done.outcome
-    (lesson,) = bank.query(Query(text="checks seed"))
+    (lesson,) = bank.lessons.query(Query(text="checks seed"))
     assert "--seed" in lesson.summary + lesson.rule
-    before = bank.status()
+    before = bank.doctor.status()
     asyncio.run(session.finish(status=EpisodeStatus.SUCCESS, project="toolshed"))
-    assert bank.status() == before
+    assert bank.doctor.status() == before
 
 
 def test_an_empty_session_has_nothing_to_hand_in(bank: Bank) -> None:

@@ -82,12 +82,12 @@ def test_what_is_not_allowed_is_a_failure_and_not_an_exception(bank: Bank) -> No
     run = asyncio.run(Agent(model, toolsets=[ArchivistToolset(agent_bank, "layers")]).run("go"))
     (refused,) = answers(run.all_messages())
     assert "may not write knowledge" in refused
-    assert len(bank.denials()) == 1
+    assert len(bank.ledger.denials()) == 1
 
 
 @pytest.mark.req("C5")
 def test_the_librarys_test_model_can_call_the_reading_tools(bank: Bank) -> None:
-    bank.add("The checks want a seed")
+    bank.lessons.add("The checks want a seed")
     reading = [tool.name for tool in tools("archivist", "cognitive") if tool.is_read_only]
     chosen = [name for name in reading if name != "memory_get"]
     model = TestModel(call_tools=chosen)

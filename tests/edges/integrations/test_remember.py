@@ -56,7 +56,7 @@ def test_the_second_run_is_told_what_the_first_one_learnt(bank: Bank) -> None:
     assert agent(TASK) == "The checks pass."
     assert briefs[0] == ""
     assert "--seed 7" in briefs[1]
-    second, first = bank.episodes()
+    second, first = bank.runs.episodes()
     assert (first.task, first.project, first.agent) == (TASK, "toolshed", "agent")
     assert first.status is second.status is EpisodeStatus.SUCCESS
     assert [each.text for each in events_of(bank, first.id)][0::3] == [TASK, "The checks pass."]
@@ -70,7 +70,7 @@ def test_an_exception_is_recorded_and_raised_again(bank: Bank) -> None:
 
     with pytest.raises(ZeroDivisionError):
         agent()
-    (episode,) = bank.episodes()
+    (episode,) = bank.runs.episodes()
     assert episode.status is EpisodeStatus.FAILED
     last = events_of(bank, episode.id)[-1]
     assert last.is_error
@@ -84,7 +84,7 @@ def test_an_interrupted_run_was_aborted(bank: Bank) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         agent()
-    assert bank.episodes()[0].status is EpisodeStatus.ABORTED
+    assert bank.runs.episodes()[0].status is EpisodeStatus.ABORTED
 
 
 def test_the_result_can_tell_that_it_failed(bank: Bank) -> None:
@@ -94,8 +94,8 @@ def test_the_result_can_tell_that_it_failed(bank: Bank) -> None:
 
     assert agent("good") is True
     assert agent("bad") is False
-    assert [each.status for each in bank.episodes()] == [EpisodeStatus.FAILED, EpisodeStatus.SUCCESS]
-    assert [each.task for each in bank.episodes()] == ["bad", "good"]
+    assert [each.status for each in bank.runs.episodes()] == [EpisodeStatus.FAILED, EpisodeStatus.SUCCESS]
+    assert [each.task for each in bank.runs.episodes()] == ["bad", "good"]
 
 
 def test_an_async_function_stays_one(bank: Bank) -> None:
@@ -107,7 +107,7 @@ def test_an_async_function_stays_one(bank: Bank) -> None:
     assert inspect.iscoroutinefunction(agent)
     assert asyncio.run(agent("ada")) == "ada:"
     assert asyncio.run(agent("ada", brief="mine")) == "ada:mine"
-    assert [each.task for each in bank.episodes()] == ["greet ada", "greet ada"]
+    assert [each.task for each in bank.runs.episodes()] == ["greet ada", "greet ada"]
 
     @remember(bank=bank)
     async def slow() -> None:
@@ -115,7 +115,7 @@ def test_an_async_function_stays_one(bank: Bank) -> None:
 
     async def cancelled() -> None:
         task = asyncio.ensure_future(slow())
-        while not any(each.id.startswith("slow") for each in bank.episodes()):
+        while not any(each.id.startswith("slow") for each in bank.runs.episodes()):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         task.cancel()
@@ -123,7 +123,7 @@ def test_an_async_function_stays_one(bank: Bank) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
-    statuses = [each.status for each in bank.episodes() if each.id.startswith("slow")]
+    statuses = [each.status for each in bank.runs.episodes() if each.id.startswith("slow")]
     assert statuses == [EpisodeStatus.ABORTED]
 
 
@@ -186,7 +186,7 @@ def test_the_nearest_bank_is_found_and_closed_again(tmp_path: Path, monkeypatch:
 
     assert agent() == "done"
     with Bank.open(tmp_path / "project") as opened:
-        (episode,) = opened.episodes()
+        (episode,) = opened.runs.episodes()
         assert episode.agent == "agent"
 
 
@@ -314,13 +314,13 @@ def test_a_generator_is_briefed_and_its_run_is_over_when_it_is(bank: Bank) -> No
         return [each async for each in agent_async(TASK)]  # type: ignore[call-arg]
 
     waiting = agent(TASK)  # type: ignore[call-arg]
-    assert bank.episodes() == []
+    assert bank.runs.episodes() == []
     assert next(waiting) == TASK
-    assert [each.status for each in bank.episodes()] == [EpisodeStatus.RUNNING]
+    assert [each.status for each in bank.runs.episodes()] == [EpisodeStatus.RUNNING]
     with pytest.raises(StopIteration, match="The checks pass"):
         next(waiting)
     assert asyncio.run(drawn()) == [TASK, "The checks pass."]
-    second, first = bank.episodes()
+    second, first = bank.runs.episodes()
     assert (first.status, second.status) == (EpisodeStatus.SUCCESS, EpisodeStatus.SUCCESS)
     assert len(events_of(bank, first.id)) == 4
     # The second was told what the first had learnt.
@@ -340,7 +340,7 @@ def test_a_generator_that_is_closed_was_aborted_however_it_takes_that(bank: Bank
 
     for catches in ([], [GeneratorExit]):
         asyncio.run(closed(catches))
-    assert [each.status for each in bank.episodes()] == [EpisodeStatus.ABORTED] * 4
+    assert [each.status for each in bank.runs.episodes()] == [EpisodeStatus.ABORTED] * 4
 
 
 def test_an_async_generator_that_is_left_behind_was_aborted(bank: Bank) -> None:
@@ -349,7 +349,7 @@ def test_an_async_generator_that_is_left_behind_was_aborted(bank: Bank) -> None:
             break
 
     asyncio.run(leaving())
-    assert [each.status for each in bank.episodes()] == [EpisodeStatus.ABORTED]
+    assert [each.status for each in bank.runs.episodes()] == [EpisodeStatus.ABORTED]
 
 
 def test_an_async_generator_that_outlives_its_loop_is_closed_by_it_once(
@@ -362,7 +362,7 @@ def test_an_async_generator_that_outlives_its_loop_is_closed_by_it_once(
 
     assert asyncio.run(leaving()) == "begun"
     assert caplog.text == ""
-    assert [each.status for each in bank.episodes()] == [EpisodeStatus.ABORTED]
+    assert [each.status for each in bank.runs.episodes()] == [EpisodeStatus.ABORTED]
 
 
 async def coroutine(task: str, *, brief: str = "") -> str:
@@ -390,7 +390,7 @@ def test_what_is_remembered_looks_as_it_did(function: Callable[..., object]) -> 
 
 def test_what_is_built_in_is_called_as_it_is(bank: Bank) -> None:
     assert remember(bank=bank)(max)(3, 7) == 7
-    assert [each.status for each in bank.episodes()] == [EpisodeStatus.SUCCESS]
+    assert [each.status for each in bank.runs.episodes()] == [EpisodeStatus.SUCCESS]
 
 
 def test_it_needs_no_library_and_the_others_say_what_installs_theirs() -> None:
@@ -425,7 +425,7 @@ def test_output_that_is_no_text_is_kept_and_nothing_of_it_is_logged(
         return "done \ud800"
 
     assert agent("find it \ud800") == "done \ud800"  # type: ignore[call-arg]
-    (episode,) = bank.episodes()
+    (episode,) = bank.runs.episodes()
     assert episode.status is EpisodeStatus.SUCCESS
     assert "caf?" in [each.output for each in events_of(bank, episode.id)]
     assert caplog.text == ""
@@ -488,12 +488,12 @@ async def _drawn(result: Any) -> None:
 def test_a_run_is_over_when_its_result_is(bank: Bank, agent: Any) -> None:
     async def whole() -> None:
         result = remember(bank=bank)(agent)()
-        assert all(each.status is EpisodeStatus.RUNNING for each in bank.episodes())
+        assert all(each.status is EpisodeStatus.RUNNING for each in bank.runs.episodes())
         with pytest.raises(ValueError, match="boom"):
             await _drawn(result)
 
     asyncio.run(whole())
-    (episode,) = bank.episodes()
+    (episode,) = bank.runs.episodes()
     assert episode.status is EpisodeStatus.FAILED
     assert "boom" in events_of(bank, episode.id)[-1].output
 
@@ -521,7 +521,7 @@ def test_what_is_returned_to_be_drawn_comes_whole_and_succeeds(bank: Bank) -> No
     abandoned = remember(bank=bank)(lambda: generator("first"))()
     next(abandoned)
     abandoned.close()
-    statuses = [each.status for each in bank.episodes()]
+    statuses = [each.status for each in bank.runs.episodes()]
     assert statuses == [EpisodeStatus.ABORTED, EpisodeStatus.SUCCESS, EpisodeStatus.SUCCESS]
 
 
@@ -535,7 +535,7 @@ class Caller:
 def test_what_is_called_like_a_function_is_remembered_by_its_kind(bank: Bank) -> None:
     assert remember(bank=bank)(Caller())("t") == "t"
     assert remember(bank=bank)(partial(Caller(), "u"))() == "u"
-    assert [(each.agent, each.status.value) for each in bank.episodes()] == [("Caller", "success")] * 2
+    assert [(each.agent, each.status.value) for each in bank.runs.episodes()] == [("Caller", "success")] * 2
 
 
 def test_a_judge_or_a_task_that_fails_costs_no_run(bank: Bank, caplog: pytest.LogCaptureFixture) -> None:
@@ -550,7 +550,7 @@ def test_a_judge_or_a_task_that_fails_costs_no_run(bank: Bank, caplog: pytest.Lo
 
     assert judged() == {}  # type: ignore[call-arg]
     assert named() == "done"
-    second, first = bank.episodes()
+    second, first = bank.runs.episodes()
     assert first.status is EpisodeStatus.PARTIAL
     assert second.status is EpisodeStatus.SUCCESS
     assert "not judged: KeyError at test_remember.py" in caplog.text
@@ -575,7 +575,7 @@ def test_a_run_that_is_cancelled_at_its_start_was_aborted(tmp_path: Path) -> Non
 
     asyncio.run(cancelled())
     with Bank.open(place) as bank:
-        assert {each.status for each in bank.episodes()} == {EpisodeStatus.ABORTED}
+        assert {each.status for each in bank.runs.episodes()} == {EpisodeStatus.ABORTED}
 
 
 def test_a_run_is_recorded_by_an_orchestrator_and_no_person(bank: Bank) -> None:

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from archivist import Bank, desks, tracing
+from archivist import Bank, tracing
 from archivist.access import rights as access
 from archivist.archive.items_service import ItemName
 from archivist.archive.memory_files_service import MemoryFile
@@ -28,6 +28,7 @@ from archivist.errors import AccessError, ArchivistError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
 from archivist.tools.functions import call, tools
+from tests.services import service_classes
 
 ALLOWED = {
     "create_memory_store",
@@ -60,7 +61,7 @@ def named(spans: InMemorySpanExporter, verb: str) -> ReadableSpan:
 
 
 def test_the_verbs_are_told_by_the_conventions_names(bank: Bank, spans: InMemorySpanExporter) -> None:
-    lesson = bank.add("The checks want a seed")
+    lesson = bank.lessons.add("The checks want a seed")
     bank.recall(Query(text="seed of the checks"))
     bank.stream.log("shipped", content="the seed", importance=5)
     made, found, logged = (named(spans, verb) for verb in ("add", "recall", "stream.log"))
@@ -80,7 +81,7 @@ def test_the_verbs_are_told_by_the_conventions_names(bank: Bank, spans: InMemory
 
 
 def test_a_verb_inside_another_is_its_child(bank: Bank, spans: InMemorySpanExporter) -> None:
-    bank.start_run("run-1", task="build")
+    bank.runs.start_run("run-1", task="build")
     outer, inner = named(spans, "start_run"), named(spans, "brief")
     assert inner.parent is not None
     assert outer.context is not None
@@ -90,7 +91,7 @@ def test_a_verb_inside_another_is_its_child(bank: Bank, spans: InMemorySpanExpor
 def test_content_stays_out_unless_the_environment_asks(
     bank: Bank, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bank.add("The checks want a seed")
+    bank.lessons.add("The checks want a seed")
     bank.recall(Query(text="seed of the checks"))
     call(bank, "recall", {"query": "seed"})
     assert "seed" not in " ".join(each.to_json() for each in spans.get_finished_spans())
@@ -119,14 +120,7 @@ def test_a_failure_is_told_by_its_code_without_its_words(bank: Bank, spans: InMe
 
 
 def test_every_verb_in_the_table_is_there() -> None:
-    import pkgutil
-    from importlib import import_module
-
-    from archivist.service import BankService
-
-    for module in pkgutil.iter_modules(desks.__path__):
-        import_module(f"{desks.__name__}.{module.name}")
-    everybody: list[type[Any]] = [Bank, *BankService.__subclasses__()]
+    everybody: list[type[Any]] = [Bank, *service_classes()]
     kinds = {kind.__name__: kind for kind in everybody}
     for name in tracing.OPERATIONS:
         kind, _, verb = name.partition(".")
@@ -138,7 +132,7 @@ def test_every_verb_in_the_table_is_there() -> None:
 def test_without_a_provider_nothing_is_told_and_all_works(bank: Bank) -> None:
     assert "opentelemetry.trace" in sys.modules
     assert not isinstance(trace.get_tracer_provider(), TracerProvider)
-    assert bank.get(bank.add("plain").short_id).summary == "plain"
+    assert bank.lessons.get(bank.lessons.add("plain").short_id).summary == "plain"
 
 
 def test_a_bank_does_not_import_opentelemetry() -> None:
@@ -187,7 +181,7 @@ def test_a_store_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -> 
     store = ArchivistStore(bank)
     store.put(("a",), "k", {"text": "tea"})
     item = ItemName(("a",), "k").id
-    assert bank.find(item)[0] == "document"
+    assert bank.ledger.find(item)[0] == "document"
     spans.clear()
     store.put(("a",), "k", {"text": "tea and milk"})
     store.get(("a",), "k")
@@ -236,10 +230,10 @@ def test_a_session_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -
 
 
 def test_a_run_that_is_opened_is_the_record(bank: Bank, spans: InMemorySpanExporter) -> None:
-    bank.add("The checks want a seed")
+    bank.lessons.add("The checks want a seed")
     spans.clear()
-    bank.start_run("run-1", task="the checks")
-    bank.start_run(run="run-2", task="the checks")
+    bank.runs.start_run("run-1", task="the checks")
+    bank.runs.start_run(run="run-2", task="the checks")
     assert [each[2] for each in told(spans)] == ["run-1", "run-2"]
 
 

@@ -21,7 +21,7 @@ def judged(project: Path, archivist: Command) -> Path:
     assert archivist("lessons", "add", "Run `make check` before a commit").code == 0
     assert archivist("lessons", "add", "Nobody was told this").code == 0
     with Bank.open(project, create=False) as bank, bank.transaction() as writer:
-        lesson = bank.get("m-001")
+        lesson = bank.lessons.get("m-001")
         for run in range(50):
             is_held, failed = run % 5 == 0, run % 5 == 0 or run % 20 == 1
             effect = Effect.UNKNOWN if is_held else Effect.INEFFECTIVE if failed else Effect.HELPFUL

@@ -49,8 +49,8 @@ def test_any_string_is_a_question(text: str) -> None:
 @given(ANY_TEXT)
 @settings(max_examples=60)
 def test_no_question_breaks_the_index(words_only: Bank, text: str) -> None:
-    if not words_only.query(Query()):
-        words_only.add("Restart the aB_z1 server")
+    if not words_only.lessons.query(Query()):
+        words_only.lessons.add("Restart the aB_z1 server")
     words_only.recall(Query(text=text))
 
 
@@ -74,8 +74,8 @@ def test_a_question_of_nothing_but_such_words_keeps_them(question: str) -> None:
 
 
 def test_a_question_of_stop_words_finds_the_text_that_holds_them(words_only: Bank) -> None:
-    words_only.add("Nothing of that sort")
-    words_only.add("Who are you, asks the login page")
+    words_only.lessons.add("Nothing of that sort")
+    words_only.lessons.add("Who are you, asks the login page")
     assert [hit.name for hit in words_only.recall(Query(text="who are you")).hits] == ["m-002"]
 
 
@@ -109,29 +109,29 @@ def test_a_name_is_found_whole_by_its_parts_and_in_its_other_spellings(
     words_only: Bank, name: str, question: str
 ) -> None:
     with words_only.transaction():
-        words_only.add("Something about bananas and boats")
-        words_only.add(f"Beware of {name} here")
-        words_only.add("More on the topic of clouds")
+        words_only.lessons.add("Something about bananas and boats")
+        words_only.lessons.add(f"Beware of {name} here")
+        words_only.lessons.add("More on the topic of clouds")
     assert [hit.name for hit in words_only.recall(Query(text=question)).hits][:1] == ["m-002"]
 
 
 def test_a_whole_name_stands_above_its_scattered_parts(words_only: Bank) -> None:
-    words_only.add("The cache is warm, no trouble there, and the disk is fine")
-    words_only.add("Build the image with --no-cache after a base change today")
+    words_only.lessons.add("The cache is warm, no trouble there, and the disk is fine")
+    words_only.lessons.add("Build the image with --no-cache after a base change today")
     assert words_only.recall(Query(text="--no-cache")).hits[0].name == "m-002"
 
 
 def test_forms_of_a_word_and_accents_are_one(words_only: Bank) -> None:
-    words_only.add("Migrations must be reversible in the Café service")
+    words_only.lessons.add("Migrations must be reversible in the Café service")
     for question in ("migration", "migrating", "cafe", "CAFÉ"):
         assert words_only.recall(Query(text=question)).hits, question
 
 
 def test_the_beginning_of_a_word_finds_it_when_nothing_holds_it_whole(words_only: Bank) -> None:
-    words_only.add("Kubernetes restarts the pod")
+    words_only.lessons.add("Kubernetes restarts the pod")
     assert [hit.name for hit in words_only.recall(Query(text="kube")).hits] == ["m-001"]
     assert words_only.recall(Query(text="ku")).hits == ()
-    words_only.add("kube is a nickname")
+    words_only.lessons.add("kube is a nickname")
     assert [hit.name for hit in words_only.recall(Query(text="kube")).hits] == ["m-002"]
 
 

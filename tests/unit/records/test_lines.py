@@ -101,20 +101,20 @@ def test_layers_and_tiers_go_out_and_come_back_whole(tmp_path: Path) -> None:
             writer.put(record, "add")
         bank.stream.log("Review the parser", cycle=3, role="qa", importance=7, content="See #84")
     with Bank.open(tmp_path / "one") as bank:
-        bank.export(tmp_path / "out")
+        bank.exchange.export(tmp_path / "out")
     assert (tmp_path / "out" / "knowledge.jsonl").exists()
     with fresh_bank(tmp_path / "two") as other:
         files = [each for each in sorted((tmp_path / "out").glob("*.jsonl")) if each.stat().st_size]
-        taken = other.import_files(files)
+        taken = other.exchange.import_files(files)
         assert taken.problems == ()
         assert (taken.created["facts"], taken.created["stream entries"]) == (1, 1)
         with other.reading() as reader:
             for record in KEPT:
                 assert reader.get(type(record), record.id) == record
-        again = other.import_files(files)
+        again = other.exchange.import_files(files)
         assert not any((*again.created.values(), *again.changed.values()))
-        other.export(tmp_path / "again")
-        assert other.verify().is_whole
+        other.exchange.export(tmp_path / "again")
+        assert other.ledger.verify().is_whole
     for name in ("knowledge", "stream", "artifacts", "core", "archive", "proposals", "conflicts", "folders"):
         mine, theirs = (tmp_path / each / f"{name}.jsonl" for each in ("out", "again"))
         assert mine.read_text() == theirs.read_text()

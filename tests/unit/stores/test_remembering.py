@@ -12,7 +12,7 @@ from archivist.store.scope_tokens import scope_token
 def _count(bank: Bank, made: list[int]) -> int:
     def make() -> int:
         made.append(1)
-        return bank.status()["active_lessons"]
+        return bank.doctor.status()["active_lessons"]
 
     with bank.reading() as reader:
         return reader.get_cached("lessons", make, kinds=frozenset(("lesson",)))
@@ -20,18 +20,18 @@ def _count(bank: Bank, made: list[int]) -> int:
 
 def test_it_is_made_again_when_anybody_changed_the_bank(bank: Bank) -> None:
     made: list[int] = []
-    bank.add("one")
+    bank.lessons.add("one")
     assert [_count(bank, made), _count(bank, made)] == [1, 1]
     assert len(made) == 1
     with Bank.open(bank.path) as other:
-        other.add("two")
+        other.lessons.add("two")
     assert _count(bank, made) == 2
     assert len(made) == 2
 
 
 def test_it_is_kept_when_others_than_its_records_changed(bank: Bank) -> None:
     made: list[int] = []
-    bank.add("one")
+    bank.lessons.add("one")
     for number in range(3):
         assert _count(bank, made) == 1
         bank.stream.log(f"did {number}")
@@ -43,10 +43,10 @@ def test_it_is_kept_when_others_than_its_records_changed(bank: Bank) -> None:
 
 def test_it_is_made_again_when_something_was_erased_or_much_has_happened(bank: Bank) -> None:
     made: list[int] = []
-    bank.add("one")
+    bank.lessons.add("one")
     entry = bank.stream.log("did it")
     _count(bank, made)
-    bank.erase([entry.id])
+    bank.erasure.erase([entry.id])
     _count(bank, made)
     for number in range(100):
         bank.stream.log(f"did {number}")
@@ -57,17 +57,17 @@ def test_it_is_made_again_when_something_was_erased_or_much_has_happened(bank: B
 def test_nothing_is_kept_of_a_transaction(bank: Bank) -> None:
     made: list[int] = []
     with pytest.raises(ZeroDivisionError), bank.transaction():
-        bank.add("taken back")
+        bank.lessons.add("taken back")
         assert _count(bank, made) == 1
         raise ZeroDivisionError
-    bank.add("kept")
-    bank.add("kept too")
+    bank.lessons.add("kept")
+    bank.lessons.add("kept too")
     assert _count(bank, made) == 2
 
 
 def test_a_common_kind_is_found_in_the_same_order_as_by_its_scope(bank: Bank) -> None:
     for number in range(60):
-        bank.add(f"the cache of job {number} {'fails ' * (number % 7)}".strip())
+        bank.lessons.add(f"the cache of job {number} {'fails ' * (number % 7)}".strip())
     for number in range(20):
         bank.stream.log(f"the cache fails {number}", content="cache " * (number % 5))
     within = SearchFilter(groups=((scope_token("kind", "lesson"),),))
@@ -84,8 +84,8 @@ def test_a_common_kind_is_found_in_the_same_order_as_by_its_scope(bank: Bank) ->
 
 def test_the_version_changes_when_another_wrote(bank: Bank) -> None:
     before = bank.version()
-    bank.add("by ourselves")
+    bank.lessons.add("by ourselves")
     assert bank.version() == before
     with Bank.open(bank.path) as other:
-        other.add("by another")
+        other.lessons.add("by another")
     assert bank.version() != before

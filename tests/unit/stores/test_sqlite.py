@@ -45,7 +45,7 @@ def _execute(path: Path, sql: str) -> list[Any]:
 @pytest.mark.req("M7")
 def test_a_bank_is_one_file_in_wal_mode_for_its_owner_only(tmp_path: Path) -> None:
     with Bank.open(tmp_path / "project") as bank:
-        bank.add("Prefer small commits")
+        bank.lessons.add("Prefer small commits")
         assert stat.S_IMODE(bank.path.stat().st_mode) == 0o600
         assert _execute(bank.path, "PRAGMA journal_mode") == [("wal",)]
         assert _execute(bank.path, "PRAGMA application_id") == [(APPLICATION_ID,)]
@@ -182,10 +182,10 @@ def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -
     db = apsw.Connection(str(hasty.path))
     db.execute("BEGIN IMMEDIATE")
     with pytest.raises(BankLockedError, match=r"more than 0\.1 s"):
-        hasty.add("Never written")
-    assert hasty.status()["active_lessons"] == 0
+        hasty.lessons.add("Never written")
+    assert hasty.doctor.status()["active_lessons"] == 0
     db.execute("ROLLBACK")
-    hasty.add("Written at last")
+    hasty.lessons.add("Written at last")
     db.close()
     hasty.close()
 
@@ -252,16 +252,16 @@ def test_who_can_only_read_a_bank_sees_what_others_write_to_it(tmp_path: Path) -
 
         assert (seen(), seen()) == ("0 True\n", "0 False\n")
         with Bank.open(folder) as bank:
-            bank.add("Prefer small commits")
+            bank.lessons.add("Prefer small commits")
         assert (seen(), seen()) == ("1 True\n", "1 False\n")
         with Bank.open(folder) as bank:
-            bank.add("Use uv for packages")
+            bank.lessons.add("Use uv for packages")
             # While its writer holds it, what is new is in the log.
             assert (seen(), seen()) == ("2 True\n", "2 False\n")
-            bank.add("Run the tests in parallel")
+            bank.lessons.add("Run the tests in parallel")
             assert (seen(), seen()) == ("3 True\n", "3 False\n")
         with Bank.open(folder) as bank:
-            bank.add("Pin the formatter")
+            bank.lessons.add("Pin the formatter")
         assert (seen(), seen()) == ("4 True\n", "4 False\n")
         watcher.stdin.close()
     assert watcher.returncode == 0
@@ -271,7 +271,7 @@ def test_who_can_only_read_a_bank_sees_what_others_write_to_it(tmp_path: Path) -
 def test_a_read_only_bank_can_be_read_and_says_that_it_cannot_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     bank = Bank.open(folder)
-    bank.add("Prefer small commits")
+    bank.lessons.add("Prefer small commits")
     bank.close()
     _open_to_read(folder)
     done = subprocess.run(
@@ -292,7 +292,7 @@ def test_a_bank_where_no_file_can_be_made_is_said_to_be_read_only(tmp_path: Path
 
 @pytest.mark.req("N5")
 def test_the_ledger_cannot_be_rewritten_in_place(bank: Bank) -> None:
-    bank.add("Prefer small commits")
+    bank.lessons.add("Prefer small commits")
     db = apsw.Connection(str(bank.path))
     for statement in ("UPDATE ledger SET verb = 'x'", "DELETE FROM ledger"):
         with pytest.raises(apsw.ConstraintError, match="append-only"):
@@ -322,39 +322,39 @@ def test_the_ledger_cannot_be_rewritten_in_place(bank: Bank) -> None:
     ],
 )
 def test_tampering_is_found(bank: Bank, tampering: str, complaint: str) -> None:
-    added = bank.add("Prefer small commits")
+    added = bank.lessons.add("Prefer small commits")
     from archivist.records import Effect, Verdict
 
     with bank.transaction() as writer:
         writer.put(Verdict(run="r", lesson=added.id, time=WHEN, effect=Effect.HELPFUL), "judge")
-    assert bank.verify().is_whole
+    assert bank.ledger.verify().is_whole
     _execute(bank.path, tampering)
-    found = bank.verify()
+    found = bank.ledger.verify()
     assert any(complaint.replace("ID", added.id) in problem for problem in found.problems), found.problems
 
 
 @pytest.mark.req("N5")
 def test_an_erased_payload_leaves_the_chain_whole_and_shows(bank: Bank) -> None:
-    added = bank.add("Prefer small commits")
-    bank.edit(added.id, summary="Prefer tiny commits")
+    added = bank.lessons.add("Prefer small commits")
+    bank.lessons.edit(added.id, summary="Prefer tiny commits")
     _execute(bank.path, "DELETE FROM ledger_payloads WHERE seq = 1")
-    found = bank.verify()
+    found = bank.ledger.verify()
     assert (found.is_whole, found.entries, found.erased) == (True, 2, 1)
-    assert [change.is_erased for change in bank.history("m-001")] == [True, False]
+    assert [change.is_erased for change in bank.ledger.history("m-001")] == [True, False]
 
 
 def test_threads_of_one_process_can_share_a_bank(bank: Bank) -> None:
     def add(thread: int) -> None:
         for number in range(20):
-            bank.add(f"Words of thread {thread}, number {number}")
+            bank.lessons.add(f"Words of thread {thread}, number {number}")
 
     threads = [threading.Thread(target=add, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert bank.status()["active_lessons"] == 80
-    assert bank.verify().is_whole
+    assert bank.doctor.status()["active_lessons"] == 80
+    assert bank.ledger.verify().is_whole
 
 
 def _events(store: SqliteStore, run: str, count: int, **fields: Any) -> None:

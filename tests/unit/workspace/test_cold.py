@@ -68,13 +68,13 @@ def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Ba
     assert (told.outcome, told.task, told.run) == ("success", "Fix the engine", "s-one")
     assert told.first == WHEN + timedelta(seconds=10)
     assert told.size_bytes == (folder / "one.jsonl").stat().st_size
-    before = bank.status()["events"]
+    before = bank.doctor.status()["events"]
     # Not even opened: what is as large and as old as it was is unchanged.
     seen = (folder / "one.jsonl").stat()
     again = desk.capture()
     assert (again.captured, again.unchanged, again.events) == ((), 1, 0)
     assert (folder / "one.jsonl").stat().st_atime_ns == seen.st_atime_ns
-    assert bank.status()["events"] == before
+    assert bank.doctor.status()["events"] == before
 
 
 @pytest.mark.req("W9")
@@ -204,7 +204,7 @@ def test_a_folder_that_is_not_there_has_no_transcripts(bank: Bank, tmp_path: Pat
 
 def test_a_run_that_was_erased_is_no_longer_told_of(desk: Transcripts, bank: Bank) -> None:
     desk.capture(["one"])
-    bank.erase(["s-one"])
+    bank.erasure.erase(["s-one"])
     assert cold.summarize_transcript(desk.find("one.jsonl")).outcome == "not captured"
 
 

@@ -320,9 +320,9 @@ def test_the_review_counts_the_runs_that_met_each_rule(bank: Bank, tmp_path: Pat
     topology = _root(tmp_path, profile=PROFILE)
     for at in range(6):
         _ran(bank, f"r{at}", "please keep answers short", "run pnpm test --filter engine first" if at else "")
-    lesson = bank.add("Always run the type checker before pushing")
+    lesson = bank.lessons.add("Always run the type checker before pushing")
     for at in range(6):
-        bank.record_usage([lesson.short_id], run=f"r{at}")
+        bank.lessons.record_usage([lesson.short_id], run=f"r{at}")
     found = HotMemory(bank, topology).review()
     assert [(use.met, use.runs) for _, use in found.items] == [(6, 6), (5, 6), (0, 6)]
     assert [each.item.text for each in found.demotions] == [
@@ -368,7 +368,7 @@ def test_a_rule_that_is_nearly_known_keeps_its_own_words(bank: Bank, tmp_path: P
 @pytest.mark.req("W1")
 def test_a_lesson_is_promoted_into_a_file_that_has_room(bank: Bank, tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE, flow="# Flow\n")
-    lesson = bank.add("Always run the type checker before pushing")
+    lesson = bank.lessons.add("Always run the type checker before pushing")
     desk = HotMemory(bank, topology)
     assert desk.promote(lesson.short_id, "flow").target == "agent/rules/common/flow.md"
     text = (tmp_path / RULES.hot / "flow.md").read_text("utf-8")

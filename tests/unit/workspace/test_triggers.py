@@ -270,7 +270,7 @@ def test_a_lesson_whose_remedy_stands_in_no_document_is_offered(lesson: Lesson) 
 @pytest.fixture
 def lesson(bank: Bank) -> Lesson:
     """Return a lesson that run-1 taught, of little weight."""
-    found = bank.add("Installing fails without the lockfile", type="pattern", importance=0.4)
+    found = bank.lessons.add("Installing fails without the lockfile", type="pattern", importance=0.4)
     return replace(found, runs=("run-1",), remedies=("pnpm install --frozen-lockfile",))
 
 
@@ -464,7 +464,7 @@ def captured(bank: Bank, tmp_path: Path) -> Drafts:
     two.sh("npm run test:all", "Tests: 3 passed, 3 total")
     two.end()
     for session, name in ((one, "one"), (two, "two")):
-        bank.capture_file(session.write(tmp_path / f"{name}.jsonl"))
+        bank.runs.capture_file(session.write(tmp_path / f"{name}.jsonl"))
     lessons = tmp_path / "user/memory/workspaces/devtools/lessons.md"
     lessons.parent.mkdir(parents=True)
     lessons.write_text(_entry("Run tests with npm", "Run `npm test` from the root."))

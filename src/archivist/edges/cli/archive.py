@@ -247,9 +247,9 @@ def _embed(bank: Bank) -> int:
     """Make the vectors that are missing, and return how many those were."""
     from archivist.edges.cli.doctor import embed
 
-    missing = bank.count_unembedded()
+    missing = bank.vectors.count_unembedded()
     embed(bank)
-    return missing - bank.count_unembedded()
+    return missing - bank.vectors.count_unembedded()
 
 
 def _document_view(document: Document) -> dict[str, object]:

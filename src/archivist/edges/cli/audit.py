@@ -43,9 +43,9 @@ def check(session: Session, run: str, as_json: bool) -> None:
     with session.bank() as bank:
         beside = session.global_bank()
         verdicts = bank.audit(run, global_bank=beside)
-        names = bank.lesson_names()
+        names = bank.lessons.lesson_names()
         if beside is not None:
-            theirs = beside.lesson_names().items()
+            theirs = beside.lessons.lesson_names().items()
             names = {**{key: (f"{GLOBAL_MARK}{name}", words) for key, (name, words) in theirs}, **names}
     named = [(*names.get(each.lesson, (each.lesson, "")), each) for each in verdicts]
     if as_json:
@@ -75,8 +75,8 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
 
     bank, bare = session.bank_of(*filter(None, [name]), is_global=is_global)
     with bank:
-        found = bank.audit_report()
-        lesson = bank.get(bare[0]).short_id if bare else ""
+        found = bank.audits.audit_report()
+        lesson = bank.lessons.get(bare[0]).short_id if bare else ""
     mark = global_mark_of(name or "")
     lines = [
         replace(line, lesson=f"{mark}{line.lesson}") for line in found.lessons if lesson in (line.lesson, "")
@@ -107,7 +107,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
 def regressions(session: Session, run: str, as_json: bool) -> int:
     """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""
     with session.bank() as bank:
-        found = bank.regressions(run)
+        found = bank.audits.regressions(run)
     rows = [
         {"found": each.found.description, "severity": each.found.severity.value, "fixed_in": each.fixed_in}
         for each in found

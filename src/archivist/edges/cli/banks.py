@@ -62,7 +62,7 @@ def keep_out_of_git(folder: Path) -> None:
 def status(session: Session, is_global: bool, as_json: bool) -> None:
     """Say what the bank holds."""
     with session.bank(is_global=is_global) as bank:
-        held = bank.status()
+        held = bank.doctor.status()
     if as_json:
         print_json(held)
         return
@@ -87,8 +87,8 @@ def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
-        restored = bank.undo(bare)
-        last = bank.history(restored.id)[-1] if restored else None
+        restored = bank.ledger.undo(bare)
+        last = bank.ledger.history(restored.id)[-1] if restored else None
     if as_json:
         print_json({"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"})
     else:
@@ -102,7 +102,7 @@ def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
 def verify(session: Session, is_global: bool, as_json: bool) -> int:
     """Check every seal of the ledger and every record against it; exit 1 when something does not fit."""
     with session.bank(is_global=is_global) as bank:
-        found = bank.verify()
+        found = bank.ledger.verify()
     if as_json:
         print_json(
             {

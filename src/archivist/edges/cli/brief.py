@@ -93,7 +93,7 @@ def brief(
         print_brief(None, None, as_json or form == "json")
         return
     if error is not None:
-        told = lead.heal(
+        told = lead.briefs.heal(
             error.read(),
             tool=audience["tool"],
             command=command,
@@ -121,7 +121,7 @@ def brief(
     )
     print_brief(lead, told, as_json or form == "json")
     if explain:
-        for line in lead.reasons(told):
+        for line in lead.briefs.reasons(told):
             note(line)
 
 
@@ -155,7 +155,7 @@ def print_brief(
         say(rendered_brief.text if rendered_brief else "", nl=False)
         return
     chosen = rendered_brief.chosen if rendered_brief else ()
-    views = bank.views([each.lesson for each in chosen]) if bank else []
+    views = bank.lessons.views([each.lesson for each in chosen]) if bank else []
     marked = [
         {**view, "id": each.name, "is_global": each.is_global}
         for view, each in zip(views, chosen, strict=True)

@@ -88,7 +88,7 @@ def capture(
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         for path in paths:
             try:
-                taken.append(bank.capture_file(path, format_name=format_name, overrides=known))
+                taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))
             except InputError as error:
                 refused.append(f"{path}: {error.message}")
                 hints.append(error.hint)
@@ -156,21 +156,21 @@ def _explain_no_runs(bank: Bank) -> str:
     """Return why there was no run to reflect on."""
     from archivist.doctor import check_reflection
 
-    if bank.waiting_runs():
+    if bank.reflections.waiting_runs():
         return check_reflection(bank).text
     return "no run waits for reflection: archivist capture takes logs in"
 
 
 def _iter_reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | ReflectionOutcome]:
     if days is None:
-        with progress(len(bank.waiting_runs()), "reflect") as advance:
-            for result in bank.reflect_waiting(scenario=why):
+        with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
+            for result in bank.reflections.reflect_waiting(scenario=why):
                 yield result
                 advance(1)
         return
     from archivist.reflect.trigger import Scenario
 
-    runs = bank.recent_runs(days)
+    runs = bank.reflections.recent_runs(days)
     with progress(len(runs), "reflect") as advance:
         for name in runs:
             yield bank.reflect(name, scenario=why or Scenario.BATCH)
@@ -248,7 +248,7 @@ def _reflection_view(bank: Bank, done: list[Reflection], failed: list[Reflection
             }
             for each in done
         ],
-        "lessons": bank.views(bank.get_many(names)),
+        "lessons": bank.lessons.views(bank.lessons.get_many(names)),
         "failed": [{"run": each.run, "error": each.error} for each in failed],
     }
 
@@ -258,7 +258,7 @@ def _print_reflection(bank: Bank, done: list[Reflection]) -> None:
     from archivist.records.words import Status
 
     kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
-    live = [lesson for lesson in bank.get_many(kept) if lesson.status.is_live]
+    live = [lesson for lesson in bank.lessons.get_many(kept) if lesson.status.is_live]
     waiting = sum(lesson.status is Status.QUARANTINED for lesson in kept.values())
     by_category = Counter(lesson.category.value for lesson in live)
     rows: list[tuple[str, object]] = [

@@ -25,7 +25,7 @@ def doctor(session: Session, reindex: bool, as_json: bool) -> int:
     """Check the bank and the way from your clients to it; --reindex makes index and vectors anew."""
     if reindex:
         with session.bank() as bank:
-            bank.reindex()
+            bank.doctor.reindex()
             embed(bank)
     found, error = _run_checks(session)
     if as_json:
@@ -46,7 +46,10 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
     try:
         with session.bank() as bank:
-            return [*bank.health(), *_client_checks(_client_root(session, bank.root), bank.path.parent)], None
+            return [
+                *bank.doctor.health(),
+                *_client_checks(_client_root(session, bank.root), bank.path.parent),
+            ], None
     except ArchivistError as error:
         place = session.find_bank_path()
         file = bank_file(place) if place is not None else None
@@ -92,7 +95,7 @@ def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
 def embed(bank: Bank) -> None:
     """Make the vectors that are missing, with a bar where somebody watches."""
     done = 0
-    with progress(bank.count_unembedded(), "vectors") as advance:
-        for step in bank.embed_waiting():
+    with progress(bank.vectors.count_unembedded(), "vectors") as advance:
+        for step in bank.vectors.embed_waiting():
             advance(step.done - done)
             done = step.done

@@ -59,7 +59,7 @@ def list_(
         if agent or action:
             found = bank.attempts.query(task=task, agent=agent, action=action, limit=limit)
         else:
-            found = bank.episodes(project=project, task=task, limit=limit)
+            found = bank.runs.episodes(project=project, task=task, limit=limit)
     _print_episodes(found, as_json=as_json)
 
 
@@ -73,7 +73,7 @@ def show(session: Session, run: str, as_json: bool) -> None:
     from archivist.records.shapes import to_episode_line
 
     with session.bank() as bank:
-        episode = bank.episode(run)
+        episode = bank.runs.episode(run)
     if as_json:
         print_json({"episode": to_episode_line(episode)})
         return
@@ -90,7 +90,7 @@ def show(session: Session, run: str, as_json: bool) -> None:
 def atif(session: Session, run: str) -> None:
     """Print the run RUN as an ATIF trajectory."""
     with session.bank() as bank:
-        print_json(bank.to_atif(run))
+        print_json(bank.runs.to_atif(run))
 
 
 @episodes.command()

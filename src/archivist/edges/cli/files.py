@@ -36,7 +36,7 @@ def export(session: Session, folder: Path, shape: str, is_global: bool, as_json:
     from archivist.exchange.files import LessonFormat
 
     with session.bank(is_global=is_global) as bank:
-        written = bank.export(folder, shape=LessonFormat(shape))
+        written = bank.exchange.export(folder, shape=LessonFormat(shape))
     if as_json:
         print_json({"folder": str(folder), "lines": written})
         return
@@ -56,7 +56,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
     Both spellings are known by their content. A record that is here already is merged.
     """
     with session.bank(is_global=is_global) as bank:
-        taken = bank.import_files(_expand_files(paths), is_strict=strict)
+        taken = bank.exchange.import_files(_expand_files(paths), is_strict=strict)
         embed(bank)
     if as_json:
         print_json(
@@ -86,7 +86,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
 def share(session: Session, folder: Path, as_json: bool) -> int:
     """Take in what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
     with session.bank() as bank:
-        done = bank.share(folder)
+        done = bank.exchange.share(folder)
     if as_json:
         print_json(
             {

@@ -47,11 +47,11 @@ def erase(
     text = sys.stdin.read().strip() if matching == "-" else matching or ""
     bank, bare = session.bank_of(*names, is_global=is_global)
     with bank:
-        found = bank.find_erasure_targets(bare, matching=text)
+        found = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes and not _confirm_erasure(found):
             note("nothing was erased")
             return 0
-        receipt = bank.erase(bare, matching=text)
+        receipt = bank.erasure.erase(bare, matching=text)
         if as_json:
             print_json(receipt_view(receipt))
         else:
@@ -79,7 +79,7 @@ def prune(
     if dry_run and yes:
         raise click.UsageError("--dry-run and --yes exclude each other")
     with session.bank(is_global=is_global) as bank:
-        done = bank.prune(days=days, is_dry_run=not yes)
+        done = bank.erasure.prune(days=days, is_dry_run=not yes)
     if as_json:
         print_json(_pruning_view(done))
     else:

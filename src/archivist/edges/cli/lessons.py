@@ -102,11 +102,11 @@ def list_(
         text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_drop_unset(facets)
     )
     with session.bank(is_global=is_global) as bank:
-        found = bank.query(query)
+        found = bank.lessons.query(query)
         if not matching and not limit:
             found.sort(key=lambda lesson: lesson.number)
         if as_json:
-            print_json({"lessons": bank.views(found)})
+            print_json({"lessons": bank.lessons.views(found)})
             return
     headings = ["ID", "Freq", "Type", "Domain", "Description"]
     rows = [[each.short_id, each.frequency, each.type, each.domain, each.summary] for each in found]
@@ -134,10 +134,10 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """Print everything about the lesson ID (m-001)."""
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
-        lesson = bank.get(bare)
+        lesson = bank.lessons.get(bare)
         view = {
             **_lesson_views(bank, [lesson], name)[0],
-            "stale": bank.find_stale([lesson]).get(lesson.id, ""),
+            "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
         }
     if as_json:
         print_json(view)
@@ -164,9 +164,9 @@ def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields
     if is_global:
         values.setdefault("scope", Scope.GLOBAL.value)
     with session.bank(is_global=is_global) as bank:
-        lesson = bank.add(text, **values)
+        lesson = bank.lessons.add(text, **values)
         if as_json:
-            print_json(bank.views([lesson])[0])
+            print_json(bank.lessons.views([lesson])[0])
             return
     _print_saved(lesson, lesson.short_id)
 
@@ -186,7 +186,7 @@ def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **field
         raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists what can be")
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
-        lesson = bank.edit(bare, **values)
+        lesson = bank.lessons.edit(bare, **values)
         if as_json:
             print_json(_lesson_views(bank, [lesson], name)[0])
             return
@@ -211,7 +211,7 @@ def _display_name(lesson: Lesson, asked: str) -> str:
 
 def _lesson_views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dict[str, object]]:
     """Return lessons as plain values, called as they were asked for."""
-    views = zip(bank.views(lessons), lessons, strict=True)
+    views = zip(bank.lessons.views(lessons), lessons, strict=True)
     return [{**view, "id": _display_name(lesson, asked)} for view, lesson in views]
 
 
@@ -234,8 +234,8 @@ def approve(session: Session, names: tuple[str, ...], is_global: bool, as_json: 
     """Believe the lessons ID as they stand: those that wait in quarantine are told from now on."""
     bank, bare = session.bank_of(*names, is_global=is_global)
     with bank, bank.transaction():
-        known = bank.get_many(bare)
-        approved = [bank.approve(name) for name in bare]
+        known = bank.lessons.get_many(bare)
+        approved = [bank.lessons.approve(name) for name in bare]
         if as_json:
             print_json({"lessons": _lesson_views(bank, approved, names[0])})
             return
@@ -258,8 +258,8 @@ def forget(
     bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
     by = bare.pop() if replaced_by else ""
     with bank, bank.transaction():
-        known = bank.get_many(bare)
-        gone = [bank.archive(name, by) if by else bank.forget(name) for name in bare]
+        known = bank.lessons.get_many(bare)
+        gone = [bank.lessons.archive(name, by) if by else bank.forget(name) for name in bare]
         if as_json:
             print_json({"lessons": _lesson_views(bank, gone, names[0])})
             return
@@ -277,7 +277,7 @@ def history(session: Session, name: str, is_global: bool, as_json: bool) -> None
 
     bank, (name,) = session.bank_of(name, is_global=is_global)
     with bank:
-        rows = history_rows(bank.history(name))
+        rows = history_rows(bank.ledger.history(name))
     if as_json:
         print_json({"history": rows})
         return

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
     from archivist.capture.formats.archeflow import RunLog
-    from archivist.capture.runs_service import AgeingResult, FinishedRun
+    from archivist.capture.service import FinishedLog, FinishedRun
+    from archivist.lessons.service import AgeingResult
     from archivist.records import Lesson, Verdict
-    from archivist.reflect.service import FinishedLog
 
 
 files_argument = click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
@@ -100,7 +100,7 @@ def _start_run(
     from archivist.errors import BankLockedError, BankReadOnlyError
 
     try:
-        return bank.start_run(name, task=task, global_bank=global_bank, **options)
+        return bank.runs.start_run(name, task=task, global_bank=global_bank, **options)
     except (BankReadOnlyError, BankLockedError) as error:
         note(f"archivist: {error.message}: the run is told, but not recorded")
         return bank.brief(task="" if options["domain"] else task, global_bank=global_bank, **options)
@@ -149,7 +149,7 @@ def finish(
     with session.bank() as bank:
         beside = session.global_bank()
         done = [
-            bank.finish_run(episode, events, status=ended, domain=domain, global_bank=beside)
+            bank.runs.finish_run(episode, events, status=ended, domain=domain, global_bank=beside)
             for episode, events in taken
         ]
         if as_json:
@@ -186,7 +186,7 @@ def extract(
         for episode, events in log.runs:
             with bank.transaction():
                 bank.capture(episode, events)
-                result = bank.extract(episode.id, domain=domain)
+                result = bank.reflections.extract(episode.id, domain=domain)
             met += result.met
             created += result.created
             slight += result.slight
@@ -196,7 +196,7 @@ def extract(
                     "created": len(created),
                     "updated": len(met),
                     "slight": slight,
-                    "lessons": bank.views([*created, *met]),
+                    "lessons": bank.lessons.views([*created, *met]),
                     "skipped": _problem_texts(log.problems),
                 }
             )
@@ -216,7 +216,7 @@ def extract(
 def decay(session: Session, run_id: str, as_json: bool) -> None:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     with session.bank() as bank:
-        aged = bank.decay(run_id)
+        aged = bank.lessons.decay(run_id)
         if as_json:
             print_json({"run": run_id, **_ageing_view(bank, aged)})
             return
@@ -279,9 +279,11 @@ def _finish_logs(
 
     with session.bank() as bank:
         known, beside = CaptureOverrides(run=run_id, status=ended), session.global_bank()
-        done = [each for file in files for each in bank.finish_log(file, overrides=known, global_bank=beside)]
+        done = [
+            each for file in files for each in bank.runs.finish_log(file, overrides=known, global_bank=beside)
+        ]
         embed(bank)
-        came_back = {each.run: bank.regressions(each.run) for each in done}
+        came_back = {each.run: bank.audits.regressions(each.run) for each in done}
         left_out = list(dict.fromkeys(line for each in done for line in each.left_out))
         if as_json:
             rows = [_finished_log_view(bank, each, came_back[each.run]) for each in done]
@@ -348,7 +350,7 @@ def _finished_view(bank: Bank, done: FinishedRun) -> dict[str, Any]:
         "events": done.events,
         "created": len(done.extraction.created),
         "updated": len(done.extraction.met),
-        "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
+        "lessons": bank.lessons.views([*done.extraction.created, *done.extraction.met]),
         **_ageing_view(bank, done.aged),
         "verdicts": [{"lesson": each.lesson, "effect": each.effect.value} for each in done.verdicts],
         "regressions": [_regression_view(each) for each in done.regressions],
@@ -365,8 +367,8 @@ def _regression_view(came_back: Regression) -> dict[str, str]:
 
 def _ageing_view(bank: Bank, aged: AgeingResult) -> dict[str, Any]:
     return {
-        "faded": [view["id"] for view in bank.views(aged.faded)],
-        "archived": [view["id"] for view in bank.views(aged.archived)],
+        "faded": [view["id"] for view in bank.lessons.views(aged.faded)],
+        "archived": [view["id"] for view in bank.lessons.views(aged.archived)],
         "was_counted": aged.was_counted,
     }
 

@@ -85,8 +85,8 @@ def _process_session(task: FollowUpTask, place: Path) -> None:
         finally:
             if task.is_end:
                 _close_run(bank, task.session)
-        failed = [each for each in bank.reflect_waiting() if getattr(each, "error", "")]
-        for _ in bank.embed_waiting():
+        failed = [each for each in bank.reflections.reflect_waiting() if getattr(each, "error", "")]
+        for _ in bank.vectors.embed_waiting():
             pass
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
@@ -137,7 +137,7 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if is_file(bank_file(home)):
             beside = Bank.open(home, create=False, actor=bank.actor)
             for each in logs:
-                bank.finish_log(each, overrides=known, global_bank=beside)
+                bank.runs.finish_log(each, overrides=known, global_bank=beside)
             return
     except BankError as error:
         # What was taken in already stays; the rest does not wait until the global bank is mended.
@@ -146,7 +146,7 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if beside is not None:
             beside.close()
     for each in logs:
-        bank.finish_log(each, overrides=known)
+        bank.runs.finish_log(each, overrides=known)
 
 
 def _close_run(bank: Bank, run: str) -> None:

@@ -186,7 +186,7 @@ class EventHub:
             _log.warning("vectors: %s", error.message)
 
     def _embed_all(self) -> None:
-        for _ in self._embedding.embed_waiting():
+        for _ in self._embedding.vectors.embed_waiting():
             if self.is_over:
                 return
 

@@ -52,7 +52,7 @@ def index(visitor: Visitor) -> Response:
 def status(visitor: Visitor) -> Response:
     """Count what the bank holds."""
     with visitor.bank() as bank:
-        return json_response({"status": bank.status()})
+        return json_response({"status": bank.doctor.status()})
 
 
 @router.get("/api/health", responses=answers.model_response(answers.ExtensibleOut))
@@ -67,7 +67,9 @@ def health(
         with visitor.bank() as bank, bank.reading() as reader:
             return json_response({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
     with _single_health_check(), visitor.bank() as bank:
-        checks = [{"name": each.name, "is_well": each.is_well, "text": each.text} for each in bank.health()]
+        checks = [
+            {"name": each.name, "is_well": each.is_well, "text": each.text} for each in bank.doctor.health()
+        ]
     return json_response({"is_well": all(each["is_well"] for each in checks), "checks": checks})
 
 

@@ -71,14 +71,14 @@ def list_lessons(
     with visitor.bank() as bank:
         if text.strip():
             page = asked.page_by_rank(
-                lambda most: bank.query(question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS))),
+                lambda most: bank.lessons.query(question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS))),
                 lambda lesson: lesson.id,
             )
         else:
             page = asked.page_by_order(
-                lambda after, most: bank.query(question._replace(limit=most), after=after), MOST_MET
+                lambda after, most: bank.lessons.query(question._replace(limit=most), after=after), MOST_MET
             )
-        return json_response({"lessons": bank.views(page.items), "next": page.next})
+        return json_response({"lessons": bank.lessons.views(page.items), "next": page.next})
 
 
 @router.post("", status_code=201, responses=answers.item_response("lesson", answers.LessonOut, 201))
@@ -86,17 +86,17 @@ def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
     """Add a lesson; what people add is active at once, what an agent adds is a candidate."""
     given = body.provided_fields()
     with visitor.bank() as bank:
-        lesson = bank.add(given.pop("summary"), **given)
-        return json_response({"lesson": bank.views([lesson])[0]}, 201)
+        lesson = bank.lessons.add(given.pop("summary"), **given)
+        return json_response({"lesson": bank.lessons.views([lesson])[0]}, 201)
 
 
 @router.get("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
 def show_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is called everywhere
     """Return a lesson by its short id (m-001) or its global one."""
     with visitor.bank() as bank:
-        lesson = bank.get(id)
-        stale = bank.find_stale([lesson]).get(lesson.id, "")
-        return json_response({"lesson": {**bank.views([lesson])[0], "stale": stale}})
+        lesson = bank.lessons.get(id)
+        stale = bank.liveness.find_stale([lesson]).get(lesson.id, "")
+        return json_response({"lesson": {**bank.lessons.views([lesson])[0], "stale": stale}})
 
 
 @router.patch("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
@@ -106,14 +106,14 @@ def edit_lesson(id: Id, body: LessonEdit, visitor: Visitor) -> Response:  # noqa
     if not changes:
         raise InputError("nothing to change", hint="give at least one field that is not null")
     with visitor.bank() as bank:
-        return json_response({"lesson": bank.views([bank.edit(id, **changes)])[0]})
+        return json_response({"lesson": bank.lessons.views([bank.lessons.edit(id, **changes)])[0]})
 
 
 @router.post("/{id}/approve", responses=answers.item_response("lesson", answers.LessonOut))
 def approve_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002
     """Believe a lesson as it stands; out of quarantine only a person lets one."""
     with visitor.bank() as bank:
-        return json_response({"lesson": bank.views([bank.approve(id)])[0]})
+        return json_response({"lesson": bank.lessons.views([bank.lessons.approve(id)])[0]})
 
 
 @router.delete("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
@@ -124,14 +124,14 @@ def forget_lesson(
 ) -> Response:
     """Move a lesson to the archive, whatever its frequency."""
     with visitor.bank() as bank:
-        gone = bank.archive(id, replaced_by) if replaced_by else bank.forget(id)
-        return json_response({"lesson": bank.views([gone])[0]})
+        gone = bank.lessons.archive(id, replaced_by) if replaced_by else bank.forget(id)
+        return json_response({"lesson": bank.lessons.views([gone])[0]})
 
 
 @router.get("/{id}/history", responses=answers.page_response("history", answers.ChangeOut))
 def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa: A002
     """Tell every change of a lesson, oldest first."""
     with visitor.bank() as bank:
-        changes = bank.history(bank.get(id).id)
+        changes = bank.ledger.history(bank.lessons.get(id).id)
     page = asked.page_by_key(changes, lambda change: change.entry.seq)
     return json_response({"history": [change_view(each) for each in page.items], "next": page.next})

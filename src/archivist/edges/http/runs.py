@@ -12,7 +12,7 @@ from starlette.responses import Response
 from archivist.audit.report import recommend_steps
 from archivist.brief.forms import BriefFormat
 from archivist.capture.formats.archeflow import read_runs
-from archivist.capture.runs_service import LATEST
+from archivist.capture.runs import LATEST
 from archivist.capture.service import CaptureOverrides
 from archivist.config import ServerRules
 from archivist.edges.http import answers
@@ -78,7 +78,7 @@ def start_run(body: RunBody, visitor: Visitor) -> Response:
     form = body.format or ("markdown" if is_about_task else "known-issues")
     with visitor.bank() as bank:
         run = body.run.strip() or bank.new_id(bank.now())
-        told = bank.start_run(
+        told = bank.runs.start_run(
             run,
             task=body.task,
             domain=body.domain,
@@ -96,7 +96,8 @@ def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "
     """List the runs, the latest first."""
     with visitor.bank() as bank:
         page = asked.page_by_order(
-            lambda after, most: bank.episodes(project=project, task=task, after=after, limit=most), LATEST
+            lambda after, most: bank.runs.episodes(project=project, task=task, after=after, limit=most),
+            LATEST,
         )
     return json_response({"runs": [run_view(each) for each in page.items], "next": page.next})
 
@@ -105,7 +106,7 @@ def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "
 def show_run(run: Id, visitor: Visitor) -> Response:
     """Return what a run was."""
     with visitor.bank() as bank:
-        return json_response({"run": run_view(bank.episode(run))})
+        return json_response({"run": run_view(bank.runs.episode(run))})
 
 
 @router.post("/runs/{run:path}/finish", responses=answers.model_response(answers.LearningOut))
@@ -121,7 +122,7 @@ def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
         raise InputError("an event is of another run", hint="leave run_id out, or give this run's")
     taken = log.runs or ((Episode(id=run, status=ended or EpisodeStatus.SUCCESS), ()),)
     with visitor.bank() as bank:
-        done = bank.finish_run(*taken[0], status=ended, domain=body.domain)
+        done = bank.runs.finish_run(*taken[0], status=ended, domain=body.domain)
         return json_response(finished_view(bank, done))
 
 
@@ -138,7 +139,7 @@ def finish_log(
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
     known = CaptureOverrides(run=run, status=EpisodeStatus(status) if status else None)
     with visitor.bank(PoolLane.LOG) as bank:
-        done = bank.finish_log(_uploaded_log(request), overrides=known)
+        done = bank.runs.finish_log(_uploaded_log(request), overrides=known)
         return json_response({"runs": [finished_log_view(bank, each) for each in done], "next": None})
 
 
@@ -157,7 +158,7 @@ def capture(
     """Take an agent's log in; its runs wait for reflection. The same log again changes nothing."""
     known = CaptureOverrides(run=run, project=project, status=EpisodeStatus(status) if status else None)
     with visitor.bank(PoolLane.LOG) as bank:
-        taken = bank.capture_file(_uploaded_log(request), format_name=format, overrides=known)
+        taken = bank.runs.capture_file(_uploaded_log(request), format_name=format, overrides=known)
     return json_response(capture_view(taken, name), 201)
 
 
@@ -184,9 +185,12 @@ def reflect(body: ReflectBody, visitor: Visitor) -> Response:
             done = [bank.reflect(body.run, scenario=Scenario.MANUAL)]
             return json_response(reflection_view(bank, done, []))
         if body.days:
-            done = [bank.reflect(name, scenario=Scenario.BATCH) for name in bank.recent_runs(body.days)]
+            done = [
+                bank.reflect(name, scenario=Scenario.BATCH)
+                for name in bank.reflections.recent_runs(body.days)
+            ]
             return json_response(reflection_view(bank, done, []))
-        results = list(bank.reflect_waiting())
+        results = list(bank.reflections.reflect_waiting())
         failed = [each for each in results if isinstance(each, ReflectionOutcome)]
         done = [each for each in results if not isinstance(each, ReflectionOutcome)]
         return json_response(reflection_view(bank, done, failed))
@@ -203,7 +207,7 @@ def check(body: CheckBody, visitor: Visitor) -> Response:
 def report(visitor: Visitor, asked: Asked) -> Response:
     """Sum up whether lessons helped: worst first, and what the verdicts suggest."""
     with visitor.bank() as bank:
-        found = bank.audit_report()
+        found = bank.audits.audit_report()
     page = asked.page_by_rank(lambda _most: found.lessons, lambda line: line.lesson)
     shown = {line.lesson for line in page.items}
     return json_response(
@@ -220,7 +224,7 @@ def report(visitor: Visitor, asked: Asked) -> Response:
 def regressions(run: Id, visitor: Visitor) -> Response:
     """Name what earlier runs had fixed and this one's reviewers found again."""
     with visitor.bank() as bank:
-        found = bank.regressions(run)
+        found = bank.audits.regressions(run)
     rows = [
         {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in} for each in found
     ]

@@ -55,7 +55,7 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
             form=BriefFormat(form),
             is_fenced=(is_about_task and form != "yaml") if body.fence is None else body.fence,
         )
-        why = {"reasons": bank.reasons(told)} if body.explain else {}
+        why = {"reasons": bank.briefs.reasons(told)} if body.explain else {}
         return json_response({**brief_view(bank, told), **why})
 
 
@@ -64,7 +64,7 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
 def heal(body: HealBody, visitor: Visitor) -> Response:
     """Say what earlier runs did about an error: what worked, and in how many of them."""
     with visitor.bank(PoolLane.READ) as bank:
-        told = bank.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
+        told = bank.briefs.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
         return json_response(brief_view(bank, told))
 
 

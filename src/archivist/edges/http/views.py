@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from archivist.audit.report import ReportRow
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.capture.runs_service import AgeingResult, FinishedRun
-    from archivist.capture.service import CaptureResult
+    from archivist.capture.service import CaptureResult, FinishedLog, FinishedRun
     from archivist.core.view import CoreView
+    from archivist.lessons.service import AgeingResult
     from archivist.recall.service import Hit
     from archivist.records import Artifact, Document, Entry, Episode, Fact, Proposal, Verdict
-    from archivist.reflect.service import FinishedLog, Reflection
+    from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
     from archivist.store.ledger import LedgerChange
     from archivist.stream.insights_service import Insights
@@ -75,7 +75,7 @@ def run_view(episode: Episode) -> View:
 
 def brief_view(bank: Bank, rendered_brief: RenderedBrief) -> View:
     """Return a brief: its text, and the lessons in it."""
-    views = bank.views([each.lesson for each in rendered_brief.chosen])
+    views = bank.lessons.views([each.lesson for each in rendered_brief.chosen])
     return {
         "text": rendered_brief.text,
         "lessons": [
@@ -138,7 +138,7 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
     return {
         "created": len(created),
         "updated": len(updated),
-        "lessons": bank.views(bank.get_many(names)),
+        "lessons": bank.lessons.views(bank.lessons.get_many(names)),
         "runs": [
             {
                 "run": each.run,
@@ -159,7 +159,7 @@ def finished_view(bank: Bank, done: FinishedRun) -> View:
         "events": done.events,
         "created": len(done.extraction.created),
         "updated": len(done.extraction.met),
-        "lessons": bank.views([*done.extraction.created, *done.extraction.met]),
+        "lessons": bank.lessons.views([*done.extraction.created, *done.extraction.met]),
         **_ageing_view(bank, done.aged),
         "verdicts": verdicts_view(done.verdicts),
         "regressions": [
@@ -181,8 +181,8 @@ def finished_log_view(bank: Bank, done: FinishedLog) -> View:
 
 def _ageing_view(bank: Bank, aged: AgeingResult) -> View:
     return {
-        "faded": [view["id"] for view in bank.views(aged.faded)],
-        "archived": [view["id"] for view in bank.views(aged.archived)],
+        "faded": [view["id"] for view in bank.lessons.views(aged.faded)],
+        "archived": [view["id"] for view in bank.lessons.views(aged.archived)],
         "was_counted": aged.was_counted,
     }
 

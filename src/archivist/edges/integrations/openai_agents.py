@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.capture.conversations_service import Turn
+    from archivist.capture.service import FinishedLog
     from archivist.records import Actor, EpisodeStatus
-    from archivist.reflect.service import FinishedLog
 
 T = TypeVar("T")
 _AGENT = "openai-agents"

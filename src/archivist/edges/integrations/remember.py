@@ -337,7 +337,7 @@ def _begin_run(
     bank, is_ours = _open_bank(memory, kept.agent)
     try:
         kept.run.id = f"{kept.agent}-{bank.new_id(bank.now())}"
-        told = bank.start_run(
+        told = bank.runs.start_run(
             kept.run.id,
             task=kept.task,
             domain=memory.domain,
