@@ -18,6 +18,7 @@ from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
 from archivist.config import BriefRules, Config, RecallRules
 from archivist.desks.capturing import Known
+from archivist.recall.embedders import endpoint
 from archivist.recall.query import Query
 from archivist.records import (
     Brief,
@@ -321,7 +322,10 @@ def test_a_secret_that_a_person_writes_is_not_kept(bank: Bank) -> None:
     assert token.encode() not in bank.path.read_bytes()
 
 
-def test_recall_answers_by_words_when_the_embedder_does_not(tmp_path: Path, clock: TickingClock) -> None:
+def test_recall_answers_by_words_when_the_embedder_does_not(
+    tmp_path: Path, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "FIRST_PAUSE_S", 0.01)
     rules = RecallRules(embedder="endpoint:http://127.0.0.1:9/v1", endpoint_model="none")
     with fresh_bank(tmp_path / "away", clock=clock, config=Config(recall=rules)) as bank:
         bank.add("Restart the broker")
