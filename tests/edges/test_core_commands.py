@@ -108,9 +108,11 @@ def test_what_is_refused_says_why_with_its_exit_code(
 
 
 @pytest.mark.req("M1")
-def test_an_agent_keeps_its_working_memory_over_commands(bank_cli: Command) -> None:
+def test_an_agent_keeps_its_working_memory_over_processes(
+    bank_cli: Command, archivist_process: Command
+) -> None:
     def working(*words: str) -> Any:
-        return bank_cli("--actor", "agent:coder", "working", *words)
+        return archivist_process("--actor", "agent:coder", "working", *words)
 
     assert (working("show").out, working("show").err) == ("", "nothing in mind\n")
     assert _json(working("show", "--json")) == {"working": None}

@@ -325,7 +325,10 @@ def test_a_secret_that_a_person_writes_is_not_kept(bank: Bank) -> None:
     assert token.encode() not in bank.path.read_bytes()
 
 
-def test_recall_answers_by_words_when_the_embedder_does_not(tmp_path: Path, clock: TickingClock) -> None:
+def test_recall_answers_by_words_when_the_embedder_does_not(
+    tmp_path: Path, clock: TickingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "FIRST_PAUSE_S", 0.01)
     rules = RecallRules(embedder="endpoint:http://127.0.0.1:9/v1", endpoint_model="none")
     with fresh_bank(tmp_path / "away", clock=clock, config=Config(recall=rules)) as bank:
         bank.lessons.add("Restart the broker")
