@@ -18,6 +18,7 @@ from archivist.brief.holdout import is_withheld
 from archivist.brief.presets import BriefPreset
 from archivist.capture.service import CaptureOverrides
 from archivist.config import BriefRules, Config, RecallRules
+from archivist.recall.embedders import endpoint
 from archivist.recall.query import Query
 from archivist.records import (
     Brief,
