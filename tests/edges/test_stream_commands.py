@@ -13,7 +13,7 @@ import pytest
 from archivist.edges.cli.main import COMMANDS, main
 from tests.banks import lay_bank
 from tests.conftest import Ran
-from tests.unit.tiers.test_bank_markdown import BANK
+from tests.exchange.test_bank_markdown import BANK
 
 Cli = Callable[..., Ran]
 

@@ -12,7 +12,7 @@ import pytest
 
 from archivist.edges.cli import main as command_line
 from tests.conftest import Ran
-from tests.unit.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
+from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
 
 
 class Line:

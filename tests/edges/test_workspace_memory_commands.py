@@ -13,7 +13,7 @@ import pytest
 
 from archivist.edges.cli.main import COMMANDS, main
 from tests.conftest import Ran
-from tests.unit.workspace.sessions import Session
+from tests.workspace.sessions import Session
 
 Run = Callable[..., Ran]
 

@@ -4,7 +4,7 @@ The key names the phenomenon: the same key is the same lesson, and the same fail
 never is. Where the keys differ otherwise, the words decide:
 summary and rule are compared as sets of words, with tags as a nudge, and the names in backticks (commands,
 modules, flags) must not contradict each other. The weights and the threshold are those that separate the
-labelled pairs in `tests/unit/reflect/test_merging.py` best.
+labelled pairs in `tests/lessons/test_duplicates.py` best.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a new statement is to an old one: known, the same and more, its contradiction, or neither.
 
 Known is only what says nothing new: each of its sentences stands in the old one, term by term. The guide has
-the figures for the pairs of `tests/unit/workspace/spoken_pairs.py`.
+the figures for the pairs of `tests/workspace/spoken_pairs.py`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,131 @@
+"""Access: one table, every call checked, the page true to the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist import Bank
+from archivist.access.rights import OWN, RIGHTS, Layer, Verb, access_hint, may
+from archivist.errors import AccessError
+from archivist.records import Actor, ActorKind
+from tests.services import service_classes
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
+
+# Public methods that need no check, and why.
+UNCHECKED = {
+    "Bank.open": "opens the file, which the system guards",
+    "Bank.acting_as": "says who acts",
+    "Bank.close": "lets go of the file",
+    "Bank.new_id": "touches nothing",
+    "Bank.transaction": "what is done inside is checked",
+    "Bank.reading": "what is done inside is checked",
+    "Bank.require": "is the check",
+    "Bank.refuse": "is the refusal",
+    "Bank.find_embedder": "derived: no memory is read",
+    "Vectors.embed_waiting": "derived: vectors of what is there",
+    "Vectors.embed_in_background": "derived: vectors of what is there",
+    "Vectors.count_unembedded": "a count of what is derived",
+    "Bank.capture": "calls a service, which checks",
+    "Bank.reflect": "calls a service, which checks",
+    "Bank.recall": "calls a service, which checks",
+    "Bank.brief": "calls a service, which checks",
+    "Bank.audit": "calls a service, which checks",
+    "Bank.age": "calls a service, which checks",
+    "Bank.forget": "calls a service, which checks",
+    "Bank.announce": "a live message about what was checked",
+    "Bank.version": "says that something changed, not what",
+    "Tokens.holder": "says who acts",
+    "Tokens.is_valid": "says whether who acts still may",
+    "Repeats.answered": "what a request does is checked; this is its own answer",
+    "Repeats.keep": "what a request does is checked; this is its own answer",
+}
+
+
+def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod)):
+            yield f"{kind.__name__}.{name}", member
+
+
+@pytest.mark.req("M8")
+def test_every_public_method_of_the_bank_and_its_services_is_checked() -> None:
+    kinds: list[type[Any]] = [Bank, *service_classes()]
+    assert {"Core", "Proposals", "WorkingMemory"} <= {kind.__name__ for kind in kinds}
+    unchecked = {name for kind in kinds for name, method in _methods(kind) if not hasattr(method, "access")}
+    assert unchecked == set(UNCHECKED)
+
+
+@pytest.mark.req("M8")
+@pytest.mark.parametrize("layer", list(Layer))
+def test_the_page_and_the_code_say_the_same(layer: Layer) -> None:
+    text = PAGE.read_text("utf-8")
+    row = re.search(rf"^\| `{layer.value}` \| (.*) \| (.*) \| (.*) \| .+ \|$", text, re.MULTILINE)
+    assert row is not None
+    assert [_read(cell, layer, verb) for cell, verb in zip(row.groups(), Verb, strict=True)] == list(
+        RIGHTS[layer]
+    )
+
+
+def _read(cell: str, layer: Layer, verb: Verb) -> frozenset[ActorKind]:
+    words = cell.split(", ")
+    assert ("an agent its own" in words) is ((layer, verb) in OWN)
+    if "all" in words:
+        return frozenset(ActorKind)
+    return frozenset(ActorKind(word) for word in words if word not in ("nobody", "an agent its own"))
+
+
+actors = st.builds(
+    Actor, st.sampled_from(ActorKind), st.sampled_from(["", "a", "b"]), st.sampled_from(["", "maker"])
+)
+
+
+@given(actors, st.sampled_from(Layer), st.sampled_from(Verb), st.sampled_from(["", "a", "b"]))
+def test_who_may_to_somebody_may_to_anything_of_the_layer(
+    actor: Actor, layer: Layer, verb: Verb, owner: str
+) -> None:
+    if may(actor, layer, verb, owner=owner):
+        assert may(actor, layer, verb)
+
+
+@pytest.mark.req("M1", "M8")
+@given(actors, st.sampled_from(["", "a", "b"]))
+def test_working_memory_is_open_to_its_agent_alone(actor: Actor, owner: str) -> None:
+    is_owner = actor.kind is ActorKind.AGENT and actor.name == owner != ""
+    for verb in (Verb.READ, Verb.WRITE):
+        assert may(actor, Layer.WORKING, verb, owner=owner) is is_owner
+
+
+@pytest.mark.req("M8")
+def test_a_refusal_names_actor_verb_and_layer_and_is_in_the_ledger(bank: Bank) -> None:
+    agent = bank.acting_as(Actor(ActorKind.AGENT, "coder", "maker"))
+    with pytest.raises(AccessError) as refused:
+        agent.doctor.reindex()
+    assert refused.value.message == "agent:coder:maker may not write bank"
+    assert refused.value.hint == access_hint(Layer.BANK, Verb.WRITE)
+    (denial,) = bank.ledger.denials()
+    assert denial.after == {"actor": "agent:coder:maker", "layer": "bank", "verb": "write"}
+    assert bank.ledger.verify().is_whole
+
+
+@pytest.mark.req("M8")
+def test_a_refusal_within_a_transaction_takes_its_changes_back_and_stays_known(bank: Bank) -> None:
+    agent = bank.acting_as(Actor(ActorKind.AGENT, "coder", "maker"))
+    with pytest.raises(AccessError), agent.transaction():
+        agent.core.update("status", "half")
+        agent.core.update("rules", "mine")
+    assert bank.core.render() == ""
+    assert len(bank.ledger.denials()) == 1
+
+
+def test_the_hint_says_who_may() -> None:
+    assert access_hint(Layer.KNOWLEDGE, Verb.DECIDE) == "human, orchestrator may"
+    assert access_hint(Layer.WORKING, Verb.READ) == "working memory belongs to its agent: --actor agent:NAME"

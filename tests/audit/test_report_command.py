@@ -1,0 +1,71 @@
+"""The report as a person and a program see it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.records import Effect, Following, Verdict
+from tests.conftest import Command
+from tests.samples import WHEN
+
+
+@pytest.fixture
+def judged(project: Path, archivist: Command) -> Path:
+    """Make a bank with one lesson that helps, told to forty runs and withheld from ten, and one untold."""
+    assert archivist("init").code == 0
+    assert archivist("lessons", "add", "Run `make check` before a commit").code == 0
+    assert archivist("lessons", "add", "Nobody was told this").code == 0
+    with Bank.open(project, create=False) as bank, bank.transaction() as writer:
+        lesson = bank.lessons.get("m-001")
+        for run in range(50):
+            is_held, failed = run % 5 == 0, run % 5 == 0 or run % 20 == 1
+            effect = Effect.UNKNOWN if is_held else Effect.INEFFECTIVE if failed else Effect.HELPFUL
+            writer.put(
+                Verdict(
+                    run=f"r{run}",
+                    lesson=lesson.id,
+                    time=WHEN + timedelta(hours=run),
+                    effect=effect,
+                    following=Following.WITHHELD if is_held else Following.FOLLOWED,
+                    failed=failed,
+                ),
+                "judge",
+            )
+    return project
+
+
+@pytest.mark.req("F9", "N2")
+def test_the_report_is_a_table_with_a_legend(judged: Path, archivist: Command) -> None:
+    ran = archivist("audit", "report", cwd=judged)
+    head, first, *rest = ran.out.splitlines()
+    assert head.split("  ")[0] == "ID"
+    assert first.split()[:7] == ["m-001", "40", "40", "0", "0", "37", "3"]
+    for cell in ("90% (80% to 97%)", "8%/100%", "+92%", "helps", "keep", "Run `make check`"):
+        assert cell in first
+    assert [line.split()[0] for line in rest] == ["2026-04", "all"]
+    assert ran.err.count("\n") == 1
+    assert "Withheld: runs not told" in ran.err
+
+
+@pytest.mark.req("N2")
+def test_the_report_is_also_json_an_image_and_of_one_lesson(judged: Path, archivist: Command) -> None:
+    ran = archivist("audit", "report", "--json", "--svg", "all.svg", cwd=judged)
+    told = json.loads(ran.out)
+    (line,) = told["lessons"]
+    assert (line["told"], line["helpful"], line["ineffective"], line["followed"]) == (40, 37, 3, 40)
+    assert (line["lift"]["verdict"], line["lift"]["runs_needed"]) == ("helps", 0)
+    assert line["lift"]["low"] < line["lift"]["difference"] < line["lift"]["high"]
+    assert [each["lesson"] for each in line["periods"]] == ["1-20", "21-40", "41-50"]
+    assert told["total"]["share"] == pytest.approx(37 / 40)
+    assert told["proposals"][0]["step"] == "keep"
+    assert (judged / "all.svg").read_text("utf-8").startswith("<svg ")
+    one = json.loads(archivist("audit", "report", "--lesson", "m-001", "--json", cwd=judged).out)
+    assert set(one) == {"lessons", "proposals"}
+    untold = archivist("audit", "report", "--lesson", "m-002", cwd=judged)
+    assert (untold.code, untold.out) == (0, "")
+    assert archivist("audit", "report", "--lesson", "m-009", cwd=judged).code == 3

@@ -1,0 +1,275 @@
+"""What an agent is told beside an error: only what earlier runs show, and each thing once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.brief import session_service as sessions
+from archivist.config import BriefRules, Config
+from tests.banks import fresh_bank
+from tests.samples import agent_log
+
+REFUSED = (
+    "Exit code 1\npsycopg2.OperationalError: could not connect to server: Connection refused\n"
+    '\tIs the server running on host "localhost" (127.0.0.1) and accepting\n'
+    "\tTCP/IP connections on port 5432?"
+)
+TAKEN = "Exit code 1\nError: listen EADDRINUSE: address already in use :::3000"
+NOT_RUNNABLE = "Exit code 126\nbash: ./build.sh: Permission denied"
+NO_DAEMON = (
+    "Exit code 1\nCannot connect to the Docker daemon at unix:///var/run/docker.sock."
+    " Is the docker daemon running?"
+)
+NO_TABLE = "Exit code 1\ndjango.db.utils.OperationalError: no such table: shop_order"
+NO_RELATION = (
+    'Exit code 1\ndjango.db.utils.ProgrammingError: relation "orders_order" does not exist\nLINE 1: SELECT 1'
+)
+INDEX_LOCKED = "Exit code 128\nfatal: Unable to create '/r/.git/index.lock': File exists."
+UNSET = "Exit code 2\nerror: DATABASE_URL is not set"
+Calls = Sequence[tuple[str, str, bool]]
+
+
+def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
+    """Take in a finished run and reflect on it."""
+    bank.runs.finish_log(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop"))
+
+
+def _healed(bank: Bank, command: str, error: str, *, run: str = "next") -> str:
+    return sessions.brief_failure(bank, run, "shop", error, tool="Bash", command=command).text
+
+
+@pytest.mark.req("A12")
+@pytest.mark.parametrize(
+    ("command", "error", "step", "told"),
+    [
+        ("pytest -q tests/", REFUSED, "make db-up", "`make db-up`"),
+        ("npm start", TAKEN, "kill $(lsof -ti:3000)", "`kill $(lsof -ti:3000)`"),
+        ("./build.sh", NOT_RUNNABLE, "chmod +x build.sh", "`chmod +x build.sh`"),
+        ("docker compose up -d", NO_DAEMON, "sudo systemctl start docker", "`sudo systemctl start docker`"),
+        ("python manage.py test", NO_TABLE, "python manage.py migrate", "`python manage.py migrate`"),
+        (
+            "python manage.py test orders",
+            NO_RELATION,
+            "python manage.py migrate",
+            "`python manage.py migrate`",
+        ),
+        ("git add -A && git commit -m wip", INDEX_LOCKED, "rm -f .git/index.lock", "`rm -f .git/index.lock`"),
+    ],
+)
+def test_what_was_done_before_the_same_call_went_well_is_what_worked(
+    bank: Bank, tmp_path: Path, command: str, error: str, step: str, told: str
+) -> None:
+    _learn(bank, tmp_path, "first", [(command, error, True), (step, "", False), (command, "done", False)])
+    assert f"- worked in 1 run: {told}" in _healed(bank, command, error)
+
+
+def test_a_variable_set_before_the_same_call_is_what_worked(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("make migrate", UNSET, True),
+        ("export DATABASE_URL=sqlite:///x.db; make migrate", "ok", False),
+    ]
+    _learn(bank, tmp_path, "first", calls)
+    assert "- worked in 1 run: `export DATABASE_URL=" in _healed(bank, "make migrate", UNSET)
+
+
+def test_a_step_that_did_not_help_is_not_told(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("pytest -q tests/", REFUSED, True),
+        ("make db-check", "", False),
+        ("pytest -q tests/", REFUSED, True),
+        ("make db-up", "", False),
+        ("pytest -q tests/", "12 passed in 3.2s", False),
+    ]
+    _learn(bank, tmp_path, "first", calls)
+    text = _healed(bank, "pytest -q tests/", REFUSED)
+    assert "`make db-up`" in text
+    assert "db-check" not in text
+
+
+def test_a_test_that_only_fails_now_and_then_is_told_as_that(bank: Bank, tmp_path: Path) -> None:
+    error = "Exit code 1\nFAILED tests/test_ws.py::test_reconnect - TimeoutError\n1 failed, 30 passed in 9s"
+    calls = [("pytest -q", error, True), ("pytest -q", "31 passed in 9s", False)]
+    for run in ("first", "second", "third"):
+        _learn(bank, tmp_path, run, calls)
+        text = _healed(bank, "pytest -q", error, run=f"after {run}")
+        assert "passes and fails with nothing changed" in text
+        assert "run it again" in text
+        assert "not your bug" not in text
+
+
+def test_tests_that_a_step_puts_right_are_not_called_broken(bank: Bank, tmp_path: Path) -> None:
+    command = "python manage.py test"
+    calls = [(command, NO_TABLE, True), ("python manage.py migrate", "OK", False), (command, "OK", False)]
+    for run in ("first", "second", "third"):
+        _learn(bank, tmp_path, run, calls)
+    told = bank.brief(repo="shop").text
+    assert "not your bug" not in told
+    assert "first `python manage.py migrate`" in told
+
+
+def test_an_error_that_nothing_overcame_is_nothing_to_tell(bank: Bank, tmp_path: Path) -> None:
+    _learn(bank, tmp_path, "first", [("npm start", TAKEN, True)])
+    assert _healed(bank, "npm start", TAKEN) == ""
+    _learn(bank, tmp_path, "second", [("npm start", TAKEN, True)])
+    assert "What earlier runs did" not in _healed(bank, "npm start", TAKEN)
+
+
+def test_what_only_a_lesson_advises_is_not_said_to_have_worked(bank: Bank, tmp_path: Path) -> None:
+    pushed = (
+        "Exit code 1\nTo github.com:x/shop.git\n ! [rejected]        main -> main (fetch first)\n"
+        "error: failed to push some refs to 'github.com:x/shop.git'"
+    )
+    _learn(bank, tmp_path, "first", [("git push origin main", pushed, True)])
+    _learn(bank, tmp_path, "second", [("git push origin main", pushed, True)])
+    assert "worked" not in _healed(bank, "git push origin main", pushed)
+
+
+def test_the_run_that_asks_is_no_earlier_run(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    _learn(bank, tmp_path, "mine", calls)
+    assert _healed(bank, "npm start", TAKEN, run="mine") == ""
+    assert "`npm run stop`" in _healed(bank, "npm start", TAKEN, run="other")
+
+
+def test_the_same_is_told_once_beside_an_error_that_comes_again(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    _learn(bank, tmp_path, "first", calls)
+    assert "`npm run stop`" in _healed(bank, "npm start", TAKEN)
+    assert _healed(bank, "npm start", TAKEN) == ""
+    assert "`npm run stop`" in _healed(bank, "npm start", TAKEN, run="another")
+
+
+@pytest.mark.req("N2")
+def test_what_the_hold_out_keeps_from_a_run_is_not_told_beside_its_error(tmp_path: Path) -> None:
+    missing = "Exit code 1\nE   ModuleNotFoundError: No module named 'freezegun'"
+    calls = [("pytest", missing, True), ("pip install freezegun", "", False), ("pytest", "1 passed", False)]
+    with fresh_bank(tmp_path / "shop") as bank:
+        _learn(bank, tmp_path, "first", calls)
+        _learn(bank, tmp_path, "second", calls)
+        assert "pip install freezegun" in _healed(bank, "pytest", missing)
+    held = Config(brief=BriefRules(holdout=1.0))
+    with Bank.open(tmp_path / "shop", config=held) as bank:
+        sessions.brief_session(bank, "held", "shop")
+        told = sessions.brief_failure(bank, "held", "shop", missing, tool="Bash", command="pytest")
+        assert (told.text, len(told.withheld)) == ("", 1)
+
+
+def test_a_lesson_about_another_kind_of_failure_only_shares_its_words(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("cargo autopilot directive get 5", "Exit code 2\nerror: unrecognized subcommand 'get'", True),
+        ("cargo autopilot directive show 5", "directive", False),
+    ]
+    _learn(bank, tmp_path, "first", calls)
+    _learn(bank, tmp_path, "second", calls)
+    absent = "Exit code 127\nbash: cargo: command not found"
+    assert _healed(bank, "cargo autopilot directive show 5", absent) == ""
+    assert "`cargo autopilot directive show 5`" in _healed(bank, *calls[0][:2])
+
+
+def test_of_several_remedies_only_that_of_the_same_mistake_is_told(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("waxwing directive get", "Exit code 2\nerror: unrecognized subcommand 'get'", True),
+        ("waxwing directive show", "directive", False),
+        ("waxwing issues all", "Exit code 2\nerror: unrecognized subcommand 'all'", True),
+        ("waxwing issues list", "issues", False),
+    ]
+    _learn(bank, tmp_path, "first", calls)
+    text = _healed(bank, *calls[0][:2])
+    assert "unrecognized subcommand 'get'" in text
+    assert "waxwing directive show" in text
+    assert "waxwing issues list" not in text
+    other = "Exit code 2\nerror: unrecognized subcommand 'show'"
+    assert "worked" not in _healed(bank, "waxwing issues show", other)
+    text = _healed(bank, *calls[2][:2])
+    assert "unrecognized subcommand 'all'" in text
+    assert "- worked in 1 run: `waxwing issues list`" in text
+
+
+def test_what_helped_another_port_or_script_is_not_told(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("fuser -k 3000/tcp", "", False), ("npm start", "up", False)]
+    _learn(bank, tmp_path, "first", calls)
+    assert "worked" not in _healed(bank, "npm start", TAKEN.replace("3000", "8080"))
+    assert "- worked in 1 run: `fuser -k 3000/tcp`" in _healed(bank, "npm start", TAKEN)
+
+
+def test_what_has_failed_since_is_told_last_and_as_that(bank: Bank, tmp_path: Path) -> None:
+    call, passed = "pytest -q tests/", ("pytest -q tests/", "12 passed in 3.2s", False)
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, [(call, REFUSED, True), ("make db-up", "", False), passed])
+    gone = ("make db-up", "make: *** No rule to make target 'db-up'.  Stop.", True)
+    _learn(bank, tmp_path, "third", [(call, REFUSED, True), gone, ("just db", "", False), passed])
+    text = _healed(bank, call, REFUSED)
+    assert "- worked in 1 run: `just db`\n- worked in 2 runs, then failed: `make db-up`" in text
+
+
+def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, tmp_path: Path) -> None:
+    error = "Exit code 1\nerror: the store is torn"
+    calls = [("pilot sync", error, True), ("rm -rf data/", "", False), ("pilot sync", "ok", False)]
+    _learn(bank, tmp_path, "first", calls)
+    assert _healed(bank, "pilot sync", error) == ""
+    _learn(bank, tmp_path, "second", calls)
+    assert "- 2 runs did `rm -rf data/`, which can destroy work or data: ask before" in _healed(
+        bank, "pilot sync", error, run="later"
+    )
+
+
+def test_what_only_shares_words_with_an_error_is_not_told(bank: Bank, tmp_path: Path) -> None:
+    frequency = "Exit code 1\nE   ValueError: Invalid frequency: 12H\n1 failed in 0.3s"
+    calls = [("pytest -q tests/", frequency, True)]
+    for run in ("first", "second", "third"):
+        _learn(bank, tmp_path, run, calls)
+    bank.lessons.add("Annual figures are rounded: never sort the frequency of a series by its error")
+    for error in (
+        "error: linker cc not found",
+        "KeyError: 'frequency'",
+        "ValueError: invalid frequency given for the input series",
+        "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+        "ModuleNotFoundError: No module named 'flask'",
+    ):
+        for repo in ("shop", "", "another"):
+            assert bank.briefs.heal(error, repo=repo).text == ""
+
+
+def test_what_says_nearly_the_same_as_an_error_is_told(bank: Bank, tmp_path: Path) -> None:
+    _learn(bank, tmp_path, "first", [("npm start", TAKEN, True)])
+    bank.lessons.add("When the linker cc is not found, install build-essential")
+    bank.lessons.add("The toolshed's glue pot is empty: cannot heat the glue pot", repo="toolshed")
+    assert "build-essential" in bank.briefs.heal("error: linker cc not found", repo="shop").text
+    glue = "warming up\nerror: cannot heat the glue pot, it is empty\nbye"
+    assert "glue pot" in bank.briefs.heal(glue, repo="toolshed").text
+    # What another repository met only sounds like it.
+    assert bank.briefs.heal(glue, repo="shop").text == ""
+
+
+def test_a_longer_name_is_not_what_an_error_is_about(bank: Bank, tmp_path: Path) -> None:
+    missing = "Exit code 1\nModuleNotFoundError: No module named 'numpy'"
+    calls = [("python -m app", missing, True), ("pip install numpy", "", False), ("python -m app", "", False)]
+    for run in ("first", "second"):
+        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project="pvlib-python"))
+    assert "pip install numpy" in bank.briefs.heal(missing, command="python -m app", repo="pvlib-python").text
+    absent = missing.replace("numpy", "pvlib")
+    assert bank.briefs.heal(absent, command="python -m app", repo="another").text == ""
+
+
+def test_what_another_repository_did_says_so(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
+        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
+    assert "Met in 2 runs: " in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
+    assert "Met in 3 runs, in api and web: " in bank.briefs.heal(TAKEN, command="npm start", repo="shop").text
+
+
+def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    _learn(bank, tmp_path, "first", calls)
+    bank.lessons.add("Invoice rounding is half up")
+    prompt = "How is the rounding of an invoice done? Is it half up?"
+    for _ in range(3):
+        sessions.brief_session(bank, "next", "another")
+        assert "`npm run stop`" in _healed(bank, "npm start", TAKEN)
+        assert _healed(bank, "npm start", TAKEN) == ""
+        assert sessions.brief_prompt(bank, "next", "another", prompt) is None

@@ -1,0 +1,106 @@
+"""What a project met often and lately is told first."""
+
+from __future__ import annotations
+
+import pytest
+
+from archivist.brief.forms import BriefFormat
+from archivist.brief.rank import cost_in_tokens, rank_lessons, score_lesson
+from archivist.brief.render import render_brief
+from archivist.brief.select import BriefedLesson
+from archivist.config import BriefRules
+from archivist.records import Lesson, Status, Tally
+from tests.samples import lesson
+
+
+def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Lesson:
+    runs = tuple(f"r{place}" for place in range(frequency))
+    status = Status.ACTIVE if frequency > 1 else Status.CANDIDATE
+    fields.setdefault("summary", f"{name}-one {name}-two {name}-three".replace("-", 3 * name[0]))
+    return lesson(name, runs=runs, status=status, number=number, **fields)
+
+
+def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
+    chosen = [BriefedLesson(each) for each in lessons]
+    found = rank_lessons(chosen, runs_since=since or {}, similarity={}, rules=BriefRules(**rules))  # type: ignore[arg-type]
+    return [each.lesson.id for each in found]
+
+
+def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
+    assert _rank(_known("a", 2), _known("b", 5)) == ["b", "a"]
+    assert _rank(_known("a", 3), _known("b", 3), since={"a": 40}) == ["b", "a"]
+    chances = [score_lesson(_known("a", 4), since).total for since in (0, 10, 100)]
+    assert chances == sorted(chances, reverse=True)
+    assert len(set(chances)) == 3
+
+
+def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
+    once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
+    assert _rank(once, often, since={"often": 80}) == ["often", "once"]
+    assert _rank(once, often, max_candidates=0) == ["often"]
+
+
+def test_no_more_candidates_are_told_than_the_rules_allow() -> None:
+    many = [_known(str(place), 1, number=place) for place in range(1, 9)]
+    assert len(_rank(*many)) == 3
+    assert len(_rank(*many, max_candidates=5)) == 5
+
+
+def test_the_budget_and_the_number_are_kept() -> None:
+    many = [_known(str(place), 3, number=place, summary=f"{place}".zfill(100)) for place in range(1, 30)]
+    assert len(_rank(*many)) == 5
+    assert len(_rank(*many, max_task_lessons=9)) == 9
+    told = _rank(*many, budget_tokens=100)
+    assert told
+    assert sum(cost_in_tokens(many[int(name) - 1]) for name in told) <= 100
+
+
+def test_a_tokenizer_of_the_user_counts() -> None:
+    many = [BriefedLesson(_known(str(place), 3, number=place)) for place in range(1, 9)]
+    rules = BriefRules(budget_tokens=40)
+    told = rank_lessons(
+        many, runs_since={}, similarity={}, rules=rules, tokens=lambda text: 2 * len(text.split())
+    )
+    assert len(told) == 3
+
+
+def test_what_proved_helpful_comes_first_and_what_did_not_help_last() -> None:
+    lessons = [BriefedLesson(_known(name, 3, number=place)) for place, name in enumerate(("a", "b", "c"), 1)]
+    tallies = {"a": Tally(helpful=0, ineffective=6), "c": Tally(helpful=6, ineffective=0)}
+    told = rank_lessons(lessons, runs_since={}, similarity={}, rules=BriefRules(), tallies=tallies)
+    assert [each.lesson.id for each in told] == ["c", "b", "a"]
+
+
+def test_nothing_is_told_when_nothing_is_likely_any_more() -> None:
+    assert _rank(_known("a", 2), since={"a": 100}) == []
+    assert _rank(_known("a", 2), since={"a": 60}) == ["a"]
+
+
+def test_of_lessons_that_say_the_same_no_more_than_two_are_told() -> None:
+    same = [_known(str(place), 4, number=place, summary="Pin the numpy version") for place in range(1, 6)]
+    assert _rank(*same, _known("other", 2, number=9)) == ["1", "2", "other"]
+
+
+def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
+    assert _rank(_known("long", 9, summary="x" * 5000), _known("short", 2)) == ["short"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"summary": "Check the null", "rule": "IF a THEN b"}, "1. Check the null. IF a THEN b (seen 2x)"),
+        ({"summary": "Use `b`", "rule": "IF a THEN `b`", "signature": "k"}, "1. Use `b` (seen 2x)"),
+        ({"summary": "Check the null"}, "1. Check the null (seen 2x)"),
+        ({"summary": "Use `b` (helped in 1 run)"}, "1. Use `b` (seen 2x, helped in 1 run)"),
+        ({"summary": "Use `b` (helped in 1 of 2 tries)"}, "1. Use `b` (seen 2x, helped in 1 of 2 tries)"),
+        ({"summary": "It (helped in some) way"}, "1. It (helped in some) way (seen 2x)"),
+    ],
+)
+def test_a_rule_is_told_unless_the_summary_says_it(fields: dict[str, object], line: str) -> None:
+    text = render_brief([BriefedLesson(_known("a", 2, **fields))], BriefFormat.MARKDOWN)  # type: ignore[arg-type]
+    assert text.splitlines() == ["### Project Lessons", "", line]
+
+
+def test_seen_once_is_said() -> None:
+    text = render_brief([BriefedLesson(_known("a", 1))], BriefFormat.KNOWN_ISSUES)
+    assert "[seen once, archivist]" in text

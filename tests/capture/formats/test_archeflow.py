@@ -1,0 +1,111 @@
+"""ArcheFlow's run events become an episode and events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist.capture.formats.archeflow import RunLog, read_runs
+from archivist.files.jsonl import read_lines
+from archivist.records import EpisodeStatus, EventKind, Severity
+from tests.samples import run_lines, write_jsonl
+
+
+def _read(tmp_path: Path, lines: list[Any], run: str = "") -> RunLog:
+    return read_runs(read_lines(write_jsonl(tmp_path / "run.jsonl", lines)), run=run)
+
+
+def _verdict(**change: Any) -> dict[str, Any]:
+    return {**run_lines("r1", {"severity": "bug", "description": "x"})[1], **change}
+
+
+def test_a_run_is_summed_up_and_its_findings_are_typed(tmp_path: Path) -> None:
+    found = {
+        "severity": "CRITICAL",
+        "description": "Null",
+        "category": "code",
+        "file": "a.py",
+        "line": 3,
+        "cwe": 476,
+    }
+    log = _read(tmp_path, run_lines("r1", found, fixed=["Null"]))
+    ((episode, events),) = log.runs
+    assert (episode.id, episode.task, episode.status) == ("r1", "Task of r1", EpisodeStatus.SUCCESS)
+    assert episode.summary == "Task of r1. Finished: 1 findings, 1 fixes."
+    assert episode.started is not None
+    assert episode.finished is not None
+    assert [event.kind for event in events] == [
+        EventKind.START, EventKind.VERDICT, EventKind.FIX, EventKind.FINISH
+    ]  # fmt: skip
+    (typed,) = events[1].findings
+    assert (typed.severity, typed.category, typed.file, typed.line) == (Severity.BUG, "code", "a.py", 3)
+    assert (typed.found_by, typed.extra) == ("guardian", {"cwe": 476})
+    assert events[2].findings[0].description == "Null"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"run_id": "r1", "seq": 1}, "type: missing"),
+        ({"seq": 1, "type": "run.start"}, "run_id: missing, so the event belongs to no run"),
+        ({"run_id": "r1", "seq": "one", "type": "run.start"}, "seq: expected a whole number"),
+        ({"run_id": "r1", "seq": 1, "type": "run.start", "ts": "noon"}, "time: not an ISO 8601 time"),
+        (_verdict(data=["x"]), "data: expected an object"),
+        (_verdict(data={"findings": "x"}), "findings: expected a list"),
+        (
+            _verdict(data={"findings": [{"severity": "awful", "description": "x"}]}),
+            "'awful' is not one of bug",
+        ),
+        (_verdict(data={"findings": [{"severity": "bug"}]}), "finding: description: missing"),
+        (_verdict(data={"findings": [3]}), "finding: expected an object"),
+    ],
+)
+def test_a_bad_event_is_named_and_the_others_are_taken(tmp_path: Path, line: Any, reason: str) -> None:
+    log = _read(tmp_path, [*run_lines("r1"), line])
+    (problem,) = log.problems
+    assert problem.number == len(run_lines("r1")) + 1
+    assert reason in problem.reason
+    assert len(log.runs[0][1]) == len(run_lines("r1"))
+
+
+def test_an_event_without_a_run_takes_the_given_one(tmp_path: Path) -> None:
+    log = _read(tmp_path, [{"seq": 1, "type": "run.start", "data": {"task": "t"}}], run="given")
+    assert (log.runs[0][0].id, log.problems) == ("given", ())
+
+
+def test_events_of_several_runs_are_kept_apart_and_twins_get_numbers_of_their_own(tmp_path: Path) -> None:
+    lines = [*run_lines("r1"), *run_lines("r2"), {**run_lines("r1")[0], "data": {"task": "twin"}}]
+    log = _read(tmp_path, lines)
+    assert [episode.id for episode, _ in log.runs] == ["r1", "r2"]
+    assert [event.seq for event in log.runs[0][1]] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        ({}, "success"),
+        ({"status": "failed"}, "failed"),
+        ({"outcome": "aborted"}, "aborted"),
+        ({"status": "?"}, "partial"),
+    ],
+)
+def test_how_a_run_ended_comes_from_its_last_event(tmp_path: Path, data: dict[str, str], status: str) -> None:
+    log = _read(
+        tmp_path, [*run_lines("r1")[:-1], {"run_id": "r1", "seq": 9, "type": "run.complete", "data": data}]
+    )
+    assert log.runs[0][0].status == status
+
+
+def test_a_run_without_an_end_is_still_running(tmp_path: Path) -> None:
+    assert _read(tmp_path, run_lines("r1")[:-1]).runs[0][0].status is EpisodeStatus.RUNNING
+
+
+def test_unknown_events_and_fields_are_kept(tmp_path: Path) -> None:
+    log = _read(
+        tmp_path, [{"run_id": "r1", "seq": 1, "type": "agent.sneeze", "data": {"loud": True}, "host": "x"}]
+    )
+    (event,) = log.runs[0][1]
+    assert (event.kind, event.name) == (EventKind.OTHER, "agent.sneeze")
+    assert event.extra == {"host": "x", "data": {"loud": True}}

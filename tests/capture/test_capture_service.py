@@ -1,0 +1,100 @@
+"""Taking logs in: once, whole, and again when they have grown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.capture.service import CaptureOverrides
+from archivist.errors import InputError
+from archivist.records import EpisodeStatus, Event, EventKind
+from archivist.store.filters import equals
+from tests.samples import agent_log
+
+
+def _log(path: Path, calls: int, *, is_ended: bool = False) -> Path:
+    steps = [(f"make step-{number}", f"done {number}", False) for number in range(calls)]
+    return agent_log(path, steps, is_ended=is_ended)
+
+
+def _calls(bank: Bank, run: str) -> list[str]:
+    with bank.reading() as reader:
+        events = reader.select(Event, equals("run", run), equals("kind", EventKind.TOOL_CALL), order=("seq",))
+        return [event.text for event in events]
+
+
+@pytest.mark.req("A1", "N9")
+def test_a_log_becomes_an_episode_with_events_that_waits_for_reflection(bank: Bank, tmp_path: Path) -> None:
+    taken = bank.runs.capture_file(_log(tmp_path / "a.jsonl", 3, is_ended=True))
+    (episode,) = taken.episodes
+    assert (episode.id, episode.status, episode.project) == ("s-1", EpisodeStatus.SUCCESS, "billing")
+    assert episode.usage is not None
+    assert episode.usage.cost_usd == 0.5
+    assert _calls(bank, "s-1") == ["make step-0", "make step-1", "make step-2"]
+    assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
+    assert bank.ledger.verify().is_whole
+
+
+def test_the_same_file_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
+    path = _log(tmp_path / "a.jsonl", 3)
+    bank.runs.capture_file(path)
+    entries = bank.ledger.verify().entries
+    assert bank.runs.capture_file(path).is_unchanged
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(path.read_bytes())
+    assert bank.runs.capture_file(copy).is_unchanged
+    assert bank.ledger.verify().entries == entries
+
+
+def test_a_longer_version_adds_what_is_new(bank: Bank, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    bank.runs.capture_file(_log(path, 2))
+    again = bank.runs.capture_file(_log(path, 4, is_ended=True))
+    assert again.is_unchanged is False
+    assert again.changed < again.events + 2
+    assert _calls(bank, "s-1") == [f"make step-{number}" for number in range(4)]
+    assert bank.doctor.status()["runs"] == 1
+    assert bank.runs.episode("s-1").status is EpisodeStatus.SUCCESS
+
+
+def test_the_caller_may_know_better(bank: Bank, tmp_path: Path) -> None:
+    path = _log(tmp_path / "a.jsonl", 1, is_ended=True)
+    taken = bank.runs.capture_file(
+        path, overrides=CaptureOverrides(run="mine", project="o/r", status=EpisodeStatus.FAILED)
+    )
+    (episode,) = taken.episodes
+    assert (episode.id, episode.project, episode.status) == ("mine", "o/r", EpisodeStatus.FAILED)
+    again = bank.runs.capture_file(path, overrides=CaptureOverrides(outcomes={"s-1": EpisodeStatus.PARTIAL}))
+    assert again.episodes[0].status is EpisodeStatus.PARTIAL
+
+
+def test_what_cannot_be_read_is_counted(bank: Bank, tmp_path: Path) -> None:
+    path = _log(tmp_path / "a.jsonl", 2)
+    path.write_text(path.read_text() + '{"type": "assistant", "mess')
+    taken = bank.runs.capture_file(path)
+    assert taken.skipped == 1
+    assert len(taken.reasons) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 50, b"{}", b"[]"])
+def test_a_file_of_no_known_format_is_refused(bank: Bank, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        bank.runs.capture_file(path)
+    assert bank.doctor.status()["runs"] == 0
+
+
+@pytest.mark.req("N9")
+def test_a_captured_run_is_written_as_atif_and_read_back(bank: Bank, tmp_path: Path) -> None:
+    bank.runs.capture_file(_log(tmp_path / "a.jsonl", 3, is_ended=True))
+    out = bank.runs.to_atif("s-1")
+    assert str(out["schema_version"]).startswith("ATIF-v1.")
+    path = tmp_path / "run.atif.json"
+    path.write_text(json.dumps(out))
+    taken = bank.runs.capture_file(path, overrides=CaptureOverrides(run="back"))
+    assert taken.episodes[0].id == "back"
+    assert _calls(bank, "back") == _calls(bank, "s-1")

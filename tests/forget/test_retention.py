@@ -1,0 +1,169 @@
+"""What may go by age, and when a bank is called large."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.forget.retention import (
+    PruneCandidate,
+    RetentionNeeds,
+    RetentionReason,
+    RunDeletion,
+    Sizes,
+    child_runs,
+    collect_needs,
+    decide_retention,
+    descendant_runs,
+    growth_warnings,
+    session_families,
+)
+from tests.samples import WHEN
+
+OLD = WHEN - timedelta(days=40)
+BEFORE = WHEN - timedelta(days=30)
+
+
+def test_an_old_run_goes_with_its_events() -> None:
+    run = PruneCandidate(id="r", finished=OLD, uncited=3, uncited_bytes=900)
+    assert decide_retention(run, RetentionNeeds(), BEFORE) == RunDeletion("r", 3, 900)
+
+
+@pytest.mark.parametrize(
+    ("run", "needs", "why"),
+    [
+        (PruneCandidate(id="r", finished=WHEN), RetentionNeeds(), RetentionReason.YOUNG),
+        (PruneCandidate(id="r", finished=WHEN, started=OLD), RetentionNeeds(), RetentionReason.YOUNG),
+        (PruneCandidate(id="r", started=WHEN), RetentionNeeds(), RetentionReason.YOUNG),
+        (PruneCandidate(id="r"), RetentionNeeds(), RetentionReason.UNDATED),
+        (
+            PruneCandidate(id="r", finished=OLD),
+            RetentionNeeds(waiting=frozenset({"r"})),
+            RetentionReason.WAITING,
+        ),
+        (
+            PruneCandidate(id="r", finished=OLD, uncited=2),
+            RetentionNeeds(runs=frozenset({"r"})),
+            RetentionReason.CITED,
+        ),
+        (
+            PruneCandidate(id="r", finished=OLD),
+            collect_needs([((), ("r#1",))], (), ""),
+            RetentionReason.CITED,
+        ),
+        (PruneCandidate(id="r", finished=OLD, uncited=2), RetentionNeeds(last="r"), RetentionReason.LAST),
+    ],
+)
+def test_a_run_stays_and_says_why(run: PruneCandidate, needs: RetentionNeeds, why: RetentionReason) -> None:
+    assert decide_retention(run, needs, BEFORE) is why
+
+
+def test_of_a_run_with_cited_events_only_the_others_go() -> None:
+    needs = collect_needs([(("r",), ("r#1", "r#4"))], (), "")
+    going = decide_retention(PruneCandidate(id="r", finished=OLD, uncited=7, uncited_bytes=70), needs, BEFORE)
+    assert going == RunDeletion("r", 7, 70, frozenset({"r#1", "r#4"}), is_whole=False)
+
+
+KIN = frozenset({"r", "r@web", "r.aa"})
+
+
+@pytest.mark.parametrize(
+    ("needs", "decided"),
+    [
+        (RetentionNeeds(), RunDeletion("r", 3, 30)),
+        (RetentionNeeds(waiting=frozenset({"r@web"})), RetentionReason.WAITING),
+        (RetentionNeeds(last="r.aa"), RetentionReason.LAST),
+        (collect_needs([(("r.aa",), ("r.aa#1",))], (), ""), RunDeletion("r", 3, 30, is_whole=False)),
+        (collect_needs([(("r@web",), ())], (), ""), RunDeletion("r", 3, 30, is_whole=False)),
+    ],
+)
+def test_the_records_of_one_session_stay_together(
+    needs: RetentionNeeds, decided: RunDeletion | RetentionReason
+) -> None:
+    run = PruneCandidate(id="r", finished=OLD, uncited=3, uncited_bytes=30, kin=KIN)
+    assert decide_retention(run, needs, BEFORE) == decided
+
+
+def test_a_session_is_a_run_with_all_that_is_below_it() -> None:
+    known = child_runs(
+        [("r", ""), ("r@web", "r"), ("r.aa", "r"), ("r.aa@lib", "r.aa"), ("x", "gone"), ("y", "")]
+    )
+    assert set(descendant_runs("r", known)) == {"r@web", "r.aa", "r.aa@lib"}
+    assert descendant_runs("r.aa", known) == ["r.aa@lib"]
+    found = session_families(known)
+    assert found["r.aa@lib"] == found["r"] == {"r", "r@web", "r.aa", "r.aa@lib"}
+    assert found.keys() == {*found["r"], "x", "gone"}
+
+
+def test_runs_that_are_each_others_parents_are_looked_at_once() -> None:
+    assert descendant_runs("a", child_runs([("a", "b"), ("b", "a")])) == ["b"]
+
+
+def test_a_run_whose_name_has_a_number_sign_is_cited_by_its_own_events() -> None:
+    assert collect_needs([((), ("a#b#3",))], (), "").events == {"a#b": frozenset({"a#b#3"})}
+
+
+names = st.sampled_from(["a", "b", "c"])
+dates = st.none() | st.integers(0, 80).map(lambda days: WHEN - timedelta(days=days))
+runs = st.builds(PruneCandidate, id=names, finished=dates, started=dates, uncited=st.integers(0, 3))
+needs_strategy = st.builds(
+    collect_needs,
+    st.lists(
+        st.tuples(st.lists(names, max_size=2), st.lists(names.map(lambda name: f"{name}#1"), max_size=2))
+    ),
+    st.lists(names, max_size=1),
+    names | st.just(""),
+)
+
+
+@given(run=runs, needs=needs_strategy)
+def test_nothing_that_is_needed_ever_goes(run: PruneCandidate, needs: RetentionNeeds) -> None:
+    going = decide_retention(run, needs, BEFORE)
+    if isinstance(going, RunDeletion):
+        assert run.end_time is not None
+        assert run.end_time < BEFORE
+        assert run.id not in needs.waiting
+        assert going.cited == needs.events.get(run.id, frozenset())
+        if going.is_whole:
+            assert run.id not in needs.runs
+            assert run.id != needs.last
+
+
+@given(run=runs, needs=needs_strategy, days=st.integers(1, 80), more=st.integers(0, 80))
+def test_a_longer_memory_never_lets_more_go(
+    run: PruneCandidate, needs: RetentionNeeds, days: int, more: int
+) -> None:
+    def goes(age: int) -> bool:
+        before: datetime = WHEN - timedelta(days=age)
+        return isinstance(decide_retention(run, needs, before), RunDeletion)
+
+    assert goes(days) or not goes(days + more)
+
+
+@given(run=runs, needs=needs_strategy)
+def test_pruning_again_finds_nothing_more(run: PruneCandidate, needs: RetentionNeeds) -> None:
+    going = decide_retention(run, needs, BEFORE)
+    if isinstance(going, RunDeletion) and not going.is_whole:
+        left = PruneCandidate(id=run.id, finished=run.finished, started=run.started, uncited=0)
+        assert decide_retention(left, needs, BEFORE) is RetentionReason.CITED
+
+
+def test_a_small_bank_needs_no_words() -> None:
+    assert growth_warnings(Sizes(1_000_000, 0, {"events": 10}), 10, warn_at_mb=200, days=30) == []
+
+
+@pytest.mark.req("M9")
+def test_a_large_bank_is_told_what_helps() -> None:
+    sizes = Sizes(410_000_000, 0, {"events": 92, "lessons": 8})
+    assert growth_warnings(sizes, 73, warn_at_mb=200, days=30) == [
+        "events are 92 % of 410 MB: archivist prune --days 30 --yes frees about 299 MB"
+    ]
+
+
+def test_a_large_bank_of_young_runs_is_told_so() -> None:
+    sizes = Sizes(410_000_000, 0, {"events": 92, "lessons": 8})
+    (said,) = growth_warnings(sizes, 0, warn_at_mb=200, days=30)
+    assert "nothing of weight is older than 30 days" in said

@@ -1,0 +1,389 @@
+"""Reflection as a program uses it: what a run teaches, once, with its evidence."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.bus import Message
+from archivist.config import Config, ReflectRules
+from archivist.recall.query import Query
+from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
+from archivist.reflect import service as reflection
+from archivist.reflect.summary import summarise_run
+from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, Scenario
+from tests.conftest import TickingClock
+from tests.samples import MISSING_MODULE, agent_log
+
+
+def _capture(
+    bank: Bank, tmp_path: Path, session: str, calls: list[tuple[str, str, bool]] | None = None
+) -> str:
+    path = agent_log(
+        tmp_path / f"{session}.jsonl", MISSING_MODULE if calls is None else calls, session=session
+    )
+    bank.runs.capture_file(path)
+    return session
+
+
+@pytest.mark.req("N1", "A8")
+def test_a_run_teaches_what_failed_and_what_helped(bank: Bank, tmp_path: Path) -> None:
+    done = bank.reflect(_capture(bank, tmp_path, "s-1"))
+    (made,) = done.created
+    assert "freezegun" in made.summary
+    assert "`pip install freezegun`" in made.summary
+    assert made.rule.startswith("IF ")
+    assert " THEN " in made.rule
+    assert (made.scope, made.repo, made.category) == (Scope.REPO, "billing", Category.INFRA)
+    assert (made.status, made.frequency, made.actor.kind) == (Status.CANDIDATE, 1, ActorKind.ARCHIVIST)
+    assert made.evidence.episodes == ("s-1",)
+    assert done.account.outcome.startswith("Succeeded")
+    assert done.account.worked[0] == made.summary
+    assert bank.runs.episode("s-1").extra["reflection"]
+    assert bank.ledger.verify().is_whole
+
+
+def test_failures_are_counted_alike_throughout_a_story(bank: Bank, tmp_path: Path) -> None:
+    """What a run's own slips are is no lesson, and a failure all the same."""
+    output = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nNameError: x'
+    slip = ("python -c 'print(x)'", f"Exit code 1\n{output}", True)
+    waited = ("make check", "Command timed out after 120 seconds", True)
+    log = agent_log(tmp_path / "s-1.jsonl", [slip, slip, waited, ("make check", "ok", False)])
+    story = bank.reflect(bank.runs.capture_file(log).episodes[0].id).account
+    assert story.outcome.endswith("4 tool calls, 3 failures of 2 kinds.")
+    assert "`make check` failed 1 of 2 times" in story.failed
+
+
+@pytest.mark.req("N1")
+def test_evidence_points_at_the_very_events(bank: Bank, tmp_path: Path) -> None:
+    from archivist.records import Event
+
+    (made,) = bank.reflect(_capture(bank, tmp_path, "s-1")).created
+    with bank.reading() as reader:
+        cited = [reader.get(Event, name) for name in made.evidence.events]
+    assert cited
+    assert any(event is not None and "No module named 'freezegun'" in event.output for event in cited)
+
+
+def test_reflecting_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
+    run = _capture(bank, tmp_path, "s-1")
+    bank.reflect(run)
+    lessons = bank.lessons.query(Query())
+    entries = bank.ledger.verify().entries
+    again = bank.reflect(run)
+    assert (again.created, again.updated) == ((), ())
+    assert bank.lessons.query(Query()) == lessons
+    assert bank.ledger.verify().entries == entries
+
+
+@pytest.mark.req("A10")
+def test_a_second_run_meets_the_lesson_again_and_makes_it_active(bank: Bank, tmp_path: Path) -> None:
+    for session in ("s-1", "s-2"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    (known,) = bank.lessons.query(Query())
+    assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
+
+
+@pytest.mark.parametrize("first", ["s-1", "s-1.a1"])
+def test_a_session_and_its_subagents_are_one_run_to_a_lesson(bank: Bank, tmp_path: Path, first: str) -> None:
+    log = agent_log(tmp_path / "s-1.jsonl", MISSING_MODULE, session="s-1")
+    bank.runs.capture_file(log)
+    for agent in ("a1", "a2"):
+        lines = [
+            json.loads(line) | {"isSidechain": True, "agentId": agent}
+            for line in log.read_text().splitlines()
+        ]
+        led = tmp_path / f"agent-{agent}.jsonl"
+        led.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        bank.runs.capture_file(led)
+    for run in dict.fromkeys((first, "s-1", "s-1.a1", "s-1.a2")):
+        bank.reflect(run)
+    (known,) = bank.lessons.query(Query())
+    assert (known.frequency, known.status, known.runs) == (1, Status.CANDIDATE, ("s-1",))
+    assert first in known.evidence.episodes
+    bank.reflect(_capture(bank, tmp_path, "s-2"))
+    (known,) = bank.lessons.query(Query())
+    assert (known.frequency, known.status, known.runs) == (2, Status.ACTIVE, ("s-1", "s-2"))
+    assert known.evidence.episodes == (first, "s-2")
+
+
+@pytest.mark.req("A10")
+def test_a_remedy_found_later_supersedes_the_bare_lesson(bank: Bank, tmp_path: Path) -> None:
+    bare = MISSING_MODULE[:2]
+    for session in ("s-1", "s-2"):
+        bank.reflect(_capture(bank, tmp_path, session, bare))
+    bank.reflect(_capture(bank, tmp_path, "s-3"))
+    live = bank.lessons.query(Query())
+    assert len(live) == 1
+    assert "`pip install freezegun`" in live[0].summary
+    assert live[0].frequency == 3
+
+
+def test_what_people_forgot_is_not_learnt_again(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    bank.forget("m-001")
+    again = bank.reflect(_capture(bank, tmp_path, "s-2"))
+    assert again.created == ()
+    assert bank.lessons.query(Query()) == []
+
+
+def test_what_people_worded_keeps_their_words(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    bank.lessons.edit("m-001", summary="Install freezegun before the tests")
+    bank.reflect(_capture(bank, tmp_path, "s-2"))
+    known = bank.lessons.get("m-001")
+    assert (known.summary, known.frequency) == ("Install freezegun before the tests", 2)
+
+
+def test_a_run_without_failures_teaches_nothing(bank: Bank, tmp_path: Path) -> None:
+    done = bank.reflect(_capture(bank, tmp_path, "s-1", [("make test", "4 passed", False)]))
+    assert (done.created, done.updated, done.failures) == ((), (), 0)
+
+
+@pytest.mark.req("A7")
+def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    (bank.path.parent.parent / "progress.md").write_text("# Progress\n")
+    seen = reflection.load_context(bank, _capture(bank, tmp_path, "s-2"))
+    assert (seen.episode.id, [each.id for each in seen.related]) == ("s-2", ["s-1"])
+    assert [lesson.short_id for lesson in seen.lessons] == ["m-001"]
+    assert (seen.progress, len(seen.events) > 3, seen.config) == ("# Progress\n", True, bank.config)
+    assert seen.usage is not None
+
+
+@pytest.mark.req("A6", "A15")
+def test_waiting_runs_are_reflected_on_once_oldest_first(bank: Bank, tmp_path: Path) -> None:
+    for session in ("s-2", "s-1", "s-3"):
+        _capture(bank, tmp_path, session)
+    done = list(bank.reflections.reflect_waiting())
+    assert [each.run for each in done] == ["s-2", "s-1", "s-3"]
+    assert bank.reflections.waiting_runs() == []
+    assert list(bank.reflections.reflect_waiting()) == []
+
+
+def test_a_leased_run_is_left_alone_until_the_lease_ends(
+    bank: Bank, tmp_path: Path, clock: TickingClock
+) -> None:
+    _capture(bank, tmp_path, "s-1")
+    with bank.transaction() as writer:
+        assert writer.lease("other", clock.now + timedelta(seconds=100)) == ["s-1"]
+    assert list(bank.reflections.reflect_waiting()) == []
+    clock.now += timedelta(seconds=200)
+    assert [each.run for each in bank.reflections.reflect_waiting()] == ["s-1"]
+    with bank.transaction() as writer:
+        assert writer.end_lease("s-1", "other") is False
+
+
+def test_a_run_whose_reflection_is_interrupted_waits_as_before(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _capture(bank, tmp_path, "s-1")
+
+    def stopped(*_given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reflection, "account", stopped)
+        for _ in range(4):
+            with pytest.raises(KeyboardInterrupt):
+                list(bank.reflections.reflect_waiting())
+    assert [(each.attempts, each.holder) for each in bank.reflections.waiting_runs()] == [(0, "")]
+    assert [each.run for each in bank.reflections.reflect_waiting()] == ["s-1"]
+    assert bank.reflections.waiting_runs() == []
+
+
+def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _capture(bank, tmp_path, "s-1")
+
+    def slowly(*given: Any) -> Any:
+        with bank.transaction() as writer:
+            writer.queue("s-1")
+        return summarise_run(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reflection, "account", slowly)
+        bank.reflect("s-1")
+    assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
+
+
+def test_a_run_that_fails_to_be_reflected_on_waits_and_is_shown(bank: Bank) -> None:
+    with bank.transaction() as writer:
+        writer.queue("ghost")
+    (failed,) = bank.reflections.reflect_waiting()
+    assert isinstance(failed, ReflectionOutcome)
+    assert failed.error == "no run 'ghost'"
+    (waiting,) = bank.reflections.waiting_runs()
+    assert (waiting.attempts, waiting.error, waiting.holder) == (1, "no run 'ghost'", "")
+    for _ in range(2):
+        assert len(list(bank.reflections.reflect_waiting())) == 1
+    assert list(bank.reflections.reflect_waiting()) == []
+
+
+@pytest.mark.req("A15")
+def test_runs_of_the_last_days_can_be_reflected_on_again(bank: Bank, clock: TickingClock) -> None:
+    now = clock.now
+    bank.runs.record_episode(
+        Episode(id="new", finished=now - timedelta(days=2), status=EpisodeStatus.SUCCESS)
+    )
+    bank.runs.record_episode(
+        Episode(id="old", finished=now - timedelta(days=9), status=EpisodeStatus.SUCCESS)
+    )
+    assert bank.reflections.recent_runs(7) == ["new"]
+    assert bank.reflections.recent_runs(30) == ["old", "new"]
+
+
+@pytest.mark.req("A14")
+def test_maybe_reflect_never_raises_and_says_what_happened(bank: Bank, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    bank.bus.subscribe(heard.append)
+    outcome = bank.reflections.maybe_reflect(ReflectionTrigger("nobody"))
+    assert (outcome.status, outcome.error) == ("skipped", "no run 'nobody'")
+    assert [message.type for message in heard] == ["reflection_failed"]
+    done = bank.reflections.maybe_reflect(
+        ReflectionTrigger(_capture(bank, tmp_path, "s-1"), Scenario.HEALER_INVOCATION)
+    )
+    assert (done.status, done.created, done.scenario) == ("reflected", 1, Scenario.HEALER_INVOCATION)
+    assert done.summary.startswith("Succeeded")
+
+
+@pytest.mark.req("A14")
+def test_maybe_reflect_contains_any_error(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a miner broke")
+
+    monkeypatch.setattr(reflection, "mine", broken)
+    outcome = bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
+    assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
+
+
+def test_a_waiting_run_that_nobody_asked_to_reflect_on_is_let_go(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=ReflectRules(on_session_success=False))
+    _capture(bank, tmp_path, "s-1")
+    (skipped,) = bank.reflections.reflect_waiting()
+    assert isinstance(skipped, ReflectionOutcome)
+    assert (skipped.status, skipped.error) == ("skipped", "")
+    assert bank.reflections.waiting_runs() == []
+
+
+@pytest.mark.req("A6")
+def test_a_pattern_of_similar_failures_asks_for_reflection_by_itself(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=ReflectRules(on_session_success=False, on_session_failure=False))
+    outcomes = [
+        bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, f"s-{number}")))
+        for number in (1, 2, 3)
+    ]
+    assert [each.status for each in outcomes] == ["skipped", "skipped", "reflected"]
+    assert (outcomes[-1].scenario, outcomes[-1].created) == (Scenario.PATTERN_DETECTED, 1)
+    (made,) = bank.lessons.query(Query())
+    assert (made.frequency, made.status) == (3, Status.ACTIVE)
+    bank.config = Config(reflect=ReflectRules(enabled=False))
+    assert (
+        bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-4"))).status == "skipped"
+    )
+
+
+def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
+    bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from archivist.reading.run import read_run as real
+
+    def broken(episode: Episode, events: Any) -> Any:
+        if episode.id == "s-1":
+            raise ZeroDivisionError("a miner broke")
+        return real(episode, events)
+
+    monkeypatch.setattr(reflection, "read", broken)
+    for session in ("s-1", "s-2"):
+        _capture(bank, tmp_path, session)
+    first, second = bank.reflections.reflect_waiting()
+    assert isinstance(first, ReflectionOutcome)
+    assert "a miner broke" in first.error
+    assert second.run == "s-2"
+    assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
+
+
+def test_reflection_that_is_turned_off_is_skipped(bank: Bank, tmp_path: Path) -> None:
+    bank.config = Config(reflect=ReflectRules(on_session_success=False))
+    outcome = bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
+    assert (outcome.status, outcome.error, outcome.created) == ("skipped", "", 0)
+
+
+@pytest.mark.req("A11")
+def test_live_messages_tell_of_a_reflection(bank: Bank, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    bank.bus.subscribe(heard.append)
+    for session in ("s-1", "s-2", "s-3"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    kinds = [message.type for message in heard]
+    assert kinds[0] == "reflection_start"
+    assert {"memories_added", "memory_highlight", "reflection_complete"} <= set(kinds)
+    added = next(message for message in heard if message.type == "memories_added")
+    assert (added.data["run"], added.data["count"]) == ("s-1", 1)
+    highlights = [message.data["scenario"] for message in heard if message.type == "memory_highlight"]
+    assert "pattern_detected" in highlights
+
+
+@pytest.mark.req("A11")
+def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Path) -> None:
+    file = bank.path.parent.parent / "progress.md"
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    assert not file.exists()
+    bank.config = bank.config._replace(reflect=ReflectRules(write_progress=True))
+    for session in ("s-2", "s-3"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    text = file.read_text()
+    assert text.count("## Lessons learned") == 1
+    assert "freezegun" in text
+
+
+@pytest.mark.req("A10")
+@pytest.mark.parametrize(("limit", "expected"), [(5, 2), (1, 1)])
+def test_at_most_so_many_lessons_are_made_of_a_run(
+    bank: Bank, tmp_path: Path, limit: int, expected: int
+) -> None:
+    bank.config = Config(reflect=ReflectRules(max_memories_per_run=limit))
+    variant = [
+        ("cargo pilot task get d-004", "Exit code 2\nerror: unrecognized subcommand 'get'", True),
+        ("cargo pilot task show d-004", "d-004 open", False),
+    ]
+    done = bank.reflect(_capture(bank, tmp_path, "s-1", [*MISSING_MODULE, *variant]))
+    assert len(done.created) == expected
+
+
+def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    other = agent_log(
+        tmp_path / "o.jsonl", MISSING_MODULE, session="o-1", project="other", prompt="Sort the shelves"
+    )
+    bank.runs.capture_file(other)
+    bank.reflect("o-1")
+    told = bank.brief(task="Fix the invoice", repo="billing")
+    assert [each.lesson.repo for each in told.chosen] == ["billing"]
+    assert "freezegun" in told.text
+    assert [each.lesson.repo for each in bank.brief(task="sort shelves again").chosen] == ["other"]
+    assert bank.brief(task="nothing of the kind", repo="third").text == ""
+    # One common word does not make it the same task.
+    assert bank.brief(task="sort the mail").text == ""
+
+
+def test_known_issues_of_several_repositories_are_not_mixed(bank: Bank, tmp_path: Path) -> None:
+    bank.lessons.add("Prefer small commits")
+    for session in ("s-1", "s-2"):
+        bank.reflect(_capture(bank, tmp_path, session))
+    assert len(bank.brief().chosen) == 2
+    for session in ("o-1", "o-2"):
+        bank.runs.capture_file(
+            agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="other")
+        )
+        bank.reflect(session)
+    assert [each.lesson.summary for each in bank.brief().chosen] == ["Prefer small commits"]
+    assert {each.lesson.repo for each in bank.brief(repo="other").chosen} == {"other", ""}

@@ -1,0 +1,270 @@
+"""What recurs in a stream, counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.config import StreamRules
+from archivist.records import Entry, EntryType
+from archivist.stream.blockers import ObstacleSign, read_reports, read_waits
+from archivist.stream.insights import (
+    Marker,
+    ReflectionBacklog,
+    RelatedItem,
+    insights,
+    reason_to_reflect,
+    select_entries,
+)
+from tests.samples import WHEN
+
+
+def _entry(seq: int, action: str, **fields: Any) -> Entry:
+    return Entry(id=f"e{seq}", seq=seq, time=WHEN, action=action, **{"cycle": seq, "importance": 7, **fields})
+
+
+def _is_blocked(entry: Entry) -> bool:
+    return any(each.sign is ObstacleSign.BLOCKED for each in read_reports(entry, ())) or bool(
+        read_waits(entry, ())
+    )
+
+
+@pytest.mark.req("C7")
+@pytest.mark.parametrize(
+    ("since", "sprint", "reason"),
+    [
+        (ReflectionBacklog(0, 500, 50), "", ""),
+        (ReflectionBacklog(20, 100, 1), "", ""),
+        (ReflectionBacklog(20, 101, 1), "", "importance of unreflected entries is 101, over 100"),
+        (ReflectionBacklog(1, 5, 9), "", ""),
+        (ReflectionBacklog(1, 5, 10), "", "10 cycles since the last reflection"),
+        (ReflectionBacklog(1, 5, 1, "Sprint 2"), "Sprint 1", "sprint boundary: Sprint 1 → Sprint 2"),
+        (ReflectionBacklog(1, 5, 1, ""), "Sprint 1", "sprint boundary: Sprint 1 → none"),
+        (ReflectionBacklog(1, 5, 1, "Sprint 1"), "Sprint 1", ""),
+    ],
+)
+def test_reflection_is_due_for_three_reasons(since: ReflectionBacklog, sprint: str, reason: str) -> None:
+    assert reason_to_reflect(since, Marker(0, 0, sprint), StreamRules()) == reason
+
+
+def test_only_what_matters_is_gathered() -> None:
+    low, high = _entry(1, "a", importance=4), _entry(2, "b", importance=5)
+    own = _entry(3, "c", importance=9, type=EntryType.REFLECTION)
+    assert select_entries([own, high, low], 5) == [high]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("Blocked on review", True),
+        ("waiting for ops", True),
+        ("The build is stuck", True),
+        ("unblocked everything", False),
+        ("Shipped the feature", False),
+        ("wrote code blocks", False),
+        ("#3 blocks us", True),
+        ("Nothing is blocked by #84 any more", False),
+        ("No longer blocked by #84", False),
+        ("#84 was not the blocker", False),
+        ("Should #84 block us again, we know what to do", False),
+        ("Removed the blocking call", False),
+    ],
+)
+def test_blockers_are_told_by_their_words(action: str, expected: bool) -> None:
+    assert _is_blocked(_entry(1, action)) is expected
+    assert _is_blocked(_entry(1, "Fine", tags=("Blocker",)))
+
+
+@pytest.mark.req("C7")
+def test_a_blocker_that_recurs_is_named_with_its_counts_cycles_and_entries() -> None:
+    entries = [_entry(n, "Blocked by red CI", issues=(84,), role="qa") for n in (3, 5)]
+    (found,) = insights([*entries, _entry(6, "Shipped")])
+    assert (found.importance, found.blocker, found.issues) == (9, "", (84,))
+    assert found.action == "Reflection: #84 was blocked in 2 cycles: red CI"
+    assert "told in 2 entries of cycles 3, 5 (qa 2)" in found.content
+    assert "Entries: e3, e5." in found.content
+    assert found.content.endswith("Counted, not interpreted.")
+    assert set(found.tags) >= {"reflection", "deterministic"}
+
+
+@pytest.mark.req("C7")
+def test_over_three_cycles_it_is_strategic() -> None:
+    found = insights([_entry(n, "Blocked by #84", issues=(84,)) for n in (1, 2, 3)])
+    assert (found[0].importance, found[0].blocker) == (10, "#84 stood in the way in 3 cycles")
+    about = insights([_entry(n, "Blocked", issues=(84,)) for n in (1, 2, 3)])
+    assert about[0].blocker == "#84 was blocked in 3 cycles"
+
+
+def test_a_blocker_without_an_issue_recurs_by_its_words() -> None:
+    said = ["Stuck on the licence server being down", "Still stuck: licence server down again"]
+    (found,) = insights([_entry(n, text) for n, text in enumerate(said)])
+    assert "licence server" in found.action
+    assert insights([_entry(1, said[0], cycle=1), _entry(2, said[1], cycle=1)]) == []
+
+
+@pytest.mark.req("C7")
+def test_roles_that_wait_for_each_other_are_told() -> None:
+    entries = [
+        _entry(1, "Designed the form", issues=(9,), role="design"),
+        _entry(2, "Waiting for design", issues=(9,), role="engineering"),
+        _entry(3, "waiting on design", issues=(9,), role="engineering"),
+    ]
+    found = {each.tags[2]: each for each in insights(entries)}
+    assert "engineering waits for design (2 entries)" in found["cross-role"].content
+    assert "design → engineering, 1 handover." in found["cross-role"].content
+    assert found["cross-role"].importance == 10
+
+
+def test_decisions_themes_and_known_lessons_are_told() -> None:
+    entries = [
+        _entry(n, f"Chose {n}", type=EntryType.DECISION, tags=("storage", "issue-4"), issues=(4,))
+        for n in range(1, 4)
+    ]
+    lessons = [RelatedItem("m-001", "Vacuum after #4", (4,)), RelatedItem("m-002", "Other", (99,))]
+    found = {each.tags[2]: each for each in insights(entries, lessons=lessons)}
+    assert set(found) == {"decisions", "lessons", "theme"}
+    assert "“Chose 3” (cycle 3)" in found["decisions"].content
+    assert "m-001 “Vacuum after #4”" in found["lessons"].content
+    assert "m-002" not in found["lessons"].content
+    assert found["theme"].action.endswith("storage")
+
+
+def test_what_the_archive_knows_of_the_issue_is_named() -> None:
+    entries = [_entry(n, "Blocked", issues=(84,)) for n in (1, 2)]
+    related = [RelatedItem("docs/a.md#1", "…", (84,)), RelatedItem("docs/b.md#0", "…", (1,))]
+    assert "In the archive: docs/a.md#1." in insights(entries, related=related)[0].content
+
+
+def test_where_nothing_recurs_there_is_nothing_to_say() -> None:
+    assert insights([]) == []
+    assert (
+        insights([_entry(1, "Wrote a parser", issues=(1,)), _entry(2, "Shipped a page", tags=("web",))]) == []
+    )
+
+
+_kinds = st.sampled_from(
+    ["Blocked by it", "waiting for ops", "Shipped", "Chose", "Stuck on the licence server"]
+)
+_entries = st.lists(
+    st.tuples(_kinds, st.integers(1, 6), st.sampled_from(["qa", "ops", ""]), st.integers(1, 3),
+              st.sampled_from(EntryType), st.sampled_from([(), ("web",), ("ci", "web")])),
+    max_size=30,
+)  # fmt: skip
+
+
+@pytest.mark.req("C7")
+@given(_entries)
+def test_insights_are_few_weighty_and_evident(drawn: list[tuple[str, int, str, int, EntryType, Any]]) -> None:
+    entries = [
+        _entry(seq, action, cycle=cycle, role=role, issues=(issue,), type=kind, tags=tags)
+        for seq, (action, cycle, role, issue, kind, tags) in enumerate(drawn)
+    ]
+    chosen = select_entries(entries, 5)
+    found = insights(chosen)
+    assert len(found) <= 5
+    assert found == insights(chosen)
+    for each in found:
+        assert 9 <= each.importance <= 10
+        assert each.evidence
+        assert set(each.evidence) <= {entry.id for entry in chosen}
+
+
+def _over(*said: str, **fields: Any) -> list[Entry]:
+    return [_entry(cycle, text, **fields) for cycle, text in enumerate(said, 1)]
+
+
+@pytest.mark.req("C7")
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [
+        ("Resolved #84 by enlarging the pool", "ended in cycle 4"),
+        ("#84 is fixed and closed", "ended in cycle 4"),
+        ("Everybody is unblocked", "ended in cycle 4"),
+        ("PR #9 closes #84", "ended in cycle 4"),
+        ("Worked on #84, one test passes", "perhaps over since cycle 4"),
+        ("No blockers today", "perhaps over since cycle 4"),
+        ("#84 is not fixed yet", "cycles"),
+        ("#84 should be closed tomorrow", "cycles"),
+        ("Once #84 is merged we go on", "cycles"),
+    ],
+)
+def test_what_later_words_say_is_how_a_blocker_ends(last: str, state: str) -> None:
+    (found, *_) = insights(_over(*["Blocked by #84"] * 3, last, role="qa"))
+    assert found.action.startswith("Reflection: #84 stood in the way in 3 cycles")
+    assert found.action.endswith(state)
+    assert bool(found.blocker) is (state == "cycles")
+
+
+def test_what_is_too_small_to_be_gathered_can_still_end_a_blocker() -> None:
+    entries = _over(*["Blocked by #84"] * 3)
+    end = _entry(4, "Closed #84", importance=1)
+    (found,) = insights(entries, others=[*entries, end])
+    assert (found.blocker, found.evidence) == ("", ("e1", "e2", "e3"))
+
+
+def test_who_is_held_up_by_what_is_told_as_the_words_say_it() -> None:
+    (found,) = insights(
+        _over("#20 is blocked: staging credentials missing", "#20 blocked, no staging credentials")
+    )
+    assert found.action == "Reflection: #20 was blocked in 2 cycles: no staging credentials"
+    (found,) = insights(_over("#12 blocked by #10", "The migration is held up by #10"))
+    assert (found.action, found.issues) == ("Reflection: #10 stood in the way in 2 cycles", (10,))
+
+
+@pytest.mark.req("C7")
+def test_trouble_recurs_by_its_subject_without_a_word_of_blocking() -> None:
+    said = [
+        "docker registry times out",
+        "The docker registry timed out twice",
+        "docker registry timeouts on CI",
+    ]
+    (found,) = insights(_over(*said))
+    assert found.action == "Reflection: trouble with docker registry in 3 cycles"
+    assert (found.tags[2], found.blocker) == ("trouble", "")
+    assert insights(_over(*said[:2])) == []
+    assert insights(_over("Tests fail", "Tests fail", "Tests fail")) == []
+
+
+@pytest.mark.req("C7")
+def test_roles_that_wait_on_each_other_are_told_and_one_handover_is_not() -> None:
+    entries = [
+        _entry(cycle, text, role=role)
+        for cycle, (role, text) in enumerate([("qa", "qa waits for dev"), ("dev", "dev waits for qa")] * 2, 1)
+    ]
+    (found,) = insights(entries)
+    assert found.action == "Reflection: qa and dev wait for each other"
+    assert "qa waits for dev (2 entries); dev waits for qa (2 entries)" in found.content
+    assert insights(entries[:2]) == []
+
+
+def test_a_rule_is_proposed_only_where_somebody_decided_on_one() -> None:
+    said = _over(*["The backfill ran out of memory"] * 3, role="data")
+    assert [each.rule for each in insights(said)] == [""]
+    decided = _entry(4, "Always run the backfill in batches.", type=EntryType.DECISION)
+    other = _entry(5, "Always greet the customers", type=EntryType.DECISION)
+    assert insights([*said, decided, other])[0].rule == "Always run the backfill in batches"
+
+
+def test_a_product_that_speaks_of_blocking_and_errors_is_no_obstacle() -> None:
+    said = (
+        "Implemented blocking and muting of users",
+        "Users can be blocked by moderators",
+        "Blocked users see a notice",
+        "Blocked users list is paginated",
+        "Error page shows the request id",
+        "Error boundary for the editor",
+        "Verified the error page",
+        "Retry on timeout is configurable",
+        "Handle failed payments in the webhook",
+        "Wrote a failing test for the webhook, then the fix",
+    )
+    assert insights(_over(*said, role="dev")) == []
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_any_words_can_be_read(action: str, content: str) -> None:
+    entry = _entry(1, action or "x", content=content, role="qa")
+    assert insights([entry]) == []

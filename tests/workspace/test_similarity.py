@@ -1,0 +1,179 @@
+"""What a statement is to another: measured on pairs as people write them; a new fact is never known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.recall.embedders.static import StaticEmbedder
+from archivist.workspace.classify import split_title
+from archivist.workspace.similarity import Comparison, Likeness, Statement, compare, find_conflict
+from tests.workspace import spoken_pairs as spoken
+from tests.workspace import statement_pairs as pairs
+from tests.workspace.spoken_pairs import Said
+from tests.workspace.statement_pairs import Pair
+
+EMBEDDER = StaticEmbedder()
+SAME = {Likeness.EXACT, Likeness.KNOWN, Likeness.MEANING}
+
+
+def _compared(pair: Pair) -> Comparison:
+    old, new = Statement(*pair.old), Statement(*pair.new)
+    first, second = EMBEDDER.embed_texts([old.whole, new.whole])
+    return compare(old, new, float(first @ second))
+
+
+def _wrong(found: Sequence[Pair], expected: set[Likeness]) -> list[tuple[str, str, Likeness]]:
+    judged = [(pair, _compared(pair).likeness) for pair in found]
+    return [(pair.old[0], pair.new[0], likeness) for pair, likeness in judged if likeness not in expected]
+
+
+@pytest.mark.req("W7")
+def test_the_pairs_that_the_thresholds_were_measured_on() -> None:
+    assert _wrong(pairs.SAME, SAME) == []
+    assert _wrong(pairs.CONFLICT, {Likeness.CONFLICT}) == []
+    assert _wrong(pairs.DIFFERENT, {Likeness.DIFFERENT}) == []
+
+
+@pytest.mark.req("W7")
+def test_pairs_that_nothing_was_tuned_on() -> None:
+    # The one miss is saved beside the other: nothing is dropped.
+    assert _wrong(pairs.FRESH_SAME, SAME) == [
+        ("Webpack aliases break in Jest", "Jest does not know webpack aliases", Likeness.DIFFERENT)
+    ]
+    assert _wrong(pairs.FRESH_CONFLICT, {Likeness.CONFLICT}) == []
+    assert _wrong(pairs.FRESH_DIFFERENT, {Likeness.DIFFERENT}) == []
+
+
+def test_every_new_subject_is_different_from_every_other() -> None:
+    known = [Pair(one.old, other.old) for one in pairs.DIFFERENT for other in pairs.FRESH_DIFFERENT]
+    assert _wrong(known, {Likeness.DIFFERENT}) == []
+
+
+_WORDS = st.sampled_from(
+    ["use", "pnpm", "never", "the", "30", "60", "timeout", "is", "not", "enable", "over", "x"]
+)
+
+
+@given(st.lists(_WORDS, min_size=1, max_size=8).map(" ".join))
+def test_nothing_contradicts_itself(text: str) -> None:
+    statement = Statement("", text)
+    assert find_conflict(statement, statement) == ""
+    assert compare(statement, statement, 1.0).likeness is Likeness.EXACT
+
+
+# What an agent says
+
+
+def _judged(said: Said) -> Likeness:
+    return _compared(Pair(split_title(said.old), split_title(said.new))).likeness
+
+
+def _table(part: slice) -> dict[str, dict[str, int]]:
+    kinds: dict[str, tuple[Said, ...]] = {
+        "duplicate": spoken.DUPLICATE,
+        "contrary": spoken.CONTRARY,
+        "new": spoken.NEW,
+    }
+    return {name: dict(Counter(str(_judged(said)) for said in found[part])) for name, found in kinds.items()}
+
+
+@pytest.mark.req("W7")
+def test_the_tables_of_the_guide() -> None:
+    assert _table(spoken.TUNED) == {
+        "duplicate": {"known": 5, "meaning": 3, "different": 2},
+        "contrary": {"conflict": 10},
+        "new": {"different": 10},
+    }
+    assert _table(spoken.KEPT_ASIDE) == {
+        "duplicate": {"known": 3, "meaning": 6, "different": 1},
+        "contrary": {"conflict": 10},
+        "new": {"different": 9, "conflict": 1},
+    }
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Run the importer as root.", "Run the exporter as root."),
+        ("Use C for the bindings.", "Use C++ for the bindings."),
+        ("Set the ratio to >= 3.", "Set the ratio to <= 3."),
+        ("Use plan A for roll backs.", "Use a plan for roll backs."),
+        ("Servers run in the EU.", "Servers run in the US."),
+        ("Serve it by HTTP.", "Serve it by HTTPS."),
+        ("The type is `int`.", "The type is `int?`."),
+        ("Ignore *.md here.", "Ignore .md here."),
+        ("Read userId from the claim.", "Read userID from the claim."),
+        ("Bucket logs-eu keeps a month.", "Bucket logs-us keeps a month."),
+        ("The state is kept in Redis.", "The stats are kept in Redis."),
+        ("The default was 30 s.", "The default is 30 s."),
+        ("Retry 3 times.", "Retry -3 times."),
+        ("Use strings as ids.", "Use str as ids."),
+        ("Clients MUST retry.", "Clients SHOULD retry."),
+        ("Put it in `tests`.", "Put it in `test`."),
+        ("Keep it for a month.", "Keep it for 30 days."),
+        ("Deploy only on Mondays.", "Deploy on Mondays."),
+        ("Install it. Run it.", "Run it. Install it."),
+        ("Install it, run it.", "Run it, install it."),
+        ("A needs B when C.", "C when A needs B."),
+        ("Staging. Disable the login.", "Disable the login."),
+        ("\u30ed\u30b0\u306fUTC\u3067\u3059\u3002", "\u30ed\u30b0\u306fJST\u3067\u3059\u3002"),
+    ],
+)
+def test_what_says_something_else_is_never_known(old: str, new: str) -> None:
+    for first, second in ((old, new), (new, old)):
+        if (first, second) != ("Disable the login.", "Staging. Disable the login."):
+            assert _judged(Said(first, second)) not in (Likeness.EXACT, Likeness.KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Without --ipc=host the workers hang.", "The workers hang unless --ipc=host is set."),
+        ("API v1 returns XML.", "API v2 returns JSON."),
+        ("The minimum pool size is 5.", "The maximum pool size is 20."),
+        ("Rate limit the public routes.", "Rate limit the private routes."),
+        ("Enable the trace before the load test.", "Disable the trace after the load test."),
+        ("Use feature flags for new routes.", "Do not use feature flags for migrations."),
+        ("Prefer small functions.", "Prefer pure functions."),
+        ("The exporter supports XML.", "The exporter supports JSON."),
+        ("The parser is slow.", "The parser is fragile."),
+        ("Step 3 of the release needs approval.", "Step 4 of the release needs approval."),
+        ("Run lint before the tests.", "Run the tests after lint."),
+        ("Logs are kept for a month.", "Logs are kept for 30 days."),
+    ],
+)
+def test_what_may_both_hold_is_no_conflict(old: str, new: str) -> None:
+    assert _judged(Said(old, new)) is not Likeness.CONFLICT
+    assert _judged(Said(new, old)) is not Likeness.CONFLICT
+
+
+_NAMES = st.sampled_from(
+    [
+        "importer",
+        "exporter",
+        "Redis",
+        "S3",
+        "v2",
+        "8080",
+        "staging",
+        "seconds",
+        "C++",
+        "config.toml",
+        "--fast",
+    ]
+)
+_FRAMES = st.sampled_from(
+    ["Run the {} as root.", "The {} fails at night.", "Use {} for builds.", "Wait for {} before {} starts."]
+)
+
+
+@given(_FRAMES, _NAMES, _NAMES, _NAMES)
+def test_another_name_in_the_same_sentence_is_news(frame: str, kept: str, one: str, other: str) -> None:
+    old, new = frame.format(one, kept), frame.format(other, kept)
+    assert (_judged(Said(old, new)) in (Likeness.EXACT, Likeness.KNOWN)) == (one == other)
