@@ -203,7 +203,7 @@ def _open_run(writer: Writer, run: str, project: str, folder: Path | None, bank:
         if folder is not None:
             kept[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
         begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=kept)
-        writer.put(begun, "capture")
+        bank.runs.record_episode(begun)
     return is_known
 
 

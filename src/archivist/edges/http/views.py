@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from archivist.audit.report import ReportRow
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.capture.service import CaptureResult, FinishedLog, FinishedRun
+    from archivist.capture.service import CaptureResult
     from archivist.core.view import CoreView
-    from archivist.lessons.service import AgeingResult
     from archivist.recall.service import Hit
-    from archivist.records import Artifact, Document, Entry, Episode, Fact, Proposal, Verdict
+    from archivist.records import Artifact, Document, Entry, Episode, Fact, Proposal
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
     from archivist.store.ledger import LedgerChange
@@ -150,49 +149,6 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
         ],
         "failed": [{"run": each.run, "error": each.error} for each in failed],
     }
-
-
-def finished_view(bank: Bank, done: FinishedRun) -> View:
-    """Return how a run was closed."""
-    return {
-        "run": done.run,
-        "events": done.events,
-        "created": len(done.extraction.created),
-        "updated": len(done.extraction.met),
-        "lessons": bank.lessons.views([*done.extraction.created, *done.extraction.met]),
-        **_ageing_view(bank, done.aged),
-        "verdicts": verdicts_view(done.verdicts),
-        "regressions": [
-            {"found": each.found.description, "fixed": each.fixed, "fixed_in": each.fixed_in}
-            for each in done.regressions
-        ],
-    }
-
-
-def finished_log_view(bank: Bank, done: FinishedLog) -> View:
-    """Return how a run was closed whose log is an agent's own."""
-    return {
-        **asdict(done.outcome),
-        "events": done.events,
-        **_ageing_view(bank, done.aged),
-        "verdicts": verdicts_view(done.verdicts),
-    }
-
-
-def _ageing_view(bank: Bank, aged: AgeingResult) -> View:
-    return {
-        "faded": [view["id"] for view in bank.lessons.views(aged.faded)],
-        "archived": [view["id"] for view in bank.lessons.views(aged.archived)],
-        "was_counted": aged.was_counted,
-    }
-
-
-def verdicts_view(verdicts: Iterable[Verdict]) -> list[View]:
-    """Return what became of each lesson that was told."""
-    return [
-        {"lesson": each.lesson, "effect": each.effect.value, "following": each.following.value}
-        for each in verdicts
-    ]
 
 
 def line_view(line: ReportRow) -> View:
