@@ -579,7 +579,7 @@ def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:
     """Hold what a cold process loads: the standard library, apsw and ours, and of those the light ones."""
     heavy = {
         "click", "numpy", "msgspec", "rapidfuzz", "ruamel", "inspect", "asyncio", "subprocess", "logging",
-        "archivist.edges.cli.group", "archivist.capture.service", "archivist.recall.service",
+        "archivist.edges.cli.group", "archivist.capture.formats", "archivist.recall.service",
         "archivist.audit", "archivist.tools.functions", "archivist.records.tiers", "archivist.records.layers",
     }  # fmt: skip
     # From Python 3.13 on, making any dataclass with slots takes it.

@@ -60,7 +60,7 @@ class Cleaner:
             cleaned = text if cleaned == text else cleaned
         redacted = redact(strip_briefs(cleaned))
         for secret in redacted.found:
-            self.secrets[secret.kind] += secret.count
+            self.secrets[secret.kind] += secret.occurrences
         if redacted.text is text and len(text) <= _REMEMBERED_CHARACTERS:
             if len(self._clean_texts) == _MAX_REMEMBERED:
                 self._clean_texts.clear()

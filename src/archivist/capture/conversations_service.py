@@ -28,7 +28,7 @@ from archivist.service import BankService
 from archivist.store.filters import Filter, equals
 
 if TYPE_CHECKING:
-    from archivist.capture.service import FinishedRun
+    from archivist.capture.results import FinishedRun
     from archivist.records import EpisodeStatus
     from archivist.store.protocol import Reader
 

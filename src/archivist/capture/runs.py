@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from archivist.capture.clean import clean_name
 from archivist.errors import NotFoundError
 from archivist.records.episode import Episode
 from archivist.service import require_name
-from archivist.store.protocol import Reader
+
+if TYPE_CHECKING:
+    from archivist.store.protocol import Reader
 
 LATEST = ("-finished", "-started", "id")
 

@@ -24,13 +24,10 @@ from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
-    from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
-    from archivist.lessons.service import AgeingResult
-    from archivist.records import Lesson, Verdict
-    from archivist.reflect.trigger import ReflectionOutcome
+    from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
     LogSource: TypeAlias = str | Path | Iterable[LogItem]
@@ -78,38 +75,6 @@ class CaptureOverrides:
     status: EpisodeStatus | None = None
     outcomes: Mapping[str, EpisodeStatus] = field(default_factory=dict)
     is_filed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """Everything that finishing a run did. `events` counts the events that the bank holds of it."""
-
-    run: str
-    events: int
-    outcome: ReflectionOutcome
-    created: tuple[Lesson, ...]
-    updated: tuple[Lesson, ...]
-    aged: AgeingResult
-    verdicts: tuple[Verdict, ...]
-    regressions: tuple[Regression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FinishResult:
-    """The runs that were finished, and the lines of their logs that could not be read."""
-
-    runs: tuple[FinishedRun, ...]
-    skipped: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractResult:
-    """What review findings taught: new lessons, lessons met again, and findings below the threshold."""
-
-    created: tuple[Lesson, ...]
-    updated: tuple[Lesson, ...]
-    slight: int
-    skipped: tuple[str, ...]
 
 
 class _Intake:
@@ -400,6 +365,7 @@ class Runs(BankService):
         A source is a log of any known format, or episodes and events in memory. Without one, the overrides
         name a run that was captured or started before. With `is_strict` one bad line refuses everything.
         """
+        from archivist.capture.results import FinishResult
         from archivist.core.proposals_service import propose_rules_quietly
 
         overrides = overrides or CaptureOverrides()
@@ -415,6 +381,7 @@ class Runs(BankService):
     def _finish_run(
         self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool
     ) -> FinishedRun:
+        from archivist.capture.results import FinishedRun
         from archivist.lessons.service import AgeingResult
         from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, scenario_of
 
@@ -474,6 +441,8 @@ class Runs(BankService):
         self, *paths: str | Path, run: str = "", domain: str = "", is_strict: bool = False
     ) -> ExtractResult:
         """Take review events in and learn from their findings, nothing else. Twice changes nothing."""
+        from archivist.capture.results import ExtractResult
+
         overrides = CaptureOverrides(run=run)
         episodes, skipped = self._take_sources(paths, overrides, "archeflow", is_strict)
         learnt = [self._bank.reflections.extract(name, domain=domain) for name in episodes]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
-    from archivist.capture.service import ExtractResult, FinishedRun
+    from archivist.capture.results import ExtractResult, FinishedRun
     from archivist.lessons.service import AgeingResult
     from archivist.records import Verdict
 

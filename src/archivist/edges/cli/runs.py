@@ -24,7 +24,7 @@ from archivist.records.run_words import EpisodeStatus
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.capture.service import FinishedRun
+    from archivist.capture.results import FinishedRun
     from archivist.records import Lesson
 
 

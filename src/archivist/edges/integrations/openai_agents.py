@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.capture.conversations_service import Turn
-    from archivist.capture.service import FinishedRun
+    from archivist.capture.results import FinishedRun
     from archivist.records import Actor, EpisodeStatus
 
 T = TypeVar("T")
