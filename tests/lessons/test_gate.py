@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from archivist.config import Config
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate
-from archivist.records import ARCHIVIST, LessonType, Status
+from archivist.lessons.candidate import Candidate, Provenance, Sighting
+from archivist.lessons.standing import with_status
+from archivist.records import ARCHIVIST, Lesson, LessonType, Status
 from tests.samples import WHEN, lesson
 
 CANDIDATE = Candidate(
@@ -22,18 +22,18 @@ CANDIDATE = Candidate(
     events=("r1#3",),
     remedies=("pip install wrapt",),
 )
-SIGHTING = gate.SightingContext(
+SIGHTING = Sighting(
+    provenance=Provenance.MINED,
     run="r1",
     counted="r1",
     session="s",
-    trajectories=(),
     seen=WHEN,
     now=WHEN + timedelta(days=1),
     run_count=1,
     actor=ARCHIVIST,
 )
+SECOND = replace(SIGHTING, run="r2", counted="r2")
 EVENTS = {"r1#1", "r1#2", "r1#3"}
-CONFIG = Config()
 
 
 def _admit(*candidates: Candidate) -> list[Candidate]:
@@ -63,63 +63,52 @@ def test_a_secret_in_a_lesson_is_taken_out() -> None:
     assert "[redacted:" in admitted.summary
 
 
+def _create(candidate: Candidate = CANDIDATE) -> Lesson:
+    return with_status(gate.draft_lesson(candidate, SIGHTING), promote_at_runs=2)
+
+
+def _meet(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
+    met = gate.meet_mined(known, candidate, gate.draft_lesson(candidate, sighting), sighting)
+    return with_status(met, promote_at_runs=2)
+
+
 def test_a_new_lesson_is_a_candidate_unless_earlier_runs_met_it_too() -> None:
-    fresh = gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG)
+    fresh = _create()
     assert (fresh.status, fresh.frequency, fresh.signature) == (Status.CANDIDATE, 1, CANDIDATE.key)
     assert (fresh.evidence.events, fresh.evidence.episodes, fresh.last_seen) == (("r1#3",), ("r1",), WHEN)
-    again = gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=("r0",), config=CONFIG)
+    again = _create(replace(CANDIDATE, earlier_runs=("r0",)))
     assert (again.status, again.runs) == (Status.ACTIVE, ("r0", "r1"))
-    wish = replace(CANDIDATE, type=LessonType.PREFERENCE)
-    assert (
-        gate.create_lesson(wish, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG).status
-        is Status.ACTIVE
-    )
+    assert _create(replace(CANDIDATE, type=LessonType.PREFERENCE)).status is Status.ACTIVE
 
 
 def test_meeting_a_lesson_again_counts_once_and_takes_the_newer_words() -> None:
-    known = gate.create_lesson(
-        replace(CANDIDATE, summary="Old words about `wrapt`"),
-        SIGHTING,
-        lesson_id="x",
-        earlier_runs=(),
-        config=CONFIG,
-    )
-    second = replace(SIGHTING, run="r2", counted="r2")
-    after = gate.update_lesson(known, replace(CANDIDATE, events=("r2#7",)), second, CONFIG)
+    known = _create(replace(CANDIDATE, summary="Old words about `wrapt`"))
+    after = _meet(known, replace(CANDIDATE, events=("r2#7",)), SECOND)
     assert (after.frequency, after.status, after.summary) == (2, Status.ACTIVE, CANDIDATE.summary)
     assert after.evidence.events == ("r1#3", "r2#7")
-    assert gate.update_lesson(after, replace(CANDIDATE, events=("r2#7",)), second, CONFIG) == after
+    assert _meet(after, replace(CANDIDATE, events=("r2#7",)), SECOND) == after
 
 
 def test_what_a_person_worded_is_counted_but_not_worded_anew() -> None:
-    known = replace(
-        gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG),
-        summary="My words",
-        confirmed=True,
-    )
-    after = gate.update_lesson(known, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), CONFIG)
+    known = replace(_create(), summary="My words", confirmed=True)
+    after = _meet(known, CANDIDATE, SECOND)
     assert (after.summary, after.frequency) == ("My words", 2)
 
 
 @pytest.mark.req("A10")
 def test_a_remedy_makes_a_lesson_that_supersedes_the_bare_one() -> None:
-    bare = gate.create_lesson(
-        replace(CANDIDATE, rule="", remedies=()), SIGHTING, lesson_id="old", earlier_runs=(), config=CONFIG
-    )
-    better = gate.refine_lesson(
-        bare, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), lesson_id="new", config=CONFIG
-    )
-    assert better is not None
-    assert (better.id, better.runs, better.status) == ("new", ("r1", "r2"), Status.ACTIVE)
-    old = gate.mark_superseded(bare, better.id, WHEN)
-    assert (old.status, old.superseded_by) == (Status.SUPERSEDED, "new")
-    assert gate.refine_lesson(better, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
+    bare = _create(replace(CANDIDATE, rule="", remedies=()))
+    draft = gate.refine_lesson(bare, CANDIDATE, SECOND)
+    assert draft is not None
+    better = with_status(draft, promote_at_runs=2)
+    assert (better.runs, better.status) == (("r1", "r2"), Status.ACTIVE)
+    assert gate.refine_lesson(better, CANDIDATE, SIGHTING) is None
 
 
 def test_a_forgotten_lesson_stays_forgotten() -> None:
     gone = lesson("x", signature=CANDIDATE.key, status=Status.ARCHIVED, runs=("r0",), confirmed=True)
-    assert gate.update_lesson(gone, CANDIDATE, SIGHTING, CONFIG) == gone
-    assert gate.refine_lesson(gone, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
+    assert _meet(gone, CANDIDATE, SIGHTING) == gone
+    assert gate.refine_lesson(gone, CANDIDATE, SIGHTING) is None
 
 
 @pytest.mark.req("N7")

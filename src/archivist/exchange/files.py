@@ -11,11 +11,9 @@ from typing import Any
 
 from archivist.clock import to_short_text
 from archivist.errors import RecordError
-from archivist.exchange.merge import merge_lessons
 from archivist.files.jsonl import JsonLine, LineProblem, read_lines
 from archivist.ids import derived_id
-from archivist.lessons.quarantine import distrust_imported
-from archivist.lessons.standing import with_status
+from archivist.lessons.candidate import KeptLesson, LessonChange
 from archivist.records import (
     Brief,
     Effect,
@@ -162,7 +160,9 @@ def read_files(paths: Sequence[Path]) -> ImportBatch:
     return parcel
 
 
-def import_batch(writer: Writer, batch: ImportBatch, *, promote_at_runs: int) -> FileImportResult:
+def import_batch(
+    writer: Writer, batch: ImportBatch, keep: Callable[[ImportedLesson], KeptLesson]
+) -> FileImportResult:
     """Take a parcel into a bank: new records are added, known ones merged."""
     counts: dict[str, Counter[str]] = {"created": Counter(), "changed": Counter(), "unchanged": Counter()}
     problems = list(batch.problems)
@@ -181,9 +181,8 @@ def import_batch(writer: Writer, batch: ImportBatch, *, promote_at_runs: int) ->
         )
     for line, is_archive in batch.lessons:
         imported = read_lesson(line.value, lambda name: writer.get(Lesson, name), is_archive=is_archive)
-        before = writer.get(Lesson, imported.lesson.id)
-        lesson = adopt_lesson(writer, imported, before, promote_at_runs=promote_at_runs)
-        count("lessons", before is not None, writer.put(lesson, "import"))
+        lesson, change = keep(imported)
+        count("lessons", change is not LessonChange.CREATED, change is not LessonChange.UNCHANGED)
         if imported.number:
             ids[f"m-{imported.number:03d}"] = lesson.id
             if imported.number != lesson.number:
@@ -234,24 +233,6 @@ def read_lesson(
     if is_archive and "status" not in value and imported.lesson.status is not Status.SUPERSEDED:
         return replace(imported, lesson=replace(imported.lesson, status=Status.ARCHIVED))
     return imported
-
-
-def adopt_lesson(
-    writer: Writer, imported: ImportedLesson, before: Lesson | None, *, promote_at_runs: int
-) -> Lesson:
-    """Give an imported lesson its place in this bank: its number, its count of unseen runs, its standing."""
-    claimed = distrust_imported(imported.lesson, before)
-    if before is not None and claimed is before:
-        return before
-    lesson = replace(claimed, unseen_from=writer.run_count() - imported.runs_since)
-    if before is not None:
-        lesson = replace(lesson, number=before.number)
-        return merge_lessons(before, lesson, promote_at_runs=promote_at_runs)
-    wanted = imported.number
-    is_free = wanted and not writer.select_fields(Lesson, ("id",), equals("number", wanted))
-    number = wanted if is_free else writer.next_number()
-    writer.reserve_number(number)
-    return with_status(replace(lesson, number=number), promote_at_runs=promote_at_runs)
 
 
 def _sort_line(parcel: ImportBatch, line: JsonLine, is_archive: bool) -> None:

@@ -16,6 +16,7 @@ from archivist.core.guard_service import guard_import
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.exchange import files, share
 from archivist.files.jsonl import write_lines
+from archivist.lessons.candidate import LessonChange, Provenance, Sighting, candidate_of
 from archivist.paths import as_text
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
@@ -69,7 +70,15 @@ def import_files(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files
         )
     guard_import(bank, parcel.kept)
     with bank.transaction() as writer:
-        taken = files.import_batch(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
+        sighting = _sighting(bank, writer, Provenance.IMPORTED)
+        taken = files.import_batch(
+            writer,
+            parcel,
+            lambda imported: bank.lessons.keep(
+                candidate_of(imported.lesson, number=imported.number, runs_since=imported.runs_since),
+                sighting,
+            ),
+        )
         stream = bank.stream.import_entries(parcel.stream)
     entries = {"created": stream.added, "changed": stream.changed, "unchanged": stream.unchanged}
     for name, number in entries.items():
@@ -89,13 +98,24 @@ def sync_share(bank: Bank, folder: Path) -> share.ShareResult:
             writer.set_setting("bank_id", replica)
     pool = share.read_shared(folder, replica)
     with bank.transaction() as writer:
-        changed = share.merge_shared(writer, pool, promote_at_runs=promote_at_runs)
+        lessons = share.merged_lessons(pool, promote_at_runs=promote_at_runs)
+        kept = bank.lessons.keep_many(
+            [candidate_of(lesson) for lesson in lessons], _sighting(bank, writer, Provenance.SHARED)
+        )
+        changed = {
+            share.LESSONS: sum(each.change is not LessonChange.UNCHANGED for each in kept),
+            share.AUDIT: share.merge_audit(writer, pool),
+        }
     with bank.reading() as reader:
         ours = share.own_lines(reader, pool, promote_at_runs=promote_at_runs)
     with _explain_write_errors(folder):
         written = share.write_own_files(folder, replica, ours)
     record_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
     return share.ShareResult(changed=changed, written=written, problems=pool.problems)
+
+
+def _sighting(bank: Bank, reader: Reader, provenance: Provenance) -> Sighting:
+    return Sighting(provenance=provenance, actor=bank.actor, now=bank.now(), run_count=reader.run_count())
 
 
 def record_written(bank: Bank, paths: Iterable[Path]) -> None:

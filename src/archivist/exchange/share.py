@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from archivist.errors import InputError, RecordError
-from archivist.exchange.files import adopt_lesson
-from archivist.exchange.merge import merge_lessons
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.lessons.merge import merge_lessons
 from archivist.records import Brief, Lesson, Status, Verdict
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import from_plain, to_plain
-from archivist.records.shapes import ImportedLesson
 from archivist.store.filters import not_equals
 from archivist.store.protocol import Reader, Writer
 
@@ -72,34 +70,22 @@ def read_shared(folder: Path, replica: str) -> SharedRecords:
     return replace(pool, problems=tuple(problems))
 
 
-def merge_shared(writer: Writer, shared: SharedRecords, *, promote_at_runs: int) -> dict[str, int]:
-    """Merge what the folder holds into the bank; return how many records that changed."""
-    changed = {LESSONS: 0, AUDIT: 0}
+def merged_lessons(shared: SharedRecords, *, promote_at_runs: int) -> list[Lesson]:
+    """Return each lesson of the folder once, its versions merged, oldest first."""
     versions = {lesson_id: list(lessons) for lesson_id, lessons in shared.others.items()}
     for lesson_id, lesson in shared.own.items():
         versions.setdefault(lesson_id, []).append(lesson)
-    for lesson_id in sorted(versions, key=lambda each: (versions[each][0].created, each)):
-        incoming = _merge_versions(versions[lesson_id], promote_at_runs)
-        before = writer.get(Lesson, lesson_id)
-        is_news = before is None or not set(incoming.runs) <= set(before.runs)
-        # A sighting elsewhere starts the count of unseen runs anew; anything else leaves it alone.
-        since = 0 if before is None or is_news else before.runs_since(writer.run_count())
-        lesson = adopt_lesson(
-            writer, ImportedLesson(incoming, 0, since), before, promote_at_runs=promote_at_runs
-        )
-        if before is not None and not is_news:
-            lesson = replace(lesson, unseen_from=before.unseen_from)
-        # The order of its tags is all that a line of our own may have changed.
-        if (
-            before is None
-            or to_shared_line(lesson) != to_shared_line(before)
-            or lesson.unseen_from != before.unseen_from
-        ):
-            changed[LESSONS] += writer.put(lesson, "share")
+    ordered = sorted(versions, key=lambda lesson_id: (versions[lesson_id][0].created, lesson_id))
+    return [_merge_versions(versions[lesson_id], promote_at_runs) for lesson_id in ordered]
+
+
+def merge_audit(writer: Writer, shared: SharedRecords) -> int:
+    """Take in briefs and verdicts of the folder; return how many changed the bank."""
+    changed = 0
     for record in (*shared.other_audit.values(), *shared.own_audit.values()):
         known = writer.get(type(record), record.id)
         if known is None or _is_later(record, known):
-            changed[AUDIT] += writer.put(record, "share")
+            changed += writer.put(record, "share")
     return changed
 
 
