@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from archivist import Bank
+from archivist.errors import AccessError
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate, Provenance, Sighting
+from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting, candidate_of
 from archivist.lessons.standing import with_status
-from archivist.records import ARCHIVIST, Lesson, LessonType, Status
+from archivist.records import ARCHIVIST, Actor, Lesson, LessonType, Status
 from tests.samples import WHEN, lesson
 
 CANDIDATE = Candidate(
@@ -122,3 +124,66 @@ def test_what_must_wait_comes_last_and_only_meets_its_like() -> None:
     known = [believed, waiting, approved, forgotten]
     assert gate.comparable_lessons(CANDIDATE, known) == [believed, approved]
     assert gate.comparable_lessons(evil, known) == [waiting, approved, forgotten]
+
+
+TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("actor", ["human:ada", "agent:kit"])
+def test_no_field_stores_a_token(bank: Bank, actor: str) -> None:
+    fields = ("rule", "detail", "project", "repo", "task", "provider", "tool", "role", "domain")
+    said = dict.fromkeys(fields, f"see {TOKEN}")
+    kept = bank.acting_as(Actor.parse(actor)).lessons.add(
+        f"Log in with {TOKEN}", tags=[TOKEN, "login"], **said
+    )
+    assert TOKEN.lower() not in str(bank.lessons.get(kept.id)).lower()
+    assert kept.tags == ("login",)
+    edited = bank.lessons.edit(kept.id, repo=TOKEN, tags=("a", TOKEN))
+    assert TOKEN not in str(edited)
+
+
+def test_tags_are_not_made_of_a_secret(bank: Bank) -> None:
+    assert bank.lessons.add(f"Deploy with token {TOKEN} daily").tags == ("deploy", "token", "daily")
+
+
+def test_a_file_brings_no_token_in(bank: Bank) -> None:
+    record = lesson(
+        "x", summary=f"Log in with {TOKEN}", repo=TOKEN, tags=(TOKEN, "login"), extra={"note": TOKEN}
+    )
+    sighting = replace(SIGHTING, provenance=Provenance.IMPORTED, actor=bank.actor)
+    kept = bank.lessons.keep(candidate_of(record, number=7), sighting)
+    assert (kept.change, kept.lesson.short_id, kept.lesson.tags) == (
+        LessonChange.CREATED,
+        "m-007",
+        ("login",),
+    )
+    assert TOKEN not in str(kept.lesson)
+    assert bank.lessons.keep(candidate_of(record, number=7), sighting).change is LessonChange.UNCHANGED
+
+
+@pytest.mark.req("M8")
+@pytest.mark.parametrize("provenance", [Provenance.SAID, Provenance.MINED, Provenance.IMPORTED])
+def test_an_agent_does_not_choose_how_far_it_is_believed(bank: Bank, provenance: Provenance) -> None:
+    agent = bank.acting_as(Actor.parse("agent:kit"))
+    with pytest.raises(AccessError):
+        agent.lessons.keep(CANDIDATE, replace(SIGHTING, provenance=provenance, actor=agent.actor))
+
+
+def test_a_batch_stops_creating_at_its_limit_but_still_meets_known_lessons(bank: Bank) -> None:
+    mine = bank.acting_as(ARCHIVIST)
+    other = replace(CANDIDATE, key="b", summary="`make lint` is missing: run `ruff check .`", remedies=())
+    kept = mine.lessons.keep_many([CANDIDATE, other], replace(SIGHTING, project="repo"), max_created=1)
+    assert [each.change for each in kept] == [LessonChange.CREATED, LessonChange.DROPPED]
+    kept = mine.lessons.keep_many([CANDIDATE, other], replace(SECOND, project="repo"), max_created=0)
+    assert [each.change for each in kept] == [LessonChange.MET, LessonChange.DROPPED]
+    assert bank.lessons.get("m-001").runs == ("r1", "r2")
+
+
+def test_a_remedy_supersedes_the_bare_lesson_in_the_bank(bank: Bank) -> None:
+    mine = bank.acting_as(ARCHIVIST)
+    bare = mine.lessons.keep(replace(CANDIDATE, rule="", remedies=()), replace(SIGHTING, project="repo"))
+    better = mine.lessons.keep(CANDIDATE, replace(SECOND, project="repo"))
+    assert better.change is LessonChange.REFINED
+    old = bank.lessons.get(bare.lesson.id)
+    assert (old.status, old.superseded_by) == (Status.SUPERSEDED, better.lesson.id)

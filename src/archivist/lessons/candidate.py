@@ -143,21 +143,26 @@ def lesson_fields(candidate: Candidate) -> dict[str, Any]:
     return {**{name: getattr(candidate, name) for name in _SHARED}, "signature": candidate.key}
 
 
-def clean_candidate(candidate: Candidate) -> Candidate:
-    """Return a candidate without secrets, control characters and our own briefs in any of its texts."""
-    record = candidate.record
-    tags = (clean_lesson_text(tag) for tag in candidate.tags)
-    changes: dict[str, Any] = {
-        **{name: clean_lesson_text(getattr(candidate, name)) for name in _TEXTS},
-        **{name: " ".join(clean_lesson_text(getattr(candidate, name)).split()) for name in _LINES},
-        # A tag that held a secret names nothing any more.
-        "tags": tuple(tag for tag in tags if PLACEHOLDER_START not in tag),
-        "remedies": tuple(map(clean_lesson_text, candidate.remedies)),
-    }
-    if record is not None:
+def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidate:
+    """Return a candidate without secrets, control characters and our own briefs in any of its texts.
+
+    With `is_exact` control characters and line ends stay: what was exported is imported unchanged.
+    """
+
+    def clean(text: str) -> str:
+        return redact(strip_briefs(text)).text if is_exact else clean_lesson_text(text)
+
+    changes: dict[str, Any] = {name: clean(getattr(candidate, name)) for name in (*_LINES, *_TEXTS)}
+    if not is_exact:
+        changes |= {name: " ".join(changes[name].split()) for name in _LINES}
+    # A tag that held a secret names nothing any more.
+    changes["tags"] = tuple(tag for tag in map(clean, candidate.tags) if PLACEHOLDER_START not in tag)
+    changes["remedies"] = tuple(map(clean, candidate.remedies))
+    if candidate.record is not None:
         # A mined key is made of cleaned events and compared with later runs, so only a record's is cleaned.
-        changes["key"] = clean_lesson_text(candidate.key)
-        changes["record"] = replace(record, extra=without_secrets(record.extra, is_exact=True))
+        changes["key"] = clean(candidate.key)
+        extra: Any = without_secrets(candidate.record.extra, is_exact=True)
+        changes["record"] = replace(candidate.record, extra=extra)
     return replace(candidate, **changes)
 
 
@@ -169,4 +174,4 @@ def clean_lesson(lesson: Lesson) -> Lesson:
 
 def clean_lesson_text(text: str) -> str:
     """Return a text without secrets, control characters and our own briefs."""
-    return redact(strip_briefs(make_legible(text))).text if text else text
+    return redact(strip_briefs(make_legible(text))).text

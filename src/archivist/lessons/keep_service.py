@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -72,7 +72,7 @@ class LessonGate:
 
     def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
         """Store what a candidate says as a new lesson or as one more sighting of a known one."""
-        candidate = clean_candidate(candidate)
+        candidate = clean_candidate(candidate, is_exact=self._sighting.provenance in _FROM_FILES)
         known = self._find_twin(candidate)
         draft = gate.draft_lesson(candidate, self._sighting)
         if known is not None:
@@ -193,7 +193,9 @@ class LessonGate:
         only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),))
         hits = self._writer.search(query, search_filter=only_lessons, limit=_COMPARED)
         documents = self._writer.indexed_documents([hit.place for hit in hits])
-        found = self._writer.records("lesson", [documents[hit.place].record for hit in hits])
+        found: Mapping[str, Lesson] = self._writer.records(
+            "lesson", [documents[hit.place].record for hit in hits]
+        )
         lessons = [lesson for lesson in found.values() if lesson.status.is_live]
         if gate.candidate_suspicion(candidate):
             # Suspicious words are added to no lesson that is told; quarantined ones are hidden from search.

@@ -37,7 +37,15 @@ from archivist.records.lesson import SHORT_ID, validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
 from archivist.service import BankService, require_name
-from archivist.store.filters import any_of, at_most, contains_item, equals, one_of, one_of_unindexed
+from archivist.store.filters import (
+    Condition,
+    any_of,
+    at_most,
+    contains_item,
+    equals,
+    one_of,
+    one_of_unindexed,
+)
 
 if TYPE_CHECKING:
     from archivist.lessons.candidate import Candidate, KeptLesson, Sighting
@@ -303,7 +311,9 @@ class Lessons(BankService):
                 found = reader.records("lesson", ids)
                 return [found[lesson_id] for lesson_id in ids]
             query = query._replace(repo=query.repo and resolve_name(reader, query.repo))
-            conditions = [equals(field, value) for field in _FILTERED if (value := getattr(query, field))]
+            conditions: list[Condition] = [
+                equals(field, value) for field in _FILTERED if (value := getattr(query, field))
+            ]
             if query.tags:
                 conditions.append(any_of(*((contains_item("tags", tag),) for tag in query.tags)))
             # Most lessons of a repository are live, so an index on the status would only slow this down.
