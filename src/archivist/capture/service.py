@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archivist import projects
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.audit.verdicts import Regression
 from archivist.audit.verdicts import judge_lessons as judge_lessons
-from archivist.brief.forms import BriefFormat
+from archivist.brief.request import BriefRequest
 from archivist.capture.clean import Cleaner
 from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.capture.outcomes_file import outcome_of
@@ -399,31 +399,18 @@ class Runs(BankService):
     @writes(Layer.RUNS)
     def start_run(
         self,
+        /,
         run: str,
+        request: BriefRequest | None = None,
         *,
-        task: str = "",
-        domain: str = "",
-        role: str = "",
-        repo: str = "",
-        provider: str = "",
-        form: BriefFormat = BriefFormat.KNOWN_ISSUES,
-        is_fenced: bool = False,
         global_bank: Bank | None = None,
+        **fields: Any,
     ) -> RenderedBrief:
         """Open a run and brief it: what an orchestrator calls before it spawns agents."""
+        asked = request or BriefRequest(**fields)
         with self._bank.transaction():
-            open_run(self._bank, run, task, domain, repo)
-            return self._bank.brief(
-                task="" if domain else task,
-                domain=domain,
-                role=role,
-                repo=repo,
-                provider=provider,
-                run=run,
-                form=form,
-                is_fenced=is_fenced,
-                global_bank=global_bank,
-            )
+            open_run(self._bank, run, asked.task, asked.domain, asked.repo)
+            return self._bank.brief(asked.for_run(run), global_bank=global_bank)
 
     @writes(Layer.RUNS)
     def finish_run(
