@@ -105,9 +105,8 @@ def test_the_whole_story_of_a_lesson(bank_cli: Command, project: Path) -> None:
     assert [verdict["effect"] for verdict in finish("r4", NULLS)["verdicts"]] == ["ineffective"]
     report = _json(bank_cli("audit", "report", "--json"))
     assert (report["total"]["helpful"], report["total"]["ineffective"]) == (1, 1)
-    assert _json(bank_cli("audit", "check", "r4", "--json"))["verdicts"] == [
-        {"lesson": "m-001", "effect": "ineffective"}
-    ]
+    (verdict,) = _json(bank_cli("audit", "check", "r4", "--json"))["verdicts"]
+    assert (verdict["lesson"], verdict["effect"], verdict["following"]) == ("m-001", "ineffective", "unknown")
     faded = [finish(f"quiet-{number}") for number in range(30)]
     assert [place for place, each in enumerate(faded) if each["faded"]] == [9, 19]
     assert [place for place, each in enumerate(faded) if each["archived"]] == [29]

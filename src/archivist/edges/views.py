@@ -201,8 +201,7 @@ def attempt_view(attempt: Episode) -> View:
 
     ended, began = attempt.finished, attempt.started
     tokens_in, tokens_out = reported_tokens(attempt)
-    return {
-        **to_episode_line(attempt),
+    row = {
         "id": attempt.id,
         "task_id": attempt.task,
         "agent_id": attempt.agent,
@@ -216,6 +215,7 @@ def attempt_view(attempt: Episode) -> View:
         "provider": attempt.provider,
         "run": attempt.parent,
     }
+    return {**row, **{name: value for name, value in to_episode_line(attempt).items() if name not in row}}
 
 
 def episode_view(episode: Episode) -> View:
@@ -410,12 +410,12 @@ def _lift_view(lift: Lift) -> View:
 
 
 def table_view(record: Fact | Artifact) -> View:
-    """Return a fact or an artifact under our names and under the columns of the documented tables."""
+    """Return a fact or an artifact: the columns of the documented tables in their order, then our names."""
     from archivist.records.lines import to_line
 
+    row: View = to_line(record)
     plain: View = to_plain(record)
-    plain.pop("extra", None)
-    return {**plain, **to_line(record)}
+    return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}}
 
 
 def conflict_view(conflict: Conflict) -> View:
