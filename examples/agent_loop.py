@@ -108,7 +108,8 @@ def hand_in(bank: Bank, log: Path, run: str, lines: list[dict[str, Any]], *, is_
     numbered = ({"run": run, "seq": seq, **line} for seq, line in enumerate(lines, 1))
     log.write_text("".join(json.dumps(line) + "\n" for line in numbered), "utf-8")
     status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
-    for done in bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
+    known = CaptureOverrides(run=run, project=REPO, status=status)
+    for done in bank.runs.finish(log, overrides=known).runs:
         helped = sum(each.effect.value == "helpful" for each in done.verdicts)
         print(f"{run} learnt {done.outcome.created}, of {len(done.verdicts)} briefed {helped} helped")
 

@@ -47,7 +47,8 @@ def orchestrate(bank: Bank, project: Path, run: str) -> None:
     is_done = agent(f"{told.text}\n{TASK}", project, log)
 
     status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
-    for done in bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=REPO, status=status)):
+    known = CaptureOverrides(run=run, project=REPO, status=status)
+    for done in bank.runs.finish(log, overrides=known).runs:
         helped = sum(each.effect.value == "helpful" for each in done.verdicts)
         print(f"{run} ended: {done.outcome.summary}")
         print(f"  learnt {done.outcome.created}, of {len(done.verdicts)} briefed {helped} helped")
@@ -59,7 +60,7 @@ def review(bank: Bank, run: str) -> None:
     found = Finding(severity=Severity.BUG, description="The checks write into the home folder")
     verdict = Event(run=run, seq=1, kind=EventKind.VERDICT, role="guardian", findings=(found,))
     done = bank.runs.finish_run(Episode(id=run), [verdict], status=EpisodeStatus.SUCCESS)
-    for lesson in done.extraction.created:
+    for lesson in done.created:
         print(f"{run} taught: {lesson.summary}")
 
 

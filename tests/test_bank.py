@@ -508,7 +508,7 @@ def test_starting_and_finishing_a_run_does_everything_in_two_calls(bank: Bank) -
     told = bank.runs.start_run("r1", task="Do it", domain="code")
     assert "Keep commits small" in told.text
     done = bank.runs.finish_run(*reviewed("r1", finding(NULLS)), status=EpisodeStatus.FAILED)
-    assert (done.events, len(done.extraction.created), len(done.verdicts), done.aged.was_counted) == (
+    assert (done.events, len(done.created), len(done.verdicts), done.aged.was_counted) == (
         1,
         1,
         1,

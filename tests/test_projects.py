@@ -56,7 +56,7 @@ def test_what_one_of_two_met_is_not_told_in_the_other(bank: Bank, tmp_path: Path
     first, second = (_repository(bank.root / each / "api") for each in "ab")
     for run in ("s-1", "s-2"):
         assert _begun(bank, run, first) == "api"
-        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run, project="api"))
+        bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run, project="api"))
     with bank.reading() as reader:
         mine, theirs = (projects.project_at(reader, each, bank.root) for each in (first, second))
     assert "freezegun" in bank.sessions.brief_session("s-3", mine).text
@@ -72,7 +72,7 @@ def test_a_captured_log_is_filed_as_a_session_would_be(bank: Bank, tmp_path: Pat
     for folder, log in logs.items():
         agent_log(log, MISSING_MODULE, session=log.stem, project="api")
         log.write_text(log.read_text().replace("/home/x/api", str(folder)))
-        bank.runs.finish_log(log)
+        bank.runs.finish(log)
     assert [bank.runs.episode(log.stem).project for log in logs.values()] == ["api", "b/api"]
 
 
@@ -215,8 +215,8 @@ def test_what_failed_in_another_repository_is_filed_there(
         inner.mkdir(exist_ok=True)
         moves: Moves = [(begun, [("ls", "", False)]), (inner, [("ls", "", False)]), (api, IN_API)]
         log = _log_of(tmp_path / f"{run}.jsonl", run, [*moves, (web, IN_WEB)])
-        bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
-        bank.runs.finish_log(log, overrides=CaptureOverrides(run=run, project=home))
+        bank.runs.finish(log, overrides=CaptureOverrides(run=run, project=home))
+        bank.runs.finish(log, overrides=CaptureOverrides(run=run, project=home))
     parts = {"s-1@api", "s-2@api"} if is_in_root else set()
     assert {each.id for each in bank.runs.episodes()} == {"s-1", "s-2", "s-1@web", "s-2@web", *parts}
     assert bank.runs.episode("s-1@web").parent == "s-1"
@@ -230,7 +230,7 @@ def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: P
     api, web = (_repository(bank.root / each) for each in ("api", "web"))
     home = _begun(bank, "s-1", api)
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(api, [("ls", "", False)]), (web, IN_WEB)])
-    bank.runs.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
+    bank.runs.finish(log, overrides=CaptureOverrides(run="s-1", project=home))
     assert bank.briefs.heal(PORT, command="npm start", repo="web", run="s-1").text == ""
     assert "npm run stop" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
 
@@ -246,7 +246,7 @@ def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path
             for line in log.read_text().splitlines()
         ]
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        bank.runs.finish_log(log, overrides=known)
+        bank.runs.finish(log, overrides=known)
     filed = {each.id: each.project for each in bank.runs.episodes()}
     assert filed == {"s-1": "api", "s-1.a1": "web", "s-1.a2": "api"}
     assert "npm run stop" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
@@ -274,7 +274,7 @@ def test_a_wish_is_that_of_the_repository_that_it_was_said_in(
     home = _begun(bank, "s-1", begun)
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(begun, [("ls", "", False)]), (web, [("ls", "", False)])])
     _saying(log, web, "Always use yarn in this project, never npm.")
-    bank.runs.finish_log(log, overrides=CaptureOverrides(run="s-1", project=home))
+    bank.runs.finish(log, overrides=CaptureOverrides(run="s-1", project=home))
     assert {each.repo for each in bank.lessons.query(Query()) if "yarn" in each.summary} == {"web"}
     assert bank.runs.episode("s-1").task == "Bump everything"
     with bank.reading() as reader:
@@ -288,7 +288,7 @@ def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     moves: Moves = [(api, [("ls", "", False)]), (scratch, IN_WEB), (tmp_path / "gone", IN_API)]
-    bank.runs.finish_log(
+    bank.runs.finish(
         _log_of(tmp_path / "s-1.jsonl", "s-1", moves), overrides=CaptureOverrides(run="s-1", project=home)
     )
     assert [each.id for each in bank.runs.episodes()] == ["s-1"]

@@ -48,7 +48,7 @@ OPERATIONS = {
     "Reflections.maybe_reflect": "upsert_memory",
     "Runs.start_run": "upsert_memory",
     "Runs.finish_run": "upsert_memory",
-    "Runs.finish_log": "upsert_memory",
+    "Runs.finish": "upsert_memory",
     "Lessons.decay": "update_memory",
     "Audits.audit": "update_memory",
     "Exchange.import_files": "upsert_memory",

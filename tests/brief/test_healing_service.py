@@ -34,7 +34,7 @@ Calls = Sequence[tuple[str, str, bool]]
 
 def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
     """Take in a finished run and reflect on it."""
-    bank.runs.finish_log(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop"))
+    bank.runs.finish(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop"))
 
 
 def _healed(bank: Bank, command: str, error: str, *, run: str = "next") -> str:
@@ -248,7 +248,7 @@ def test_a_longer_name_is_not_what_an_error_is_about(bank: Bank, tmp_path: Path)
     missing = "Exit code 1\nModuleNotFoundError: No module named 'numpy'"
     calls = [("python -m app", missing, True), ("pip install numpy", "", False), ("python -m app", "", False)]
     for run in ("first", "second"):
-        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project="pvlib-python"))
+        bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project="pvlib-python"))
     assert "pip install numpy" in bank.briefs.heal(missing, command="python -m app", repo="pvlib-python").text
     absent = missing.replace("numpy", "pvlib")
     assert bank.briefs.heal(absent, command="python -m app", repo="another").text == ""
@@ -257,7 +257,7 @@ def test_a_longer_name_is_not_what_an_error_is_about(bank: Bank, tmp_path: Path)
 def test_what_another_repository_did_says_so(bank: Bank, tmp_path: Path) -> None:
     calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
     for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
-        bank.runs.finish_log(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
+        bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
     assert "Met in 2 runs: " in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
     assert "Met in 3 runs, in api and web: " in bank.briefs.heal(TAKEN, command="npm start", repo="shop").text
 

@@ -25,18 +25,18 @@ def test_secrets_come_out_of_every_field_and_are_counted() -> None:
         findings=(finding(f"leaks {TOKEN}"),),
         extra={"new": [f"API_TOKEN={TOKEN}"], "n": 3},
     )
-    cleaned = cleaner.event(event)
+    cleaned = cleaner.clean(event)
     assert TOKEN not in repr(cleaned)
     assert cleaned.extra["n"] == 3
     assert sum(cleaner.secrets.values()) >= 5
-    assert TOKEN not in repr(cleaner.episode(Episode(id="r", task=f"use {TOKEN}", summary=TOKEN)))
+    assert TOKEN not in repr(cleaner.clean(Episode(id="r", task=f"use {TOKEN}", summary=TOKEN)))
 
 
 @pytest.mark.req("N3")
 def test_our_own_brief_is_stripped_from_a_transcript() -> None:
     told = fence("## Known Issues\n- Missing `wrapt` [seen 3x]", "b-1", ["m-001"])
     prompt = Event(run="r", seq=1, kind=EventKind.MESSAGE, role="user", text=f"Before\n{told}\nFix the bug")
-    cleaned = Cleaner().event(prompt)
+    cleaned = Cleaner().clean(prompt)
     assert "wrapt" not in cleaned.text
     assert "Before" in cleaned.text
     assert "Fix the bug" in cleaned.text

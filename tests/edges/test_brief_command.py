@@ -21,7 +21,7 @@ def learnt(archivist: Command, project: Path) -> Command:
     assert archivist("init").code == 0
     with Bank.open(project) as bank:
         for session in ("s-1", "s-2"):
-            bank.runs.finish_log(agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session))
+            bank.runs.finish(agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session))
         for number, word in enumerate(("invoices", "orders", "refunds", "taxes")):
             bank.lessons.add(
                 f"The {word} of the shop are rounded half up, as rule {number} of the office has it"
@@ -78,9 +78,7 @@ def workspace(archivist: Command, project: Path) -> Command:
         for name, task in tasks.items():
             for session in (f"{name}-1", f"{name}-2"):
                 log = project.parent / f"{session}.jsonl"
-                bank.runs.finish_log(
-                    agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task)
-                )
+                bank.runs.finish(agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task))
     return archivist
 
 

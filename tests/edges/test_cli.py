@@ -15,6 +15,7 @@ from typing import Any
 import click
 import pytest
 
+import archivist
 from archivist import Bank
 from tests.conftest import START, Command
 from tests.samples import DOCUMENT_LESSONS, MISSING_MODULE, agent_log, run_lines, write_jsonl
@@ -304,7 +305,7 @@ def test_a_broken_line_is_named_and_the_good_ones_are_taken(
 ) -> None:
     ran = _bad(bank_cli, project, bad + b"\n" + GOOD + b"\n")
     assert ran.code == 7
-    assert "archivist: bad.jsonl:1: " in ran.err
+    assert "archivist: bad.jsonl: line 1: " in ran.err
     assert reason in ran.err
     assert "hint: 1 line was left out" in ran.err
     assert bank_cli("lessons", "list").out.count("m-001") == 1
@@ -313,7 +314,7 @@ def test_a_broken_line_is_named_and_the_good_ones_are_taken(
 def test_strict_refuses_all(bank_cli: Command, project: Path) -> None:
     ran = _bad(bank_cli, project, b"{broken\n" + GOOD, "--strict")
     assert ran.code == 4
-    assert "nothing was taken; the first: bad.jsonl:1: not JSON" in ran.err
+    assert "nothing was taken; the first: bad.jsonl: line 1: not JSON" in ran.err
     assert bank_cli("lessons", "list", "--all").out.count("m-0") == 0
     write_jsonl(project / "l.jsonl", [{**DOCUMENT_LESSONS[0], "type": "hunch"}, DOCUMENT_LESSONS[1]])
     ran = bank_cli("import", "l.jsonl", "--strict")
@@ -425,8 +426,31 @@ def test_help_imports_neither_the_store_nor_numpy(words: list[str], project: Pat
 
 def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path) -> None:
     bank_cli("lessons", "add", "One")
-    heavy = {"numpy", "msgspec", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.lessons"}
-    assert _imported(project, ["brief"], heavy) == []
+    unused = ("archivist.reflect", "archivist.lessons", "archivist.edges.views")
+    heavy = {"numpy", "msgspec", "rapidfuzz", *unused}
+    assert _imported(project, ["brief"], {*heavy, "archivist.capture"}) == []
+    assert _imported(project, ["run", "start", "--task", "One"], heavy) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["brief"], 50),
+        (["brief", "--task", "One"], 58),
+        (["run", "start"], 70),
+        (["run", "start", "--task", "One"], 70),
+    ],
+)
+def test_what_an_orchestrator_waits_for_imports_few_modules(
+    bank_cli: Command, project: Path, words: list[str], most: int
+) -> None:
+    bank_cli("lessons", "add", "One")
+    package = Path(archivist.__file__).parent
+    modules = {
+        ".".join(("archivist", *path.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
+        for path in package.rglob("*.py")
+    }
+    assert 0 < len(_imported(project, words, modules)) <= most
 
 
 @pytest.mark.parametrize("is_embedded", [False, True])

@@ -72,7 +72,7 @@ def _learnt(name: str) -> bytes:
         with fresh_bank(folder) as bank:
             for session in ("s-1", "s-2"):
                 log = Path(folder, f"{session}.jsonl")
-                bank.runs.finish_log(agent_log(log, MISSING_MODULE, session=session, project=name))
+                bank.runs.finish(agent_log(log, MISSING_MODULE, session=session, project=name))
             assert "freezegun" in bank.lessons.get("m-001").summary
             list(bank.vectors.embed_waiting())
         return bytes_of(bank)
@@ -398,7 +398,7 @@ def shop(tmp_path: Path) -> Path:
     _git(folder, "commit", "--allow-empty", "-m", "begin")
     with Bank.open(folder) as bank:
         for session in ("s-1", "s-2"):
-            bank.runs.finish_log(
+            bank.runs.finish(
                 agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="shop")
             )
         list(bank.vectors.embed_waiting())
@@ -456,7 +456,7 @@ def test_a_repository_in_a_workspace_is_known_by_its_remote(hook: Hook, tmp_path
     with Bank.open(workspace) as bank:
         for session in ("s-1", "s-2"):
             log = tmp_path / f"{session}.jsonl"
-            bank.runs.finish_log(agent_log(log, MISSING_MODULE, session=session, project="shop"))
+            bank.runs.finish(agent_log(log, MISSING_MODULE, session=session, project="shop"))
         bank.capture(Episode(id="other", project="till"), ())
     assert _begun(hook, clone, workspace) == "shop"
     ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
@@ -482,7 +482,7 @@ def test_two_repositories_of_one_name_do_not_hear_of_each_other(hook: Hook, tmp_
         for session in ("s-1", "s-2"):
             log = agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="api")
             log.write_text(log.read_text().replace("/home/x/api", str(workspace / "one" / "api")))
-            bank.runs.finish_log(log)
+            bank.runs.finish(log)
     begin = {**START["claude-code"], "session_id": "n-2", "cwd": str(workspace / "two" / "api")}
     assert hook("claude-code", "session-start", begin) == Ran(0, "", "")
     assert _begun(hook, workspace / "one" / "api", workspace) == "api"
@@ -579,7 +579,7 @@ def test_a_hook_imports_no_more_than_it_needs(learnt: Path) -> None:
     """Hold what a cold process loads: the standard library, apsw and ours, and of those the light ones."""
     heavy = {
         "click", "numpy", "msgspec", "rapidfuzz", "ruamel", "inspect", "asyncio", "subprocess", "logging",
-        "archivist.edges.cli.group", "archivist.capture.service", "archivist.recall.service",
+        "archivist.edges.cli.group", "archivist.capture.formats", "archivist.recall.service",
         "archivist.audit", "archivist.tools.functions", "archivist.records.tiers", "archivist.records.layers",
     }  # fmt: skip
     # From Python 3.13 on, making any dataclass with slots takes it.

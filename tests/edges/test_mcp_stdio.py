@@ -267,7 +267,7 @@ def test_a_brief_is_about_the_folder_that_the_server_was_started_in(
     with Bank.open(made) as bank:
         for project in ("billing", "shelves"):
             log = agent_log(made / f"{project}.jsonl", MISSING_MODULE, session=project, project=project)
-            bank.runs.finish_log(log)
+            bank.runs.finish(log)
     (made / name / ".git").mkdir(parents=True)
     with speaking(cwd=made / name) as server:
         server.ask("initialize", **INITIALIZE)

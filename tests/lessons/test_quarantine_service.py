@@ -31,9 +31,7 @@ Calls = list[tuple[str, str, bool]]
 
 def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
     prompt = f"Do the work of {run}"
-    bank.runs.finish_log(
-        agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop", prompt=prompt)
-    )
+    bank.runs.finish(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop", prompt=prompt))
 
 
 def _waiting(bank: Bank) -> list[Lesson]:

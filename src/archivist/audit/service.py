@@ -28,7 +28,7 @@ from archivist.records import (
 )
 from archivist.records.words import NOTES as NOTES
 from archivist.service import BankService
-from archivist.store.filters import equals
+from archivist.store.filters import equals, one_of
 from archivist.store.protocol import Reader, Writer
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ def _load_evidence(reader: Reader, run: str) -> RunEvidence:
     """Return what is known of a run: what its reviewers found, which failures reflection saw in it."""
     reviews = _events(reader, run, EventKind.VERDICT)
     notes = find_run(reader, run).extra.get(NOTES)
-    failures = notes.get("failures") if isinstance(notes, dict) else None
+    # A review that ran nothing could meet no failure: that it met none says nothing about a lesson.
+    has_calls = reader.count(Event, equals("run", run), one_of("kind", (EventKind.TOOL_CALL, EventKind.EDIT)))
+    failures = notes.get("failures") if isinstance(notes, dict) and has_calls else None
     return RunEvidence(
         findings=tuple(finding for event in reviews for finding in event.findings) if reviews else None,
         failures=frozenset(failures) if isinstance(failures, dict) else None,

@@ -185,5 +185,5 @@ def _open_run(writer: Writer, run: str, project: str, folder: Path | None, bank:
         if folder is not None:
             extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
         begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=extra)
-        writer.put(begun, "capture")
+        bank.runs.record_episode(begun)
     return is_known

@@ -1,62 +1,78 @@
-"""Clean a run before it is stored: our own briefs come off, secrets come out."""
+"""Clean records before they are stored: our own briefs come off, secrets come out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from archivist.capture.own_briefs import strip_briefs
 from archivist.capture.redaction import redact
-from archivist.records import Episode, Event, Finding
 
 V = TypeVar("V")
 
+# Names such as run ids, tools and roles repeat on every event. Remembering the short texts that were found
+# clean makes cleaning all fields of an event as fast as cleaning its three long ones.
+_REMEMBERED_CHARACTERS = 128
+_MAX_REMEMBERED = 10_000
 
-@dataclass(frozen=True, slots=True)
+
 class Cleaner:
     """Clean records one after another, and count what was taken out of them."""
 
-    secrets: Counter[str] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self.secrets: Counter[str] = Counter()
+        self._clean_texts: set[str] = set()
 
-    def event(self, event: Event) -> Event:
-        """Return the event without our briefs and without secrets."""
-        text, output, target = self.text(event.text), self.text(event.output), self.text(event.target)
-        extra = self._clean_nested(event.extra) if event.extra else event.extra
-        findings = tuple(self._finding(finding) for finding in event.findings)
-        return replace(event, text=text, output=output, target=target, extra=extra, findings=findings)
+    def clean(self, value: V) -> V:
+        """Return a record or value with every text in it cleaned; the same object when nothing changed.
 
-    def episode(self, episode: Episode) -> Episode:
-        """Return the episode without our briefs and without secrets."""
-        return replace(
-            episode,
-            task=self.text(episode.task),
-            summary=self.text(episode.summary),
-            extra=self._clean_nested(episode.extra),
-        )
+        Every field of a record is walked, so that a new field cannot be forgotten.
+        """
+        result: Any = value
+        kind = type(value)
+        # Words of closed sets are texts too, but of a type of their own.
+        if kind is str:
+            result = self.text(result)
+        elif is_dataclass(kind):
+            texts = ((name, getattr(value, name)) for name in _field_names(kind))
+            changed = {name: after for name, text in texts if (after := self.clean(text)) is not text}
+            result = replace(result, **changed) if changed else value
+        elif kind is dict:
+            cleaned = {self.clean(key): self.clean(item) for key, item in result.items()}
+            result = cleaned if cleaned != value else value
+        elif kind in (list, tuple) and result:
+            items = [self.clean(item) for item in result]
+            if any(after is not before for after, before in zip(items, result, strict=True)):
+                result = tuple(items) if kind is tuple else items
+        clean: V = result
+        return clean
 
     def text(self, text: str) -> str:
         """Return one text, cleaned; the same object when there was nothing to clean."""
-        if not text:
+        if not text or text in self._clean_texts:
             return text
-        cleaned = redact(strip_briefs(text))
-        for secret in cleaned.found:
-            self.secrets[secret.kind] += secret.count
-        return cleaned.text
+        cleaned = text
+        if not text.isascii():
+            # Halves of surrogate pairs come from undecodable output; no store can hold them.
+            cleaned = text.encode("utf-8", "replace").decode("utf-8")
+            cleaned = text if cleaned == text else cleaned
+        redacted = redact(strip_briefs(cleaned))
+        for secret in redacted.found:
+            self.secrets[secret.kind] += secret.occurrences
+        if redacted.text is text and len(text) <= _REMEMBERED_CHARACTERS:
+            if len(self._clean_texts) == _MAX_REMEMBERED:
+                self._clean_texts.clear()
+            self._clean_texts.add(text)
+        return redacted.text
 
-    def _finding(self, finding: Finding) -> Finding:
-        return replace(
-            finding, description=self.text(finding.description), extra=self._clean_nested(finding.extra)
-        )
 
-    def _clean_nested(self, value: V) -> V:
-        cleaned: Any = value
-        if isinstance(value, str):
-            cleaned = self.text(value)
-        elif isinstance(value, Mapping):
-            cleaned = {key: self._clean_nested(item) for key, item in value.items()}
-        elif isinstance(value, list | tuple):
-            cleaned = [self._clean_nested(item) for item in value]
-        result: V = cleaned
-        return result
+def clean_name(name: str) -> str:
+    """Return the id under which a run with this name is stored: its secrets are redacted there too."""
+    return Cleaner().text(name)
+
+
+@cache
+def _field_names(record: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(record))

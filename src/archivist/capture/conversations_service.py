@@ -10,28 +10,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from
 from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
 from archivist.capture.recorder import LogOrigin, Recorder
 from archivist.capture.secrets import without_secrets
+from archivist.capture.service import CaptureOverrides
 from archivist.capture.values import content_text, mapping
 from archivist.capture.values import text as text_of
 from archivist.clock import from_text
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records import Document, Episode, Event
-from archivist.records.plain import canonical_json, to_plain
 from archivist.service import BankService
 from archivist.store.filters import Filter, equals
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.capture.service import FinishedLog
+    from archivist.capture.results import FinishedRun
     from archivist.records import EpisodeStatus
     from archivist.store.protocol import Reader
 
@@ -119,22 +116,27 @@ class Conversations(BankService):
         status: EpisodeStatus | None = None,
         project: str = "",
         agent: str = "",
-    ) -> list[FinishedLog]:
-        """Hand a session in as a run: capture, reflect, age, audit. Nothing when there is nothing in it."""
+    ) -> list[FinishedRun]:
+        """Finish a session as a run. An empty session gives nothing."""
         with self._bank.reading() as reader:
             rows = reader.select_fields(
                 Document, ("created", "extra"), _by_session(session), order=("position",)
             )
         if not rows:
             return []
-        recorder = Recorder(session, LogOrigin(run=session, project=project), agent=agent)
-        events: list[Event] = []
-        for created, extra in rows:
-            turn = mapping(json.loads(extra).get("item"))
-            events += _turn_events(recorder, turn, from_text(created))
-        *late, episode = recorder.finish()
-        events += [each for each in late if isinstance(each, Event)]
-        return finish_events(self._bank, cast("Episode", episode), events, status=status)
+        overrides = CaptureOverrides(run=session, project=project, status=status)
+        items = _session_items(session, rows, project, agent)
+        return list(self._bank.runs.finish(items, overrides=overrides).runs)
+
+
+def _session_items(
+    session: str, rows: Iterable[tuple[str, str]], project: str, agent: str
+) -> Iterator[Event | Episode]:
+    """Yield what a session's items tell, then its run."""
+    recorder = Recorder(session, LogOrigin(run=session, project=project), agent=agent)
+    for created, extra in rows:
+        yield from _turn_events(recorder, mapping(json.loads(extra).get("item")), from_text(created))
+    yield from recorder.finish()
 
 
 def _turn_events(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> Iterator[Event]:
@@ -161,31 +163,6 @@ def _outcome(output: object) -> CallOutcome:
         return structured
     said = content_text(output)
     return read_outcome(said, is_error=True if said.startswith(_FAILED_TOOL) else None)
-
-
-def finish_events(
-    bank: Bank, episode: Episode, events: Iterable[Event], *, status: EpisodeStatus | None = None
-) -> list[FinishedLog]:
-    """Close a run whose events are at hand, as if its log had been given: capture, reflect, age, audit."""
-    from archivist.capture.service import CaptureOverrides
-
-    lines = [
-        *({"run": each.run, **_nonempty_fields(each)} for each in events),
-        {"episode": _nonempty_fields(episode)},
-    ]
-    with TemporaryDirectory(prefix="archivist-") as folder:
-        # Whoever names the agent names no file. Output may hold bytes that were no text.
-        log = Path(folder, "run.jsonl")
-        log.write_text("".join(f"{canonical_json(line)}\n" for line in lines), "utf-8", "replace")
-        return bank.runs.finish_log(
-            log, overrides=CaptureOverrides(run=episode.id, project=episode.project, status=status)
-        )
-
-
-def _nonempty_fields(record: Event | Episode) -> dict[str, object]:
-    """Return a record's fields that say anything."""
-    plain = to_plain(record)
-    return {key: value for key, value in plain.items() if value not in ("", None, [], {})}
 
 
 def _source(session: str) -> str:

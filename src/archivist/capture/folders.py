@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 _REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
+# Where a call or a message keeps the folder that it was made in, when that is not where its run began.
+FOLDER = "cwd"
+# Where the run began; kept beside the folder until the event is filed.
+BEGAN = "began"
 # Folders that say where code lies, not whose it is.
 _COMMON_FOLDERS = frozenset([
     "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from archivist.capture.fence import FENCE_MARK
+from archivist.cold_start import lazy_pattern
 
 _ID: Final = r"[A-Za-z0-9][\w.\-]{0,127}"
 # A comment may come back with its brackets as HTML entities, or as JSON spells them.
@@ -14,14 +15,14 @@ _LESS: Final = r"(?:<|&lt;|&#60;|&#x3[cC];|\\{1,7}u003[cC])"
 _MORE: Final = r"(?:>|&gt;|&#62;|&#x3[eE];|\\{1,7}u003[eE])"
 # A line ends with a newline, or with one that was escaped, once or more, inside a JSON string.
 _NEWLINE: Final = r"(?:\r?\n|(?:\\{1,8}r)?(?P<escape>\\{1,8})n)"
-_OPENING: Final = re.compile(
+_OPENING: Final = lazy_pattern(
     rf"{_LESS}!--[ \t]+{FENCE_MARK}(?:[ \t]+{_ID})+[ \t]+--{_MORE}[ \t]*(?:{_NEWLINE}|\Z)"
 )
-_CLOSING: Final = re.compile(rf"{_LESS}!--[ \t]+/{FENCE_MARK}[ \t]+--{_MORE}(?:[ \t]*{_NEWLINE})?")
+_CLOSING: Final = lazy_pattern(rf"{_LESS}!--[ \t]+/{FENCE_MARK}[ \t]+--{_MORE}(?:[ \t]*{_NEWLINE})?")
 # What may stand before a fence: on its line, indentation, quote marks and a viewer's line number, which go
 # with it; or the tag or quote that the host put around it, which stays.
 _MARGIN: Final = r"(?:[ \t>|*\u2192]|\\{1,8}t|\d{1,6}[:\t\u2192|])*"
-_BEFORE: Final = re.compile(rf"{_NEWLINE}(?P<margin>{_MARGIN})\Z|(?:[>\"']|&gt;)[ \t]*\Z")
+_BEFORE: Final = lazy_pattern(rf"{_NEWLINE}(?P<margin>{_MARGIN})\Z|(?:[>\"']|&gt;)[ \t]*\Z")
 _BEFORE_REACH: Final = 64
 
 

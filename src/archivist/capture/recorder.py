@@ -8,16 +8,13 @@ from datetime import datetime
 
 from archivist.capture.calls import CallDescription, LoggedCall, describe
 from archivist.capture.clipping import MESSAGE_SIDE_CHARS, clip
+from archivist.capture.folders import BEGAN, FOLDER
 from archivist.capture.outcomes import CallOutcome, is_refused_edit
 from archivist.capture.provenance import provider_and_model, task_of
 from archivist.capture.status import Ending, status_of
 from archivist.capture.values import seconds_between
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 
-# Where a call or a message keeps the folder that it was made in, when that is not where its run began.
-FOLDER = "cwd"
-# Beside it, until it is filed, where that was.
-BEGAN = "began"
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 MAX_WAITING = 256
 
@@ -29,6 +26,8 @@ class LogOrigin:
     path_name: str = ""
     run: str = ""
     project: str = ""
+    # By run: the numbers that other review logs of the same call gave to its events.
+    numbers: dict[str, set[int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

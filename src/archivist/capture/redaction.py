@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from archivist.capture import secret_rules as rules
@@ -17,16 +16,14 @@ _NAME_REACH = 48
 _MOST_ECHOED = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(NamedTuple):
     """One secret that was taken out: its kind and how often it stood there, never the secret itself."""
 
     kind: str
-    count: int
+    occurrences: int
 
 
-@dataclass(frozen=True, slots=True)
-class RedactedText:
+class RedactedText(NamedTuple):
     """A text without its secrets, and what they were."""
 
     text: str

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archivist.audit.verdicts import judge_lessons as judge_lessons
+from archivist.capture.clean import clean_name
 from archivist.errors import NotFoundError
-from archivist.records import (
-    Episode,
-)
-from archivist.records.words import NOTES as NOTES
+from archivist.records.episode import Episode
 from archivist.service import require_name
-from archivist.store.protocol import Reader
 
 if TYPE_CHECKING:
-    pass
-
+    from archivist.store.protocol import Reader
 
 LATEST = ("-finished", "-started", "id")
 
@@ -23,7 +18,7 @@ LATEST = ("-finished", "-started", "id")
 def find_run(reader: Reader, run: str) -> Episode:
     """Return a run's episode."""
     require_name(run, "run")
-    episode = reader.get(Episode, run)
+    episode = reader.get(Episode, run) or reader.get(Episode, clean_name(run))
     if episode is None:
         raise NotFoundError("run", run)
     return episode

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
+
+from archivist.cold_start import lazy_pattern
 
 PLACEHOLDER_START: Final = "[redacted:"
 
@@ -13,8 +14,7 @@ _WORDY: Final = r"[A-Za-z0-9_\-]"
 _HEX: Final = r"[A-Fa-f0-9]"
 
 
-@dataclass(frozen=True, slots=True)
-class VendorRule:
+class VendorRule(NamedTuple):
     """A key that names its vendor: a prefix that ends in a separator, then a body.
 
     `lead` characters before the prefix belong to the key. `is_mixed` asks for a digit and an unbroken
@@ -31,7 +31,7 @@ class VendorRule:
 def _vendor(
     kind: str, prefixes: str, body: str, *, lead: int = 0, is_mixed: bool = False
 ) -> list[VendorRule]:
-    pattern = re.compile(body)
+    pattern = lazy_pattern(body)
     return [VendorRule(kind, prefix, pattern, lead, is_mixed) for prefix in prefixes.split()]
 
 
@@ -114,14 +114,14 @@ def _separator_pattern(separator: str) -> re.Pattern[str]:
     before = "|".join(f"(?<={'|'.join(prefixes)})" for prefixes in by_length.values())
     # Only the keys with a tilde have dots and more tildes in them.
     body = r"[A-Za-z0-9_.~\-]" if separator == "~" else _WORDY
-    return re.compile(f"{re.escape(separator)}(?={body}{{16}})(?:{before})")
+    return lazy_pattern(f"{re.escape(separator)}(?={body}{{16}})(?:{before})")
 
 
 VENDOR_SEPARATORS: Final = tuple((separator, _separator_pattern(separator)) for separator in "_-.~")
-_UNBROKEN: Final = re.compile(_ALNUM + r"{10}")
-_LONG_UNBROKEN: Final = re.compile(_ALNUM + r"{24}")
+_UNBROKEN: Final = lazy_pattern(_ALNUM + r"{10}")
+_LONG_UNBROKEN: Final = lazy_pattern(_ALNUM + r"{24}")
 # What a key may follow: no word character, or the last character of an escape that stands for none.
-FRESH_START: Final = re.compile(
+FRESH_START: Final = lazy_pattern(
     r"(?:^|[^A-Za-z0-9_\-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]*m)\Z"
 )
 
@@ -133,31 +133,31 @@ THIN_DELETE: Final = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ012
 # The names in a JWT's header have three letters, which puts an O where the first one ends.
 THIN_HINT: Final = re.compile(rb"A(?:KIA|SIA|Iz)|SK\d{6}|yJ[A-Z0-9yz]{0,4}O|BEGIN")
 CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("aws-access-key", re.compile(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    ("aws-access-key", re.compile(r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    ("google-api-key", re.compile(r"AIza[\w\-]{35}(?![\w\-])")),
-    ("twilio-key", re.compile(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
-    ("jwt", re.compile(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
+    ("aws-access-key", lazy_pattern(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("aws-access-key", lazy_pattern(r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("google-api-key", lazy_pattern(r"AIza[\w\-]{35}(?![\w\-])")),
+    ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
+    ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
 )
-PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+PEM_BEGIN: Final = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+PEM_END: Final = lazy_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # The lines of a key that was cut off: stretches of base64, with what quoting and escaping put between them.
-PEM_LINES: Final = re.compile(
+PEM_LINES: Final = lazy_pattern(
     r"(?:(?:\s|\\[nrt]|[\"'>|,]|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{0,80}+)*"
     r"[A-Za-z0-9+/=]{16,}+)+"
     r"(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{1,64}(?=\s*+(?:\Z|[\"'])))?"
 )
 PEM_MAX_CHARS: Final = 16_000
 
-URL_PASSWORD: Final = re.compile(r"://[^\s/:@\"'<>`\\]{0,128}:([^\s/@\"'<>`\\]{1,256})@(?=[\w\[.\-$%{])")
-URL_USER_TOKEN: Final = re.compile(r"://([A-Za-z0-9_\-]{20,256})@(?=[\w\[])")
-URL_SECRET_PATH: Final = re.compile(
+URL_PASSWORD: Final = lazy_pattern(r"://[^\s/:@\"'<>`\\]{0,128}:([^\s/@\"'<>`\\]{1,256})@(?=[\w\[.\-$%{])")
+URL_USER_TOKEN: Final = lazy_pattern(r"://([A-Za-z0-9_\-]{20,256})@(?=[\w\[])")
+URL_SECRET_PATH: Final = lazy_pattern(
     r"://(?:hooks\.slack\.com/(?:services|workflows|triggers)/([\w/]{20,120})"
     r"|(?:\w{1,10}\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(\d{10,24}/[\w\-]{30,120})"
     r"|api\.telegram\.org/(?:file/)?bot(\d{6,12}:[\w\-]{30,50}))"
 )
-URL_REST: Final = re.compile(r"://[^\s\"'<>`\\]{0,8000}")
-URL_SIGNATURE: Final = re.compile(
+URL_REST: Final = lazy_pattern(r"://[^\s\"'<>`\\]{0,8000}")
+URL_SIGNATURE: Final = lazy_pattern(
     r"[?&](?:sig|X-Amz-Signature|X-Goog-Signature|X-Amz-Security-Token)=([\w%+/=\-]{16,4096})", re.IGNORECASE
 )
 
@@ -182,10 +182,10 @@ _SEP: Final = (
 NAMES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "p",
-        re.compile(r"p(?:(?:ass(?:word|wd|phrase|wort|code)?|wd)" + _TAIL + _SEP + r"|(?<= -p)(?P<flag>))"),
+        lazy_pattern(r"p(?:(?:ass(?:word|wd|phrase|wort|code)?|wd)" + _TAIL + _SEP + r"|(?<= -p)(?P<flag>))"),
     ),
-    ("secret", re.compile(r"secret(?:[_\-]?(?:string|key[_\-]?base))?" + _TAIL + _SEP)),
-    ("k", re.compile(r"k(?:(?<=tok)en|ey)" + _TAIL + _SEP)),
+    ("secret", lazy_pattern(r"secret(?:[_\-]?(?:string|key[_\-]?base))?" + _TAIL + _SEP)),
+    ("k", lazy_pattern(r"k(?:(?<=tok)en|ey)" + _TAIL + _SEP)),
 )
 KIND_OF_NAME: Final = {
     **dict.fromkeys(("pas", "pwd"), "password"),
@@ -194,81 +194,81 @@ KIND_OF_NAME: Final = {
     "key": "api-key",
 }
 WHOLE_NAME: Final = {
-    "password": re.compile(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-]pass|pass"),
-    "secret": re.compile(r".*"),
+    "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-]pass|pass"),
+    "secret": lazy_pattern(r".*"),
     # Marks of a page, a lock or a repeated request are drawn by chance too, but open nothing.
-    "token": re.compile(
+    "token": lazy_pattern(
         r"(?!(?:.*[_.\-])?(?:\w*next\w*|\w*page|pagination|\w*continuation|sync|resume|starting|client|\w*request"
         r"|\w*lock|\w*idempotency|publickey)[_.\-]?token).*"
     ),
-    "api-key": re.compile(
+    "api-key": lazy_pattern(
         r"(?:.*[_.\-])?\w*(?:api|access|secret|private|encrypt(?:ion)?|signing|signature|account|auth|master|license"
         r"|services?|subscription|deploy|ssh|client|admin|app|application|storage|functions|webhook|hmac|crypto|aes"
         r"|jwt|session|cookie|fernet|server|role|bot|maps|integration|ingest|write|rsa|consumer)[_.\- ]?key"
     ),
 }
 # Either a pair (`auth=("user", "password")`) or a header with or without a scheme.
-AUTH: Final = re.compile(
+AUTH: Final = lazy_pattern(
     r"auth(?:[ \t]?=?[ \t]?\([ \t\n]{0,4}[\"'][^\"'\n]{1,80}[\"'],[ \t\n]{0,4}"
     r"[\"'](?P<pair>[^\"'\n]{4,200})[\"']"
     r"|(?:orization)?(?:\\{0,3}[\"'`])?\]?[ \t]{0,4}(?:[:=]|(?P<comma>,)(?=[ \t]{0,2}\\{0,3}[\"']))"
     r"[ \t]{0,4}(?:[bruf]{0,2}(?P<quote>\\{0,3}[\"'`]))?"
     r"(?P<scheme>(?:bearer|basic|token|digest|apikey|negotiate|bot)[ \t]{1,4})?)"
 )
-AUTH_VALUE: Final = re.compile(r"[A-Za-z0-9._~+/=\-]{6,8192}")
-COOKIE_HEADER: Final = re.compile(
+AUTH_VALUE: Final = lazy_pattern(r"[A-Za-z0-9._~+/=\-]{6,8192}")
+COOKIE_HEADER: Final = lazy_pattern(
     r"cookie2?(?:\\{0,3}[\"'`])?\]?[ \t]{0,4}(?:[:=]|,(?=[ \t]?\\{0,3}[\"'])|[ \t])"
     r"[ \t]{0,4}(?:[bruf]{0,2}\\{0,3}[\"'`])?(?=[\w.\-]{1,80}=)"
 )
-COOKIE_PAIR: Final = re.compile(r"([\w.\-]{1,80})=([^\s;,()\"'\\`]{0,4096})(?:;[ \t]{0,4})?")
+COOKIE_PAIR: Final = lazy_pattern(r"([\w.\-]{1,80})=([^\s;,()\"'\\`]{0,4096})(?:;[ \t]{0,4})?")
 COOKIE_ATTRIBUTES: Final = frozenset(
     {"path", "domain", "expires", "max-age", "samesite", "version", "priority"}
 )
-USER_FLAG: Final = re.compile(r" -u[ =]?[\"']?[^\s:\"'$<{]{1,128}:([^\s\"'$<{:/][^\s\"']{0,255})")
-USER_FLAG_PROGRAM: Final = re.compile(r"\bcurl\b")
-PASSWORD_FLAG: Final = re.compile(r" -p[ =]?[\"']?([^\s\"'$<{=\-][^\s\"']{3,255})")
-PASSWORD_FLAG_PROGRAM: Final = re.compile(
+USER_FLAG: Final = lazy_pattern(r" -u[ =]?[\"']?[^\s:\"'$<{]{1,128}:([^\s\"'$<{:/][^\s\"']{0,255})")
+USER_FLAG_PROGRAM: Final = lazy_pattern(r"\bcurl\b")
+PASSWORD_FLAG: Final = lazy_pattern(r" -p[ =]?[\"']?([^\s\"'$<{=\-][^\s\"']{3,255})")
+PASSWORD_FLAG_PROGRAM: Final = lazy_pattern(
     r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|docker login|podman login|7z|ldap\w+)\b"
 )
-NETRC_LOGIN: Final = re.compile(r"login[ \t]+\S{1,128}\s+\Z")
-QUOTE_OPEN: Final = re.compile(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
-BARE_VALUE: Final = re.compile(r"[^\s\"'`,;&<>()\[\]{}|\\]{1,512}")
-LINE_VALUE: Final = re.compile(r"[^\s\"'`\\]{1,512}")
+NETRC_LOGIN: Final = lazy_pattern(r"login[ \t]+\S{1,128}\s+\Z")
+QUOTE_OPEN: Final = lazy_pattern(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
+BARE_VALUE: Final = lazy_pattern(r"[^\s\"'`,;&<>()\[\]{}|\\]{1,512}")
+LINE_VALUE: Final = lazy_pattern(r"[^\s\"'`\\]{1,512}")
 # A value is judged by its beginning; the rest of a very long one goes with it.
 LONG_VALUE: Final = 512
-LONG_REST: Final = re.compile(r"[\w+/=.~%\-]{0,65536}")
-ENV_NAME: Final = re.compile(
+LONG_REST: Final = lazy_pattern(r"[\w+/=.~%\-]{0,65536}")
+ENV_NAME: Final = lazy_pattern(
     r"(?:^|[\n;&|]|\\n|\bexport|\bset|\bENV|\benv|\bARG|-e|--env|--build-arg)[ \t+>\"']{0,4}"
     r"[A-Z][A-Z0-9_]{1,63}\Z"
 )
 
 # Values.
-_TEMPLATE: Final = re.compile(
+_TEMPLATE: Final = lazy_pattern(
     r"[$<{%*]|\.\.\.|\u2026|\[redacted|.{0,8}(?:\$\{|\{\{|%\(|\*\*\*|<[a-z])|[xX\u2022#?_.\-]+\Z|.*(?:\$\{|\{\{|\$\(|\{\w*\})",
     re.IGNORECASE,
 )
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = lazy_pattern(
     r"(?:your|change|replace|insert|enter|example|sample|placeholder|dummy|fake|mock|todo|fixme|foo|bar|baz|redacted"
     r"|hidden|masked|removed|none|null|nil|undefined|some|any|the|not|no|an?|my)(?:[\W_\d].*)?\Z"
     r"|(?:changeme|change_?it|your\w+|my[_\-]?(?:password|passwd|secret|token|key|pass|api[_\-]?key)|xxx+\w*|abc|123)\Z",
     re.IGNORECASE,
 )
-_PATH: Final = re.compile(
+_PATH: Final = lazy_pattern(
     r"(?:~|\.{1,2})?/(?:[\w.\-]+/)*[\w.\-]*\Z|[a-z][a-z0-9+.\-]{1,12}://|arn:|[A-Z]:\\"
     r"|[\w./\-]+\.(?:pem|json|key|crt|txt|py|js|ts|ya?ml|toml|env|md|cfg|ini|go|rs|java|rb|sh|html?|lock|log)(?::\d+)*\Z"
 )
-_DOTTED: Final = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
-_CONSTANT: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\Z|_+[A-Z_]+\Z")
-_WORDS: Final = re.compile(
+_DOTTED: Final = lazy_pattern(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
+_CONSTANT: Final = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\Z|_+[A-Z_]+\Z")
+_WORDS: Final = lazy_pattern(
     r"[A-Za-z]*[a-z]{2,}[A-Za-z]*(?:[_\-./: ][A-Za-z]+)*[_\-.]?\d{0,4}\Z|[a-z]{1,3}\d{0,3}\Z"
 )
-_MEASURE: Final = re.compile(
+_MEASURE: Final = lazy_pattern(
     r"[\d.,:+\-/TZ]+(?:[a-zA-Z%]{1,3})?\Z|(?:v|=|~|\^|>=?|<=?)*\d+(?:\.\d+)+[\w.\-]*\Z|0x[0-9a-f]{1,8}\Z"
 )
-_LOWER_RUN: Final = re.compile(r"[a-z]{3,}")
-_KEY_CHARACTERS: Final = re.compile(r"[\w\-.~+/=:%@!#$^&*]+\Z")
-_CHURN: Final = re.compile(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])|[A-Z](?=[0-9])|[A-Z]{2}(?=[a-z])")
-_TYPES: Final = re.compile(
+_LOWER_RUN: Final = lazy_pattern(r"[a-z]{3,}")
+_KEY_CHARACTERS: Final = lazy_pattern(r"[\w\-.~+/=:%@!#$^&*]+\Z")
+_CHURN: Final = lazy_pattern(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])|[A-Z](?=[0-9])|[A-Z]{2}(?=[a-z])")
+_TYPES: Final = lazy_pattern(
     r"(?:sha\d+|md5|utf-?\d+|base64|oauth2?|int\d+|float\d+|ed25519|rs256|hs256|aes\d+\w*|http2?|aws4-hmac-sha256)\Z",
     re.IGNORECASE,
 )

@@ -1,56 +1,55 @@
-"""Work on logs: read a file in its format, clean it, store its runs, let them wait for reflection."""
+"""Take runs in, start them and finish them: the one way into a bank for an episode and its events.
+
+Kept light at import: a session's start goes through here while an agent waits.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from archivist import projects
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.audit.verdicts import Regression
-from archivist.audit.verdicts import judge_lessons as judge_lessons
 from archivist.brief.request import BriefRequest
-from archivist.capture.clean import Cleaner
-from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
-from archivist.capture.outcomes_file import outcome_of
-from archivist.capture.recorder import BEGAN, FOLDER
+from archivist.capture.clean import Cleaner, clean_name
+from archivist.capture.folders import BEGAN, FOLDER
 from archivist.capture.runs import LATEST, find_run
 from archivist.errors import InputError
-from archivist.paths import is_folder
-from archivist.records import (
-    Episode,
-    EpisodeStatus,
-    Event,
-    Verdict,
-)
-from archivist.records.episode import merge_episode
-from archivist.records.words import NOTES as NOTES
+from archivist.records.episode import Episode, Event, merge_episode
+from archivist.records.run_words import EpisodeStatus
 from archivist.records.words import PART
-from archivist.reflect.findings import Extraction
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.lessons.service import AgeingResult
-    from archivist.reflect.trigger import ReflectionOutcome
+    from archivist.capture.json_stream import SkippedRecord
+    from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
 
-# How many events are held before they are written: enough for speed, few enough for memory.
-_BATCH = 2_000
-_REASONS_KEPT = 20
-_CHUNK = 1 << 20
+    LogItem: TypeAlias = Event | Episode | SkippedRecord
+    LogSource: TypeAlias = str | Path | Iterable[LogItem]
+
+# Events are written in batches: one transaction an event took 40 times as long, and a whole log of
+# 200,000 events in memory passed the bound of 300 MB (tests/e2e/test_large_logs.py).
+_BATCH_EVENTS = 2_000
+# A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
+_MAX_REASONS = 20
+_CHUNK_BYTES = 1 << 20
+# Review events may lack everything by which a format is recognised, so they are what is left.
+_FALLBACK_FORMAT = "archeflow"
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureResult:
-    """What a log held: its runs, how many events came in, what was left out, which secrets came out."""
+    """What was taken in: the runs, the number of events, the lines left out, the secrets redacted.
 
-    file: str
+    `created` and `updated` hold the ids of the runs whose records are new or changed.
+    """
+
+    file: str = ""
     episodes: tuple[Episode, ...] = ()
     events: int = 0
     changed: int = 0
@@ -58,6 +57,8 @@ class CaptureResult:
     reasons: tuple[str, ...] = ()
     secrets: Mapping[str, int] = field(default_factory=dict)
     is_unchanged: bool = False
+    created: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class CaptureOverrides:
     """What the caller knows better than the log.
 
     With a folder the project is that of its repository: a subagent that began in another is filed there.
+    `is_filed` says that the episodes have their projects already, as those of another bank do.
     """
 
     run: str = ""
@@ -72,85 +74,80 @@ class CaptureOverrides:
     folder: str = ""
     status: EpisodeStatus | None = None
     outcomes: Mapping[str, EpisodeStatus] = field(default_factory=dict)
-
-
-def capture_file(
-    bank: Bank, path: Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
-) -> CaptureResult:
-    """Take a log in. The same file again changes nothing; a longer version adds what is new."""
-    overrides = overrides or CaptureOverrides()
-    digest = _digest(path, overrides)
-    runs = _captured_runs(bank, digest)
-    if runs is not None:
-        return CaptureResult(str(path), runs, is_unchanged=True)
-    intake = _Intake(bank, overrides)
-    origin = LogOrigin(path_name=path.name, run=overrides.run, project=overrides.project)
-    for item in read_log(path, origin, format_name):
-        intake.add(item)
-    captured = replace(intake.finish(), file=str(path))
-    with bank.transaction() as writer:
-        writer.mark_file_captured(digest, [episode.id for episode in captured.episodes])
-    return captured
+    is_filed: bool = False
 
 
 class _Intake:
-    """Hold a batch of events until it is written. A run's record comes after its events."""
+    """Clean the items of one source, file them under their project, and write them in batches.
 
-    def __init__(self, bank: Bank, overrides: CaptureOverrides) -> None:
+    A run's record is written after its events.
+    """
+
+    def __init__(self, bank: Bank, overrides: CaptureOverrides, verb: str) -> None:
         self._bank = bank
         self._known = overrides
+        self._verb = verb
         self._cleaner = Cleaner()
         self._events: list[Event] = []
         # By folder and where the run began: the project of another repository, nothing for the run's own.
-        self._elsewhere: dict[tuple[str, str], str] = {}
+        self._foreign: dict[tuple[str, str], str] = {}
         self._parts: dict[str, tuple[str, str, str]] = {}
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
+        self._runs_with_events: set[str] = set()
         self._count = 0
         self._changed = 0
 
-    def add(self, item: Event | Episode | SkippedRecord) -> None:
-        match item:
-            case Event():
-                self._count += 1
-                self._events.append(self._assign_part(self._cleaner.event(item)))
-                if len(self._events) >= _BATCH:
-                    self._write()
-            case Episode():
-                self._episodes.append(self._apply_outcome(self._assign_project(self._cleaner.episode(item))))
-            case SkippedRecord():
-                self._reasons[f"{item.where}: {item.reason}"] += 1
+    def add(self, item: LogItem) -> None:
+        if isinstance(item, Event):
+            self._count += 1
+            self._events.append(self._assign_part(self._cleaner.clean(item)))
+            if len(self._events) >= _BATCH_EVENTS:
+                self._write_events()
+        elif isinstance(item, Episode):
+            self._episodes.append(self._apply_outcome(self._assign_project(self._cleaner.clean(item))))
+        else:
+            self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
 
     def finish(self) -> CaptureResult:
+        created: list[str] = []
+        updated: list[str] = []
+        stored: list[Episode] = []
         with self._bank.transaction() as writer:
-            self._write()
-            stored = []
-            runs = {episode.id: episode for episode in self._episodes}
-            parts = (
-                self._build_part(runs[run], name, project, folder)
-                for name, (run, project, folder) in self._parts.items()
-                if run in runs
-            )
-            for episode in (*self._episodes, *parts):
-                before = writer.get(Episode, episode.id)
-                stored.append(merge_episode(before, episode) if before else episode)
-                self._changed += writer.put(stored[-1], "capture")
-                if self._changed:
+            self._write_events()
+            for episode in (*self._episodes, *self._build_parts()):
+                require_name(episode.id, "run")
+                known = writer.get(Episode, episode.id)
+                # Attempts are written by those who may log them, not by whoever names a run like one.
+                if episode.action or (known and known.action):
+                    self._bank.require(Layer.EPISODES, Verb.WRITE)
+                stored.append(merge_episode(known, episode) if known else episode)
+                if writer.put(stored[-1], self._verb):
+                    self._changed += 1
+                    (updated if known else created).append(episode.id)
+                if self._changed and episode.id in self._runs_with_events:
                     writer.queue(episode.id)
         return CaptureResult(
-            file="",
             episodes=tuple(stored),
             events=self._count,
             changed=self._changed,
             skipped=sum(self._reasons.values()),
-            reasons=tuple(reason for reason, _ in self._reasons.most_common(_REASONS_KEPT)),
+            reasons=tuple(reason for reason, _ in self._reasons.most_common(_MAX_REASONS)),
             secrets=dict(self._cleaner.secrets),
+            created=tuple(created),
+            updated=tuple(updated),
         )
 
-    def _write(self) -> None:
+    def _write_events(self) -> None:
+        runs: dict[str, list[Event]] = {}
+        for event in self._events:
+            runs.setdefault(event.run, []).append(event)
         with self._bank.transaction() as writer:
-            for run, events in _group_by_run(self._events).items():
-                self._changed += writer.put_events(run, events, "capture")
+            for run, events in runs.items():
+                if run not in self._runs_with_events and (known := writer.get(Episode, run)) and known.action:
+                    self._bank.require(Layer.EPISODES, Verb.WRITE)
+                self._runs_with_events.add(run)
+                self._changed += writer.put_events(run, events, self._verb)
         self._events.clear()
 
     def _assign_part(self, event: Event) -> Event:
@@ -158,7 +155,7 @@ class _Intake:
         if BEGAN not in event.extra:
             return event
         folder, began = str(event.extra[FOLDER]), str(event.extra[BEGAN])
-        event = replace(event, extra={name: each for name, each in event.extra.items() if name != BEGAN})
+        event = replace(event, extra={name: value for name, value in event.extra.items() if name != BEGAN})
         project = self._foreign_project(folder, began)
         if not project:
             return event
@@ -167,24 +164,34 @@ class _Intake:
         return replace(event, run=part)
 
     def _foreign_project(self, folder: str, began: str) -> str:
-        if (folder, began) not in self._elsewhere:
+        from archivist import projects
+
+        if (folder, began) not in self._foreign:
             root = self._bank.root
             with self._bank.reading() as reader:
                 project = projects.foreign_project(reader, Path(folder), Path(began), root)
                 is_own = project and project == projects.project_at(reader, Path(began), root)
-            self._elsewhere[folder, began] = "" if is_own else project
-        return self._elsewhere[folder, began]
+            self._foreign[folder, began] = "" if is_own else project
+        return self._foreign[folder, began]
 
-    def _build_part(self, run: Episode, name: str, project: str, folder: str) -> Episode:
-        """Return the part of a run that was done elsewhere, as a run of its own below it."""
-        kept = {FOLDER: folder, projects.CHECKOUT: projects.checkout_info(Path(folder), self._bank.root)}
-        extra = {**run.extra, **kept}
-        return replace(run, id=name, parent=run.id, project=project, usage=None, extra=extra)
+    def _build_parts(self) -> Iterator[Episode]:
+        """Yield what runs did in other repositories, as runs of their own below them."""
+        from archivist import projects
+
+        runs = {episode.id: episode for episode in self._episodes}
+        for part, (run, project, folder) in self._parts.items():
+            if run in runs:
+                checkout = projects.checkout_info(Path(folder), self._bank.root)
+                extra = {**runs[run].extra, FOLDER: folder, projects.CHECKOUT: checkout}
+                yield replace(runs[run], id=part, parent=run, project=project, usage=None, extra=extra)
 
     def _assign_project(self, episode: Episode) -> Episode:
-        """File a run under another name when its project's is that of another repository."""
+        """File a run under another name when its project's name is that of another repository."""
+        from archivist import projects
+        from archivist.paths import is_folder
+
         folder = episode.extra.get(FOLDER)
-        if not isinstance(folder, str) or not is_folder(Path(folder)):
+        if self._known.is_filed or not isinstance(folder, str) or not is_folder(Path(folder)):
             return episode
         if self._known.project:
             is_led = episode.parent and self._known.folder
@@ -195,183 +202,92 @@ class _Intake:
         return replace(episode, project=project)
 
     def _apply_outcome(self, episode: Episode) -> Episode:
-        status = outcome_of(episode, self._known.outcomes) or (
-            self._known.status if not episode.parent else None
-        )
+        status = None if episode.parent else self._known.status
+        if self._known.outcomes:
+            from archivist.capture.outcomes_file import outcome_of
+
+            status = outcome_of(episode, self._known.outcomes) or status
         return replace(episode, status=status) if status else episode
-
-
-def _group_by_run(events: Iterable[Event]) -> dict[str, list[Event]]:
-    runs: dict[str, list[Event]] = {}
-    for event in events:
-        runs.setdefault(event.run, []).append(event)
-    return runs
-
-
-def _digest(path: Path, overrides: CaptureOverrides) -> str:
-    """Return the hash of a file and of what was said about it: either one changing makes it news."""
-    digest = sha256(
-        repr(
-            (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
-        ).encode()
-    )
-    try:
-        with path.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-    except FileNotFoundError:
-        raise InputError(f"no such file: {str(path)!r}", hint="check its name and the folder") from None
-    except IsADirectoryError:
-        raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}", hint="check its rights") from error
-    return digest.hexdigest()
-
-
-def _captured_runs(bank: Bank, digest: str) -> tuple[Episode, ...] | None:
-    """Return the runs of a file that was captured before, unless one of them has gone since."""
-    with bank.reading() as reader:
-        names = reader.file_runs(digest)
-        if names is None:
-            return None
-        episodes = [reader.get(Episode, name) for name in names]
-    found = tuple(episode for episode in episodes if episode is not None)
-    return found if len(found) == len(episodes) else None
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """Everything that finishing a run did."""
-
-    run: str
-    events: int
-    extraction: Extraction
-    aged: AgeingResult
-    verdicts: tuple[Verdict, ...]
-    regressions: tuple[Regression, ...]
-
-
-def capture(bank: Bank, episode: Episode, events: Iterable[Event]) -> Episode:
-    """Take a run in with its events. Taking the same run again changes nothing."""
-    require_name(episode.id, "run")
-    with bank.transaction() as writer:
-        known = writer.get(Episode, episode.id)
-        # What was tried is written by those who log attempts, not by whoever brings a run of the same name.
-        if episode.action or (known and known.action):
-            bank.require(Layer.EPISODES, Verb.WRITE)
-        episode = merge_episode(known, episode) if known else episode
-        writer.put(episode, "capture")
-        writer.put_events(episode.id, events, "capture")
-    return episode
-
-
-def open_run(bank: Bank, run: str, task: str, domain: str, repo: str = "") -> None:
-    """Record that a run has begun; one that is known already is left as it is."""
-    with bank.transaction() as writer:
-        if writer.get(Episode, run) is None:
-            begun = Episode(id=run, project=repo, task=task, domain=domain, started=bank.now())
-            capture(bank, begun, ())
-
-
-def finish(
-    bank: Bank,
-    episode: Episode,
-    events: Sequence[Event],
-    *,
-    status: EpisodeStatus | None,
-    domain: str,
-    global_bank: Bank | None,
-) -> FinishedRun:
-    """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
-    from archivist.core.proposals_service import propose_rules_quietly
-
-    with bank.transaction() as writer:
-        known = writer.get(Episode, episode.id)
-        finished = episode.finished or (known.finished if known else None) or bank.now()
-        told = [status, episode.status, known.status if known else None]
-        # Nobody said what it came to.
-        closed = next(
-            (each for each in told if each and each is not EpisodeStatus.RUNNING), EpisodeStatus.PARTIAL
-        )
-        episode = replace(episode, status=closed, finished=finished)
-        capture(bank, episode, events)
-        extraction = bank.reflections.extract(episode.id, domain=domain)
-        aged = bank.lessons.decay(episode.id)
-        verdicts = bank.audit(episode.id, global_bank=global_bank) if events else []
-        came_back = bank.audits.regressions(episode.id)
-    propose_rules_quietly(bank)
-    return FinishedRun(episode.id, len(events), extraction, aged, tuple(verdicts), tuple(came_back))
-
-
-def list_runs(
-    bank: Bank, project: str, task: str, limit: int | None, after: Sequence[object] | None = None
-) -> list[Episode]:
-    """Return the runs, the latest first, of one project or task; behind a place in that order."""
-    conditions = [equals(field, value) for field, value in (("project", project), ("task", task)) if value]
-    with bank.reading() as reader:
-        return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
-
-
-def to_trajectory(bank: Bank, run: str) -> dict[str, object]:
-    """Return a run as an ATIF trajectory."""
-    from archivist.exchange.atif import to_atif
-
-    with bank.reading() as reader:
-        return to_atif(find_run(reader, run), reader.select(Event, equals("run", run), order=("seq",)))
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedLog:
-    """What closing a run by its agent's own log did, and which lines of the log were left out."""
-
-    run: str
-    events: int
-    outcome: ReflectionOutcome
-    aged: AgeingResult
-    verdicts: tuple[Verdict, ...]
-    left_out: tuple[str, ...] = ()
-
-
-def finish_log(
-    bank: Bank, path: Path, overrides: CaptureOverrides | None, global_bank: Bank | None
-) -> list[FinishedLog]:
-    """Capture a log, reflect on its runs, let each age the bank and judge what each was told."""
-    from archivist.core.proposals_service import propose_rules_quietly
-    from archivist.lessons.service import AgeingResult
-    from archivist.reflect.trigger import ReflectionTrigger
-
-    captured = capture_file(bank, path, overrides=overrides)
-    done = []
-    for episode in captured.episodes:
-        outcome = bank.reflections.maybe_reflect(ReflectionTrigger(episode.id))
-        # A subagent's part is not a run of its own to the lessons that fade.
-        aged = AgeingResult(was_counted=False) if episode.parent else bank.lessons.decay(episode.id)
-        verdicts = tuple(bank.audit(episode.id, global_bank=global_bank)) if captured.events else ()
-        left_out = tuple(f"{path}: {reason}" for reason in captured.reasons)
-        done.append(FinishedLog(episode.id, captured.events, outcome, aged, verdicts, left_out))
-    propose_rules_quietly(bank)
-    return done
 
 
 class Runs(BankService):
     """The runs of agents, and the one way in for them."""
 
     @writes(Layer.RUNS)
-    def record_episode(self, episode: Episode) -> Episode:
-        """Record what a run was; a run that is known already is brought up to date."""
-        return self._bank.capture(episode, ())
+    def take(
+        self, items: Iterable[LogItem], overrides: CaptureOverrides | None = None, *, verb: str = "capture"
+    ) -> CaptureResult:
+        """Take episodes, events and skipped lines in: clean, file, store, queue for reflection.
+
+        Taking the same again changes nothing. Only runs with events wait for reflection.
+        """
+        intake = _Intake(self._bank, overrides or CaptureOverrides(), verb)
+        for item in items:
+            intake.add(item)
+        return intake.finish()
 
     @writes(Layer.RUNS)
     def capture(self, episode: Episode, events: Iterable[Event]) -> Episode:
         """Take a run in with its events. Taking the same run again changes nothing."""
-        return capture(self._bank, episode, events)
+        require_name(episode.id, "run")
+        return self.take((*events, episode)).episodes[0]
+
+    @writes(Layer.RUNS)
+    def record_episode(self, episode: Episode) -> Episode:
+        """Record what a run was; a known run is brought up to date."""
+        return self.capture(episode, ())
 
     @writes(Layer.RUNS)
     def capture_file(
         self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
     ) -> CaptureResult:
-        """Take a log of a known format in, cleaned; its runs wait for reflection."""
-        return capture_file(self._bank, Path(path), format_name=format_name, overrides=overrides)
+        """Take a log of a known format in. The same file again changes nothing, a longer one adds."""
+        return self._take_file(Path(path), overrides or CaptureOverrides(), format_name)
+
+    def _take_file(
+        self,
+        path: Path,
+        overrides: CaptureOverrides,
+        format_name: str,
+        *,
+        fallback: str = "",
+        numbers: dict[str, set[int]] | None = None,
+    ) -> CaptureResult:
+        from archivist.capture.formats.registry import LogOrigin, read_log
+
+        digest = _file_digest(path, overrides)
+        with self._bank.reading() as reader:
+            names = reader.file_runs(digest)
+            found = [reader.get(Episode, name) for name in names or ()]
+        episodes = tuple(episode for episode in found if episode is not None)
+        # A file is known unless one of its runs was erased since.
+        if names is not None and len(episodes) == len(names):
+            return CaptureResult(str(path), episodes, is_unchanged=True)
+        origin = LogOrigin(path.name, overrides.run, overrides.project, {} if numbers is None else numbers)
+        taken = self.take(read_log(path, origin, format_name, fallback=fallback), overrides)
+        with self._bank.transaction() as writer:
+            writer.mark_file_captured(digest, [episode.id for episode in taken.episodes])
+        return replace(taken, file=str(path))
+
+    def _take_sources(
+        self, sources: Sequence[LogSource], overrides: CaptureOverrides, format_name: str, is_strict: bool
+    ) -> tuple[dict[str, Episode], tuple[str, ...]]:
+        """Take logs and items in; return the runs by id and the lines that were left out."""
+        if is_strict:
+            _refuse_bad_lines(sources, overrides, format_name)
+        taken = []
+        numbers: dict[str, set[int]] = {}
+        for source in sources:
+            if isinstance(source, str | Path):
+                fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
+                taken.append(
+                    self._take_file(Path(source), overrides, format_name, fallback=fallback, numbers=numbers)
+                )
+            else:
+                taken.append(self.take(source, overrides))
+        episodes = {episode.id: episode for each in taken for episode in each.episodes}
+        skipped = (f"{each.file}: {reason}".removeprefix(": ") for each in taken for reason in each.reasons)
+        return episodes, tuple(dict.fromkeys(skipped))
 
     @reads(Layer.RUNS)
     def episode(self, run: str) -> Episode:
@@ -388,13 +304,20 @@ class Runs(BankService):
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return the runs, the latest first, of one project or task; behind a place in that order."""
-        return list_runs(self._bank, project, task, limit, after)
+        """Return the runs, the latest first, of one project or task; `after` continues a list."""
+        wanted = {"project": project, "task": task}
+        conditions = [equals(name, value) for name, value in wanted.items() if value]
+        with self._bank.reading() as reader:
+            return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
 
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
         """Return a run as an ATIF trajectory."""
-        return to_trajectory(self._bank, run)
+        from archivist.exchange.atif import to_atif
+
+        with self._bank.reading() as reader:
+            episode = find_run(reader, run)
+            return to_atif(episode, reader.select(Event, equals("run", episode.id), order=("seq",)))
 
     @writes(Layer.RUNS)
     def start_run(
@@ -408,26 +331,157 @@ class Runs(BankService):
     ) -> RenderedBrief:
         """Open a run and brief it: what an orchestrator calls before it spawns agents."""
         asked = request or BriefRequest(**fields)
-        with self._bank.transaction():
-            open_run(self._bank, run, asked.task, asked.domain, asked.repo)
-            return self._bank.brief(asked.for_run(run), global_bank=global_bank)
+        with self._bank.transaction() as writer:
+            name = clean_name(run)
+            if writer.get(Episode, name) is None:
+                self.record_episode(
+                    Episode(
+                        id=name,
+                        project=asked.repo,
+                        task=asked.task,
+                        domain=asked.domain,
+                        started=self._bank.now(),
+                    )
+                )
+            return self._bank.brief(asked.for_run(name), global_bank=global_bank)
+
+    @writes(Layer.RUNS)
+    def finish(
+        self,
+        *sources: LogSource,
+        overrides: CaptureOverrides | None = None,
+        domain: str = "",
+        is_strict: bool = False,
+        global_bank: Bank | None = None,
+    ) -> FinishResult:
+        """Close runs: take them in, reflect, age the bank, audit, look for regressions.
+
+        A source is a log of any known format, or episodes and events in memory. Without one, the overrides
+        name a run that was captured or started before. With `is_strict` one bad line refuses everything.
+        """
+        from archivist.capture.results import FinishResult
+        from archivist.core.proposals_service import propose_rules_quietly
+
+        overrides = overrides or CaptureOverrides()
+        given = sources or ([Episode(id=overrides.run)],)
+        episodes, skipped = self._take_sources(given, overrides, "auto", is_strict)
+        runs = [
+            self._finish_run(episode, domain, global_bank, is_named_only=not sources)
+            for episode in episodes.values()
+        ]
+        propose_rules_quietly(self._bank)
+        return FinishResult(tuple(runs), skipped)
+
+    def _finish_run(
+        self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool
+    ) -> FinishedRun:
+        from archivist.capture.results import FinishedRun
+        from archivist.lessons.service import AgeingResult
+        from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, scenario_of
+
+        bank = self._bank
+        status = episode.status
+        if status is EpisodeStatus.RUNNING:
+            # A log that does not tell its outcome got part of the way. A caller who only names the run
+            # reports no trouble.
+            status = EpisodeStatus.SUCCESS if is_named_only else EpisodeStatus.PARTIAL
+        with bank.transaction() as writer:
+            episode = replace(episode, status=status, finished=episode.finished or bank.now())
+            writer.put(episode, "capture")
+            events = writer.count(Event, equals("run", episode.id))
+        if is_named_only and not events:
+            outcome = ReflectionOutcome(episode.id, scenario_of(episode), "skipped", summary="no events")
+        else:
+            outcome = bank.reflections.maybe_reflect(ReflectionTrigger(episode.id, domain=domain))
+        # What a subagent did is part of its session, which ages the bank once.
+        aged = AgeingResult(was_counted=False) if episode.parent else bank.lessons.decay(episode.id)
+        verdicts = bank.audit(episode.id, global_bank=global_bank) if events else ()
+        regressions = bank.audits.regressions(episode.id)
+        return FinishedRun(
+            run=episode.id,
+            events=events,
+            outcome=outcome,
+            created=outcome.created_lessons,
+            updated=outcome.updated_lessons,
+            aged=aged,
+            verdicts=tuple(verdicts),
+            regressions=tuple(regressions),
+        )
 
     @writes(Layer.RUNS)
     def finish_run(
         self,
         episode: Episode,
-        events: Sequence[Event],
+        events: Iterable[Event],
         *,
         status: EpisodeStatus | None = None,
         domain: str = "",
         global_bank: Bank | None = None,
     ) -> FinishedRun:
-        """Close a run: capture, extract, decay, audit and look for regressions, as one change."""
-        return finish(self._bank, episode, events, status=status, domain=domain, global_bank=global_bank)
+        """Finish one run whose events are at hand."""
+        from archivist.capture.formats.native import complete_run
+
+        require_name(episode.id, "run")
+        done = self.finish(
+            complete_run(episode, events),
+            overrides=CaptureOverrides(status=status),
+            domain=domain,
+            global_bank=global_bank,
+        )
+        return done.runs[0]
 
     @writes(Layer.RUNS)
-    def finish_log(
-        self, path: str | Path, *, overrides: CaptureOverrides | None = None, global_bank: Bank | None = None
-    ) -> list[FinishedLog]:
-        """Close the runs of an agent's own log: capture, reflect, age the bank, judge what each was told."""
-        return finish_log(self._bank, Path(path), overrides, global_bank)
+    def extract(
+        self, *paths: str | Path, run: str = "", domain: str = "", is_strict: bool = False
+    ) -> ExtractResult:
+        """Take review events in and learn from their findings, nothing else. Twice changes nothing."""
+        from archivist.capture.results import ExtractResult
+
+        overrides = CaptureOverrides(run=run)
+        episodes, skipped = self._take_sources(paths, overrides, "archeflow", is_strict)
+        learnt = [self._bank.reflections.extract(name, domain=domain) for name in episodes]
+        return ExtractResult(
+            created=tuple(lesson for each in learnt for lesson in each.created),
+            updated=tuple(lesson for each in learnt for lesson in each.met),
+            slight=sum(each.slight for each in learnt),
+            skipped=skipped,
+        )
+
+
+def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
+    """Return the hash of a file and of the overrides that change what is stored of it."""
+    from hashlib import sha256
+
+    said = (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
+    digest = sha256(repr(said).encode())
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except FileNotFoundError:
+        raise InputError(f"no such file: {str(path)!r}", hint="check its name and the folder") from None
+    except IsADirectoryError:
+        raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}", hint="check its rights") from error
+    return digest.hexdigest()
+
+
+def _refuse_bad_lines(sources: Iterable[LogSource], overrides: CaptureOverrides, format_name: str) -> None:
+    """Read logs only for the lines that cannot be read, and refuse everything when there is one."""
+    from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
+
+    fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
+    problems = []
+    for source in sources:
+        if isinstance(source, str | Path):
+            path = Path(source)
+            items = read_log(path, LogOrigin(path.name, overrides.run), format_name, fallback=fallback)
+            bad = (item for item in items if isinstance(item, SkippedRecord))
+            problems += [f"{path}: {item.where}: {item.reason}" for item in bad]
+    if problems:
+        lines = "1 bad line" if len(problems) == 1 else f"{len(problems)} bad lines"
+        raise InputError(
+            f"{lines}, nothing was taken; the first: {problems[0]}",
+            hint="without --strict the good lines are taken",
+        )

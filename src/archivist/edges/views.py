@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.capture.service import CaptureResult, FinishedLog, FinishedRun
+    from archivist.capture.results import ExtractResult, FinishedRun
+    from archivist.capture.service import CaptureResult
     from archivist.core.view import CoreView
     from archivist.layers.attempts.service import ApproachResult
     from archivist.lessons.service import AgeingResult
@@ -305,27 +306,32 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
 
 
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
-    """Return how a run was closed by its review events."""
+    """Return what finishing a run did."""
+    outcome = done.outcome
     return {
         "run": done.run,
         "events": done.events,
-        "created": len(done.extraction.created),
-        "updated": len(done.extraction.met),
-        "lessons": lesson_views(bank, [*done.extraction.created, *done.extraction.met]),
+        "scenario": outcome.scenario.value,
+        "status": outcome.status,
+        "summary": outcome.summary,
+        "error": outcome.error,
+        "created": len(done.created),
+        "updated": len(done.updated),
+        "lessons": lesson_views(bank, [*done.created, *done.updated]),
         **ageing_view(bank, done.aged),
-        "verdicts": verdict_views(bank, done.verdicts),
-        "regressions": [regression_view(each) for each in done.regressions],
+        "verdicts": verdicts_view(bank, done.verdicts),
+        "regressions": [regression_view(regression) for regression in done.regressions],
     }
 
 
-def finished_log_view(bank: Bank, done: FinishedLog, regressions: Sequence[Regression] = ()) -> View:
-    """Return how a run was closed by its agent's own log."""
+def extract_view(bank: Bank, learnt: ExtractResult) -> View:
+    """Return what review findings taught."""
     return {
-        **asdict(done.outcome),
-        "events": done.events,
-        **ageing_view(bank, done.aged),
-        "verdicts": verdict_views(bank, done.verdicts),
-        "regressions": [regression_view(each) for each in regressions],
+        "created": len(learnt.created),
+        "updated": len(learnt.updated),
+        "slight": learnt.slight,
+        "lessons": lesson_views(bank, [*learnt.created, *learnt.updated]),
+        "skipped": list(learnt.skipped),
     }
 
 
@@ -341,7 +347,7 @@ def ageing_view(bank: Bank, aged: AgeingResult) -> View:
 # Audits
 
 
-def verdict_views(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank | None = None) -> list[View]:
+def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank | None = None) -> list[View]:
     """Return what became of each lesson that a run was given, by the lesson's name and its words."""
     verdicts = list(verdicts)
     if not verdicts:

@@ -28,7 +28,6 @@ from archivist.records import (
     Tally,
     Verdict,
 )
-from archivist.records.episode import merge_episode
 from archivist.records.lines import SHAPES, Kept, from_line, later_record, shape_of, to_line
 from archivist.records.plain import from_plain
 from archivist.records.shapes import (
@@ -172,13 +171,6 @@ def import_batch(writer: Writer, batch: ImportBatch, *, promote_at_runs: int) ->
     def count(kind: str, is_known: bool, is_changed: bool) -> None:
         counts["unchanged" if not is_changed else "changed" if is_known else "created"][kind] += 1
 
-    for episode in batch.episodes:
-        known = writer.get(Episode, episode.id)
-        count(
-            "episodes",
-            known is not None,
-            writer.put(merge_episode(known, episode) if known else episode, "import"),
-        )
     for line, is_archive in batch.lessons:
         imported = read_lesson(line.value, lambda name: writer.get(Lesson, name), is_archive=is_archive)
         before = writer.get(Lesson, imported.lesson.id)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.capture.service import CaptureOverrides
 from archivist.core.guard_service import guard_import
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.exchange import files, share
@@ -69,13 +70,23 @@ def import_files(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files
         )
     guard_import(bank, parcel.kept)
     with bank.transaction() as writer:
+        runs = bank.runs.take(parcel.episodes, CaptureOverrides(is_filed=True), verb="import")
         taken = files.import_batch(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
         stream = bank.stream.import_entries(parcel.stream)
-    entries = {"created": stream.added, "changed": stream.changed, "unchanged": stream.unchanged}
-    for name, number in entries.items():
-        counted = getattr(taken, name)
-        if number and isinstance(counted, Counter):
-            counted["stream entries"] += number
+    same = len(parcel.episodes) - len(runs.created) - len(runs.updated)
+    counts = {
+        "episodes": {"created": len(runs.created), "changed": len(runs.updated), "unchanged": same},
+        "stream entries": {
+            "created": stream.added,
+            "changed": stream.changed,
+            "unchanged": stream.unchanged,
+        },
+    }
+    for kind, numbers in counts.items():
+        for name, number in numbers.items():
+            counted = getattr(taken, name)
+            if number and isinstance(counted, Counter):
+                counted[kind] += number
     return taken
 
 

@@ -105,9 +105,13 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
 
 
 def reflect(
-    bank: Bank, run: str, scenario: Scenario | None = None, memo: dict[str, Episode] | None = None
+    bank: Bank,
+    run: str,
+    scenario: Scenario | None = None,
+    memo: dict[str, Episode] | None = None,
+    domain: str = "",
 ) -> Reflection:
-    """Learn from one run. Reflecting on it again changes nothing."""
+    """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing."""
     looked = bank.now()
     seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
@@ -122,10 +126,13 @@ def reflect(
     )
     told = [each for each in candidates if not gate.candidate_suspicion(each)]
     story = summarise_run(seen.episode, seen.events, reading, told)
+    found = extract(bank, seen.episode.id, domain)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
-    result = Reflection(run, why, story, _count_failures(digest), tuple(created), tuple(updated))
+    result = Reflection(
+        run, why, story, _count_failures(digest), (*found.created, *created), (*found.met, *updated)
+    )
     _announce_result(bank, result)
     return result
 
@@ -136,8 +143,8 @@ def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
     try:
         scenario, is_asked = _decide_scenario(bank, trigger.run, trigger.scenario)
         if not is_asked:
-            return ReflectionOutcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
-        done = reflect(bank, trigger.run, scenario)
+            return _learn_findings_only(bank, trigger.run, scenario, trigger.domain)
+        done = reflect(bank, trigger.run, scenario, domain=trigger.domain)
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
         reason = _error_text(error)
         bank.announce(messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
@@ -151,6 +158,23 @@ def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
         created=len(done.created),
         updated=len(done.updated),
         summary=done.account.outcome,
+        created_lessons=done.created,
+        updated_lessons=done.updated,
+    )
+
+
+def _learn_findings_only(bank: Bank, run: str, scenario: Scenario, domain: str = "") -> ReflectionOutcome:
+    """Learn what reviewers found in a run that the configuration does not ask to reflect on."""
+    found = extract(bank, run, domain)
+    return ReflectionOutcome(
+        run,
+        scenario,
+        "skipped",
+        created=len(found.created),
+        updated=len(found.met),
+        summary=_NOT_ASKED,
+        created_lessons=found.created,
+        updated_lessons=found.met,
     )
 
 
@@ -192,11 +216,7 @@ def _reflect_if_wanted(
 ) -> Reflection | ReflectionOutcome:
     """Reflect on a run unless the configuration does not ask for runs like it."""
     why, is_asked = _decide_scenario(bank, run, scenario)
-    return (
-        reflect(bank, run, why, memo)
-        if is_asked
-        else ReflectionOutcome(run, why, "skipped", summary=_NOT_ASKED)
-    )
+    return reflect(bank, run, why, memo) if is_asked else _learn_findings_only(bank, run, why)
 
 
 def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:

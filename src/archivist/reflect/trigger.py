@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from archivist.config import ReflectRules
-from archivist.records import Episode, EpisodeKind, EpisodeStatus
+from archivist.records import Episode, EpisodeKind, EpisodeStatus, Lesson
 
 
 class Scenario(StrEnum):
@@ -28,6 +28,8 @@ class ReflectionTrigger:
 
     run: str
     scenario: Scenario | None = None
+    # The domain of findings that name none.
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class ReflectionOutcome:
     updated: int = 0
     summary: str = ""
     error: str = ""
+    created_lessons: tuple[Lesson, ...] = ()
+    updated_lessons: tuple[Lesson, ...] = ()
 
 
 def scenario_of(episode: Episode) -> Scenario:

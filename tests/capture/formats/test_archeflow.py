@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from archivist.capture.formats.archeflow import RunLog, read_runs
-from archivist.files.jsonl import read_lines
-from archivist.records import EpisodeStatus, EventKind, Severity
+from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
+from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 from tests.samples import run_lines, write_jsonl
 
 
+class RunLog(NamedTuple):
+    """The runs of a log, the first one first, and the lines that were no events."""
+
+    runs: list[tuple[Episode, list[Event]]]
+    problems: list[SkippedRecord]
+
+
 def _read(tmp_path: Path, lines: list[Any], run: str = "") -> RunLog:
-    return read_runs(read_lines(write_jsonl(tmp_path / "run.jsonl", lines)), run=run)
+    path = write_jsonl(tmp_path / "run.jsonl", lines)
+    items = list(read_log(path, LogOrigin(path.name, run), "archeflow"))
+    events = [item for item in items if isinstance(item, Event)]
+    episodes = [item for item in reversed(items) if isinstance(item, Episode)]
+    return RunLog(
+        [(episode, [event for event in events if event.run == episode.id]) for episode in episodes],
+        [item for item in items if isinstance(item, SkippedRecord)],
+    )
 
 
 def _verdict(**change: Any) -> dict[str, Any]:
@@ -65,14 +78,14 @@ def test_a_run_is_summed_up_and_its_findings_are_typed(tmp_path: Path) -> None:
 def test_a_bad_event_is_named_and_the_others_are_taken(tmp_path: Path, line: Any, reason: str) -> None:
     log = _read(tmp_path, [*run_lines("r1"), line])
     (problem,) = log.problems
-    assert problem.number == len(run_lines("r1")) + 1
+    assert problem.where == f"line {len(run_lines('r1')) + 1}"
     assert reason in problem.reason
     assert len(log.runs[0][1]) == len(run_lines("r1"))
 
 
 def test_an_event_without_a_run_takes_the_given_one(tmp_path: Path) -> None:
     log = _read(tmp_path, [{"seq": 1, "type": "run.start", "data": {"task": "t"}}], run="given")
-    assert (log.runs[0][0].id, log.problems) == ("given", ())
+    assert (log.runs[0][0].id, log.problems) == ("given", [])
 
 
 def test_events_of_several_runs_are_kept_apart_and_twins_get_numbers_of_their_own(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from archivist.capture.formats.archeflow_log import ArcheFlow
+from archivist.capture.formats.archeflow import ArcheFlow
 from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 

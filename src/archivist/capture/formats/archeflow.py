@@ -1,13 +1,14 @@
-"""Read ArcheFlow's run events: one JSON object a line, `run_id, seq, ts, type, phase, agent, data`."""
+"""Read ArcheFlow's review events: one JSON object a line, `run_id, seq, ts, type, phase, agent, data`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, BinaryIO
 
+from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
+from archivist.capture.recorder import LogOrigin
 from archivist.errors import RecordError
-from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Finding, Severity
 from archivist.records.plain import decoder, from_plain
 
@@ -35,46 +36,106 @@ _STATUSES = {
     "aborted": EpisodeStatus.ABORTED,
     "cancelled": EpisodeStatus.ABORTED,
 }
+# An endless log must not fill the memory: beyond this many events the counts of a summary stand still.
+_MAX_REMEMBERED = 10_000
+_SUMMED = (EventKind.START, EventKind.FINISH, EventKind.VERDICT, EventKind.FIX)
 
 
-@dataclass(frozen=True, slots=True)
-class RunLog:
-    """The runs that a log held, and the lines that were no events."""
+class ArcheFlow:
+    """The adapter of review events."""
 
-    runs: tuple[tuple[Episode, tuple[Event, ...]], ...]
-    problems: tuple[LineProblem, ...]
+    name = "archeflow"
+
+    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
+        """Tell by the envelope `run_id, type, ts` and types with a dot."""
+        return any(
+            isinstance(value.get("type"), str)
+            and "." in value["type"]
+            and ("run_id" in value or ("data" in value and "phase" in value))
+            for value in preview_log(head).objects[:10]
+        )
+
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
+        """Yield the events, then the runs, the one that began the log last."""
+        return read_events(read_lines(source), origin)
 
 
-def read_runs(lines: Iterable[JsonLine | LineProblem], *, run: str = "") -> RunLog:
-    """Turn the lines of a log into its runs, in the order they appear.
-
-    `run` names the run of events that do not say theirs; without it such an event is a problem.
-    """
-    found: dict[str, list[Event]] = {}
-    problems: list[LineProblem] = []
+def read_events(
+    lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin
+) -> Iterator[Event | Episode | SkippedRecord]:
+    """Yield the events of lines that are decoded already, then their runs."""
+    runs: dict[str, _RunSummary] = {}
     for line in lines:
-        if isinstance(line, LineProblem):
-            problems.append(line)
+        if isinstance(line, SkippedRecord):
+            yield line
             continue
         try:
-            event = to_event(line.value, position=line.number, run=run)
+            event = _read_event(line.value, position=line.number, run=origin.run)
         except RecordError as error:
-            problems.append(LineProblem(line.file, line.number, error.message))
+            yield SkippedRecord(f"line {line.number}", error.message)
             continue
-        found.setdefault(event.run, []).append(event)
-    return RunLog(
-        tuple(
-            (to_episode(name, events), tuple(_renumber_duplicates(events))) for name, events in found.items()
-        ),
-        tuple(problems),
-    )
+        if event.run not in runs:
+            runs[event.run] = _RunSummary(event.run, origin.numbers.setdefault(event.run, set()))
+        yield runs[event.run].add(event)
+    for run in reversed(runs.values()):
+        yield run.to_episode(origin)
 
 
-def to_event(value: Mapping[str, Any], *, position: int, run: str = "") -> Event:
+class _RunSummary:
+    """What is known of a run while its events are read."""
+
+    def __init__(self, run: str, numbers: set[int]) -> None:
+        self._run = run
+        self._summed: list[Event] = []
+        self._latest: Event | None = None
+        self._numbers = numbers
+        self._highest = max(numbers, default=-1)
+
+    def add(self, event: Event) -> Event:
+        """Return the event, with a number of its own when another event has its number."""
+        seq = event.seq if event.seq not in self._numbers else self._highest + 1
+        if len(self._numbers) < _MAX_REMEMBERED:
+            self._numbers.add(seq)
+        self._highest = max(self._highest, seq)
+        if (not self._summed or event.kind in _SUMMED) and len(self._summed) < _MAX_REMEMBERED:
+            self._summed.append(event)
+        self._latest = event
+        return event if seq == event.seq else replace(event, seq=seq)
+
+    def to_episode(self, origin: LogOrigin) -> Episode:
+        """Sum the run up: its task from the start event, its status from the completing one."""
+        events = [*self._summed, *([self._latest] if self._latest else [])]
+        start = next((event for event in events if event.kind is EventKind.START), None)
+        finish = next((event for event in reversed(events) if event.kind is EventKind.FINISH), None)
+        times = [event.time for event in events if event.time]
+        status = EpisodeStatus.RUNNING
+        if finish is not None:
+            word = _data(finish).get("status") or _data(finish).get("outcome") or "success"
+            status = _STATUSES.get(str(word).lower(), EpisodeStatus.PARTIAL)
+        findings = sum(len(event.findings) for event in self._summed if event.kind is EventKind.VERDICT)
+        fixes = sum(event.kind is EventKind.FIX for event in self._summed)
+        outcome = f"{'Finished' if finish else 'Not finished'}: {findings} findings, {fixes} fixes."
+        task = start.text if start else ""
+        return Episode(
+            id=self._run,
+            session=self._run,
+            project=origin.project,
+            agent="archeflow",
+            task=task,
+            started=min(times, default=None),
+            finished=max(times) if finish and times else None,
+            status=status,
+            domain=str(_data(start).get("domain") or ""),
+            summary=f"{task.rstrip('.')}. {outcome}" if task else outcome,
+            trajectories=(origin.path_name,) if origin.path_name else (),
+        )
+
+
+def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
     """Read one event; `position` stands in for a sequence number that it lacks."""
-    if not isinstance(value.get("type"), str) or not value["type"]:
+    name = value.get("type")
+    if not isinstance(name, str) or not name:
         raise RecordError("type: missing")
-    name = value["type"]
     owner = value.get("run_id") or run
     if not isinstance(owner, str) or not owner:
         raise RecordError("run_id: missing, so the event belongs to no run")
@@ -82,6 +143,7 @@ def to_event(value: Mapping[str, Any], *, position: int, run: str = "") -> Event
     if not isinstance(data, Mapping):
         raise RecordError("data: expected an object")
     kind = _KINDS.get(name, EventKind.OTHER)
+    text = data.get({EventKind.START: "task", EventKind.VERDICT: "verdict"}.get(kind, "message"))
     plain = {
         "run": owner,
         "seq": value["seq"] if value.get("seq") is not None else position,
@@ -91,16 +153,29 @@ def to_event(value: Mapping[str, Any], *, position: int, run: str = "") -> Event
         "agent": value.get("agent") or "",
         "phase": value.get("phase") or "",
         "role": data.get("archetype") or "",
-        "text": _text_of(kind, data),
+        "text": text if isinstance(text, str) else "",
         "extra": {
             **{key: item for key, item in value.items() if key not in _ENVELOPE},
             **({"data": dict(data)} if data else {}),
         },
     }
-    return replace(from_plain(Event, plain), findings=_findings(kind, data))
+    return replace(from_plain(Event, plain), findings=_read_findings(kind, data))
 
 
-def to_finding(value: object, *, found_by: str = "") -> Finding:
+def _read_findings(kind: EventKind, data: Mapping[str, Any]) -> tuple[Finding, ...]:
+    if kind is EventKind.FIX:
+        fixed = data.get("finding") or data.get("description")
+        return (_read_finding(fixed),) if fixed else ()
+    if kind is not EventKind.VERDICT:
+        return ()
+    listed = data.get("findings") or ()
+    if not isinstance(listed, list | tuple):
+        raise RecordError("findings: expected a list")
+    found_by = data.get("archetype") or ""
+    return tuple(_read_finding(each, found_by if isinstance(found_by, str) else "") for each in listed)
+
+
+def _read_finding(value: object, found_by: str = "") -> Finding:
     """Read one finding, given as an object or as its bare description."""
     if isinstance(value, str):
         value = {"description": value}
@@ -110,9 +185,10 @@ def to_finding(value: object, *, found_by: str = "") -> Finding:
     description = fields.get("description")
     if not isinstance(description, str) or not description.strip():
         raise RecordError("finding: description: missing")
-    severity = fields.get("severity", Severity.INFO.value)
-    word = severity.strip().lower() if isinstance(severity, str) else severity
-    fields["severity"] = _SEVERITY_ALIASES.get(word, word) if isinstance(word, str) else word
+    word = fields.get("severity", Severity.INFO.value)
+    if isinstance(word, str):
+        word = _SEVERITY_ALIASES.get(word.strip().lower(), word.strip().lower())
+    fields["severity"] = word
     fields.setdefault("found_by", found_by)
     try:
         return decoder(Finding)(fields)  # type: ignore[no-any-return]
@@ -120,73 +196,6 @@ def to_finding(value: object, *, found_by: str = "") -> Finding:
         raise RecordError(f"finding: {error.message}") from None
 
 
-def to_episode(run: str, events: list[Event]) -> Episode:
-    """Sum up a run: its task from the start event, its status from the completing one."""
-    times = [event.time for event in events if event.time]
-    start = next((event for event in events if event.kind is EventKind.START), None)
-    finish = next((event for event in reversed(events) if event.kind is EventKind.FINISH), None)
-    task = start.text if start else ""
-    return Episode(
-        id=run,
-        session=run,
-        agent="archeflow",
-        task=task,
-        started=min(times, default=None),
-        finished=max(times) if finish and times else None,
-        status=_status(finish),
-        domain=str(_data(start).get("domain") or ""),
-        summary=_summary(task, events, finish),
-    )
-
-
 def _data(event: Event | None) -> Mapping[str, Any]:
     data = event.extra.get("data") if event else None
     return data if isinstance(data, Mapping) else {}
-
-
-def _status(finish: Event | None) -> EpisodeStatus:
-    if finish is None:
-        return EpisodeStatus.RUNNING
-    word = _data(finish).get("status") or _data(finish).get("outcome") or "success"
-    return _STATUSES.get(str(word).lower(), EpisodeStatus.PARTIAL)
-
-
-def _summary(task: str, events: list[Event], finish: Event | None) -> str:
-    findings = sum(len(event.findings) for event in events if event.kind is EventKind.VERDICT)
-    fixes = sum(1 for event in events if event.kind is EventKind.FIX)
-    outcome = f"{'Finished' if finish else 'Not finished'}: {findings} findings, {fixes} fixes."
-    return f"{task.rstrip('.')}. {outcome}" if task else outcome
-
-
-def _text_of(kind: EventKind, data: Mapping[str, Any]) -> str:
-    key = {EventKind.START: "task", EventKind.VERDICT: "verdict"}.get(kind, "message")
-    text = data.get(key) or ""
-    return text if isinstance(text, str) else ""
-
-
-def _findings(kind: EventKind, data: Mapping[str, Any]) -> tuple[Finding, ...]:
-    if kind is EventKind.FIX:
-        fixed = data.get("finding") or data.get("description")
-        return (to_finding(fixed),) if fixed else ()
-    if kind is not EventKind.VERDICT:
-        return ()
-    listed = data.get("findings") or ()
-    if not isinstance(listed, list | tuple):
-        raise RecordError("findings: expected a list")
-    found_by = data.get("archetype") or ""
-    return tuple(to_finding(each, found_by=found_by if isinstance(found_by, str) else "") for each in listed)
-
-
-def _renumber_duplicates(events: list[Event]) -> list[Event]:
-    """Give events that share a sequence number one of their own: the number names the event."""
-    taken: set[int] = set()
-    free = max(event.seq for event in events) + 1
-    result = []
-    for event in events:
-        if event.seq in taken:
-            result.append(replace(event, seq=free))
-            free += 1
-        else:
-            taken.add(event.seq)
-            result.append(event)
-    return result

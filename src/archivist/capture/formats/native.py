@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -61,6 +61,22 @@ class StreamAdapter:
             )
 
 
+def complete_run(episode: Episode, events: Iterable[Event]) -> Iterator[Event | Episode]:
+    """Yield events in memory, clipped, then their episode with what the events tell about it."""
+    told = Episode(id=episode.id, session=episode.id)
+    for event in events:
+        told = _extend_episode(told, event)
+        yield _clip_event(event)
+    yield _merge_stated(replace(episode, session=episode.session or episode.id), told)
+
+
+def _clip_event(event: Event) -> Event:
+    text, output = clip(event.text, MESSAGE_SIDE_CHARS), clip(event.output)
+    if text is event.text and output is event.output:
+        return event
+    return replace(event, text=text, output=output)
+
+
 def _read_record(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
     if isinstance(value.get("episode"), dict):
         told = value["episode"]
@@ -72,7 +88,7 @@ def _read_record(value: Mapping[str, Any], run: str, number: int) -> Event | Epi
     event = from_plain(Event, fields)
     if not event.run:
         raise RecordError("run: missing")
-    return replace(event, text=clip(event.text, MESSAGE_SIDE_CHARS), output=clip(event.output))
+    return _clip_event(event)
 
 
 def _merge_stated(told: Episode, known: Episode | None) -> Episode:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from archivist.capture.formats.archeflow_log import ArcheFlow
+from archivist.capture.formats.archeflow import ArcheFlow
 from archivist.capture.formats.atif import Atif
 from archivist.capture.formats.claude_code import ClaudeCode
 from archivist.capture.formats.codex import Codex
@@ -53,11 +53,13 @@ ADAPTERS: tuple[Adapter, ...] = (
 )  # fmt: skip
 
 
-def recognise(head: bytes, name: str) -> Adapter:
-    """Return the adapter of a log by its content. Raise InputError when none fits."""
+def recognise(head: bytes, name: str, *, fallback: str = "") -> Adapter:
+    """Return the adapter of a log by its content, else the fallback. Raise InputError without either."""
     for adapter in ADAPTERS:
         if adapter.recognises(head, name):
             return adapter
+    if fallback and head.strip():
+        return adapter_named(fallback)
     known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
     raise InputError(
         f"{name!r} is no log of a known format", hint=f"name it with --format if it is one of {known}"
@@ -74,11 +76,12 @@ def adapter_named(name: str) -> Adapter:
 
 
 def read_log(
-    path: Path, origin: LogOrigin | None = None, format_name: str = "auto"
+    path: Path, origin: LogOrigin | None = None, format_name: str = "auto", *, fallback: str = ""
 ) -> Iterator[Event | Episode | SkippedRecord]:
-    """Open a log, tell its format unless it is given, and read it."""
+    """Open a log, recognise its format unless it is given, and read it."""
     with open_file(path) as source:
-        adapter = (
-            recognise(head_of(source), path.name) if format_name == "auto" else adapter_named(format_name)
-        )
+        if format_name == "auto":
+            adapter = recognise(head_of(source), path.name, fallback=fallback)
+        else:
+            adapter = adapter_named(format_name)
         yield from adapter.read(source, origin or LogOrigin(path.name))

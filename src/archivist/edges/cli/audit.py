@@ -9,7 +9,7 @@ import click
 
 from archivist.edges.cli.output import global_option, json_option, note, print_json, print_table
 from archivist.edges.cli.session import Session
-from archivist.edges.views import regression_view, report_row_view, verdict_views
+from archivist.edges.views import regression_view, report_row_view, verdicts_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def check(session: Session, run: str, as_json: bool) -> None:
     """Judge each lesson that RUN was told: ineffective when its reviewers found it again, else helpful."""
     with session.bank() as bank:
         global_bank = session.global_bank()
-        verdicts = verdict_views(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
+        verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
     if as_json:
         print_json({"run": run, "verdicts": verdicts})
     elif not verdicts:

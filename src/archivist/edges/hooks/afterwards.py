@@ -137,7 +137,7 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if is_file(bank_file(home)):
             beside = Bank.open(home, create=False, actor=bank.actor)
             for each in logs:
-                bank.runs.finish_log(each, overrides=known, global_bank=beside)
+                bank.runs.finish(each, overrides=known, global_bank=beside)
             return
     except BankError as error:
         # What was taken in already stays; the rest does not wait until the global bank is mended.
@@ -146,7 +146,7 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if beside is not None:
             beside.close()
     for each in logs:
-        bank.runs.finish_log(each, overrides=known)
+        bank.runs.finish(each, overrides=known)
 
 
 def _close_run(bank: Bank, run: str) -> None:

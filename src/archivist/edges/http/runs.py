@@ -11,7 +11,9 @@ from starlette.responses import Response
 
 from archivist.audit.report import recommend_steps
 from archivist.brief.request import BriefRequest
-from archivist.capture.formats.archeflow import read_runs
+from archivist.capture.formats.archeflow import read_events
+from archivist.capture.json_stream import LogLine, SkippedRecord
+from archivist.capture.recorder import LogOrigin
 from archivist.capture.runs import LATEST
 from archivist.capture.service import CaptureOverrides
 from archivist.config import ServerRules
@@ -33,17 +35,15 @@ from archivist.edges.http.visits import Visitor, clean_json, json_response
 from archivist.edges.views import (
     brief_view,
     capture_view,
-    finished_log_view,
     finished_run_view,
     reflection_view,
     regression_view,
     report_row_view,
     run_view,
-    verdict_views,
+    verdicts_view,
 )
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import InputError
-from archivist.files.jsonl import JsonLine
 from archivist.files.open import exceeds_unpacked_size
 from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain
@@ -102,19 +102,19 @@ def show_run(run: Id, visitor: Visitor) -> Response:
 
 @router.post("/runs/{run:path}/finish", responses=answers.model_response(answers.LearningOut))
 def finish_run(run: Id, body: FinishBody, visitor: Visitor) -> Response:
-    """Close a run: take its review events in, learn, age the bank, judge what it was told."""
-    ended = EpisodeStatus(body.status) if body.status else None
-    events: Any = clean_json([each.model_dump(exclude_unset=True) for each in body.events])
-    lines = [JsonLine("events", number, value) for number, value in enumerate(events, 1)]
-    log = read_runs(lines, run=run)
-    if log.problems:
-        raise InputError(f"events: {log.problems[0]}", hint="nothing was taken; each needs a type and data")
-    if any(episode.id != run for episode, _ in log.runs):
-        raise InputError("an event is of another run", hint="leave run_id out, or give this run's")
-    taken = log.runs or ((Episode(id=run, status=ended or EpisodeStatus.SUCCESS), ()),)
+    """Close a run: take its review events in, learn, age the bank, audit what it was told."""
+    overrides = CaptureOverrides(run=run, status=EpisodeStatus(body.status) if body.status else None)
+    values: Any = clean_json([event.model_dump(exclude_unset=True) for event in body.events])
+    lines = (LogLine(number, value) for number, value in enumerate(values, 1))
+    items = list(read_events(lines, LogOrigin(run=run)))
+    for item in items:
+        if isinstance(item, SkippedRecord):
+            raise InputError(f"events: {item.where}: {item.reason}", hint="each event needs a type and data")
+        if isinstance(item, Episode) and item.id != run:
+            raise InputError("an event is of another run", hint="leave run_id out, or give this run's")
     with visitor.bank() as bank:
-        done = bank.runs.finish_run(*taken[0], status=ended, domain=body.domain)
-        return json_response(finished_run_view(bank, done))
+        done = bank.runs.finish(*([items] if items else []), overrides=overrides, domain=body.domain)
+        return json_response(finished_run_view(bank, done.runs[0]))
 
 
 @uploads.post(
@@ -130,8 +130,9 @@ def finish_log(
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
     known = CaptureOverrides(run=run, status=EpisodeStatus(status) if status else None)
     with visitor.bank(PoolLane.LOG) as bank:
-        done = bank.runs.finish_log(_uploaded_log(request), overrides=known)
-        return json_response({"runs": [finished_log_view(bank, each) for each in done], "next": None})
+        done = bank.runs.finish(_uploaded_log(request), overrides=known)
+        views = [finished_run_view(bank, finished) for finished in done.runs]
+        return json_response({"runs": views, "skipped": list(done.skipped), "next": None})
 
 
 @uploads.post(
@@ -192,7 +193,7 @@ def check(body: CheckBody, visitor: Visitor) -> Response:
     """Judge each lesson that a run was told by what came of it."""
     with visitor.bank() as bank:
         verdicts = bank.audit(body.run)
-        return json_response({"run": body.run, "verdicts": verdict_views(bank, verdicts)})
+        return json_response({"run": body.run, "verdicts": verdicts_view(bank, verdicts)})
 
 
 @router.get("/audit/report", responses=answers.page_response("lessons", answers.ExtensibleOut))

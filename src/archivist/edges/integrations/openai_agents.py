@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.capture.conversations_service import Turn
-    from archivist.capture.service import FinishedLog
+    from archivist.capture.results import FinishedRun
     from archivist.records import Actor, EpisodeStatus
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class ArchivistSession:
 
     async def finish(
         self, *, status: EpisodeStatus | None = None, project: str = "", agent: str = _AGENT
-    ) -> list[FinishedLog]:
+    ) -> list[FinishedRun]:
         """Hand the session in as a run of its own name: capture, reflect, age, audit. The history stays.
 
         Handing it in again takes in what was said since. Without a status the history itself tells.

@@ -361,8 +361,6 @@ def _end_run(
     bank = kept.bank
     if bank is None:
         return
-    from archivist.capture.conversations_service import finish_events
-
     try:
         status = _run_status(memory, result, error)
         events = _collect_events(kept, result, error)
@@ -374,7 +372,7 @@ def _end_run(
             agent=kept.agent,
             finished=bank.now(),
         )
-        finish_events(bank, episode, events, status=status)
+        bank.runs.finish_run(episode, events, status=status)
     finally:
         if kept.is_ours:
             bank.close()

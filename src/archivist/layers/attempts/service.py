@@ -190,11 +190,11 @@ class Attempts(BankService):
 
 def _build_attempt(values: dict[str, object]) -> Episode:
     """Return an attempt of these values, checked and without secrets."""
-    from archivist.capture.redaction import redact
+    from archivist.capture.clean import Cleaner
 
-    attempt = from_plain(Episode, values)
+    attempt = Cleaner().clean(from_plain(Episode, values))
     texts = {
-        name: redact(getattr(attempt, name).strip()).text
+        name: getattr(attempt, name).strip()
         for name in ("task", "agent", "approach", "outcome", "provider", "parent")
     }
     for name in ("task", "agent", "approach"):

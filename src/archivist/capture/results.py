@@ -1,0 +1,44 @@
+"""What finishing runs and learning from reviews did; apart from the service, for cold processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from archivist.audit.verdicts import Regression
+    from archivist.lessons.service import AgeingResult
+    from archivist.records import Lesson, Verdict
+    from archivist.reflect.trigger import ReflectionOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """Everything that finishing a run did. `events` counts the events that the bank holds of it."""
+
+    run: str
+    events: int
+    outcome: ReflectionOutcome
+    created: tuple[Lesson, ...]
+    updated: tuple[Lesson, ...]
+    aged: AgeingResult
+    verdicts: tuple[Verdict, ...]
+    regressions: tuple[Regression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishResult:
+    """The runs that were finished, and the lines of their logs that could not be read."""
+
+    runs: tuple[FinishedRun, ...]
+    skipped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractResult:
+    """What review findings taught: new lessons, lessons met again, and findings below the threshold."""
+
+    created: tuple[Lesson, ...]
+    updated: tuple[Lesson, ...]
+    slight: int
+    skipped: tuple[str, ...]
