@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from archivist import Bank
-from archivist.brief.forms import BriefFormat
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError
 from archivist.records import Actor, ActorKind, EpisodeStatus
@@ -63,7 +62,7 @@ def main() -> None:
 
 def work(bank: Bank, project: Path, run: str, model: Model) -> str:
     """Brief the agent, let it call tools until it answers, and learn from what it did."""
-    told = bank.runs.start_run(run, task=TASK, repo=REPO, form=BriefFormat.MARKDOWN, is_fenced=True)
+    told = bank.runs.start_run(run, task=TASK, repo=REPO)
     print(f"{run} is told: {told.text.strip() or 'nothing yet'}")
     messages: list[Message] = [{"role": "system", "content": told.text}, {"role": "user", "content": TASK}]
     log: list[Message] = [{"kind": "message", "role": "user", "text": f"{told.text}\n{TASK}"}]

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from archivist import Bank, Episode, Event, Finding
-from archivist.brief.forms import BriefFormat
 from archivist.capture.service import CaptureOverrides
 from archivist.records import Actor, ActorKind, EpisodeStatus, EventKind, Severity
 
@@ -41,7 +40,7 @@ def main() -> None:
 
 def orchestrate(bank: Bank, project: Path, run: str) -> None:
     """Brief an agent, let it work, and learn from its log: the two calls."""
-    told = bank.runs.start_run(run, task=TASK, repo=REPO, form=BriefFormat.MARKDOWN, is_fenced=True)
+    told = bank.runs.start_run(run, task=TASK, repo=REPO)
     print(f"{run} is told: {told.text.strip() or 'nothing yet'}")
 
     log = project / f"{run}.jsonl"

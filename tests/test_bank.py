@@ -384,7 +384,7 @@ def _with_document_lessons(bank: Bank, tmp_path: Path) -> None:
 def test_a_brief_filters_by_domain_and_role_and_sorts_by_frequency(bank: Bank, tmp_path: Path) -> None:
     _with_document_lessons(bank, tmp_path)
 
-    def told(**asked: str) -> list[str]:
+    def told(**asked: Any) -> list[str]:
         return [each.lesson.short_id for each in bank.brief(**asked).chosen]
 
     assert told() == told(domain="writing") == ["m-003", "m-001", "m-002"]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank, projects
-from archivist.brief import session_service as sessions
 from archivist.capture.service import CaptureOverrides
 from archivist.recall.query import Query
 from archivist.records import Episode
@@ -36,7 +35,7 @@ def _begun(bank: Bank, run: str, folder: Path) -> str:
     """Begin a session in a folder as a hook does, and return the project that it is filed under."""
     with bank.reading() as reader:
         project = projects.project_at(reader, folder, bank.root)
-    sessions.brief_session(bank, run, project, folder=folder)
+    bank.sessions.brief_session(run, project, folder=folder)
     return bank.runs.episode(run).project
 
 
@@ -60,11 +59,11 @@ def test_what_one_of_two_met_is_not_told_in_the_other(bank: Bank, tmp_path: Path
         bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run, project="api"))
     with bank.reading() as reader:
         mine, theirs = (projects.project_at(reader, each, bank.root) for each in (first, second))
-    assert "freezegun" in sessions.brief_session(bank, "s-3", mine).text
-    assert "freezegun" not in sessions.brief_session(bank, "s-4", theirs).text
+    assert "freezegun" in bank.sessions.brief_session("s-3", mine).text
+    assert "freezegun" not in bank.sessions.brief_session("s-4", theirs).text
     prompt = "please install freezegun for the tests"
-    assert sessions.brief_prompt(bank, "s-5", theirs, prompt) is None
-    assert sessions.brief_prompt(bank, "s-5", mine, prompt) is not None
+    assert bank.sessions.brief_prompt("s-5", theirs, prompt) is None
+    assert bank.sessions.brief_prompt("s-5", mine, prompt) is not None
 
 
 def test_a_captured_log_is_filed_as_a_session_would_be(bank: Bank, tmp_path: Path) -> None:

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from archivist.archive.service import Documents
     from archivist.audit.service import Audits
     from archivist.brief.liveness_service import Liveness
+    from archivist.brief.request import BriefRequest
     from archivist.brief.select import RenderedBrief
     from archivist.brief.service import Briefs
+    from archivist.brief.session_service import SessionBriefs
     from archivist.bus import Bus
     from archivist.capture.service import Runs
     from archivist.core.proposals_service import Proposals
@@ -68,6 +70,7 @@ SERVICES = {
     "searches": ("archivist.recall.service", "Recall"),
     "vectors": ("archivist.recall.embedding_service", "Vectors"),
     "briefs": ("archivist.brief.service", "Briefs"),
+    "sessions": ("archivist.brief.session_service", "SessionBriefs"),
     "liveness": ("archivist.brief.liveness_service", "Liveness"),
     "audits": ("archivist.audit.service", "Audits"),
     "ledger": ("archivist.ledger.service", "Ledger"),
@@ -96,6 +99,7 @@ class Bank:
     searches: Recall
     vectors: Vectors
     briefs: Briefs
+    sessions: SessionBriefs
     liveness: Liveness
     audits: Audits
     ledger: Ledger
@@ -189,9 +193,9 @@ class Bank:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
         return self.searches.recall(query)
 
-    def brief(self, **request: Any) -> RenderedBrief:
-        """Select what a new run should know; with a run, record it."""
-        return self.briefs.brief(**request)
+    def brief(self, request: BriefRequest | None = None, **fields: Any) -> RenderedBrief:
+        """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest."""
+        return self.briefs.brief(request, **fields)
 
     def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was given by what came of it."""

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.brief.forms import BriefFormat
-from archivist.brief.holdout import is_withheld
-from archivist.brief.presets import BriefPreset
+from archivist.brief.request import BriefFormat, BriefPreset
+from archivist.brief.select import is_withheld
 from archivist.capture.service import CaptureOverrides
 from archivist.config import BriefRules, Config, RecallRules
 from archivist.recall.embedders import endpoint

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.brief import session_service as sessions
 from archivist.config import BriefRules, Config
 from tests.banks import fresh_bank
 from tests.samples import agent_log
@@ -39,7 +38,7 @@ def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
 
 
 def _healed(bank: Bank, command: str, error: str, *, run: str = "next") -> str:
-    return sessions.brief_failure(bank, run, "shop", error, tool="Bash", command=command).text
+    return bank.sessions.brief_failure(run, "shop", error, tool="Bash", command=command).text
 
 
 @pytest.mark.req("A12")
@@ -153,8 +152,8 @@ def test_what_the_hold_out_keeps_from_a_run_is_not_told_beside_its_error(tmp_pat
         assert "pip install freezegun" in _healed(bank, "pytest", missing)
     held = Config(brief=BriefRules(holdout=1.0))
     with Bank.open(tmp_path / "shop", config=held) as bank:
-        sessions.brief_session(bank, "held", "shop")
-        told = sessions.brief_failure(bank, "held", "shop", missing, tool="Bash", command="pytest")
+        bank.sessions.brief_session("held", "shop")
+        told = bank.sessions.brief_failure("held", "shop", missing, tool="Bash", command="pytest")
         assert (told.text, len(told.withheld)) == ("", 1)
 
 
@@ -269,7 +268,7 @@ def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Ba
     bank.lessons.add("Invoice rounding is half up")
     prompt = "How is the rounding of an invoice done? Is it half up?"
     for _ in range(3):
-        sessions.brief_session(bank, "next", "another")
+        bank.sessions.brief_session("next", "another")
         assert "`npm run stop`" in _healed(bank, "npm start", TAKEN)
         assert _healed(bank, "npm start", TAKEN) == ""
-        assert sessions.brief_prompt(bank, "next", "another", prompt) is None
+        assert bank.sessions.brief_prompt("next", "another", prompt) is None

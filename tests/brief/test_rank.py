@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.brief.forms import BriefFormat
 from archivist.brief.rank import cost_in_tokens, rank_lessons, score_lesson
 from archivist.brief.render import render_brief
+from archivist.brief.request import BriefFormat
 from archivist.brief.select import BriefedLesson
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status, Tally

@@ -11,7 +11,6 @@ import pytest
 
 from archivist import Bank
 from archivist.brief import service as briefing
-from archivist.brief import session_service as sessions
 from archivist.brief.prompting import match_prompt
 from archivist.config import BriefRules, Config
 from archivist.recall.keywords import keywords
@@ -28,13 +27,13 @@ def _briefs(bank: Bank) -> list[Brief]:
 
 def test_a_session_is_opened_once_and_told_each_time(bank: Bank) -> None:
     bank.lessons.add("Prefer small commits")
-    first, again = (sessions.brief_session(bank, "s-1", "shop") for _ in range(2))
+    first, again = (bank.sessions.brief_session("s-1", "shop") for _ in range(2))
     assert first.text.splitlines()[1:] == again.text.splitlines()[1:]
     assert [(brief.run, len(brief.lessons)) for brief in _briefs(bank)] == [("s-1", 1), ("s-1", 1)]
     assert [(each.id, each.project, each.started is not None) for each in bank.runs.episodes()] == [
         ("s-1", "shop", True)
     ]
-    assert sessions.brief_session(bank, "", "shop").brief_id == ""
+    assert bank.sessions.brief_session("", "shop").brief_id == ""
     assert len(_briefs(bank)) == 2
 
 
@@ -42,17 +41,17 @@ def test_what_is_withheld_by_lot_is_recorded_and_not_brought_up(tmp_path: Path, 
     config = Config(brief=BriefRules(holdout=0.9))
     with fresh_bank(tmp_path, clock=clock, ids=CountingIds(), config=config) as bank:
         bank.lessons.add("Invoice rounding is half up")
-        told = [sessions.brief_session(bank, f"s-{number}", "") for number in range(20)]
+        told = [bank.sessions.brief_session(f"s-{number}", "") for number in range(20)]
         assert 0 < sum(bool(each.text) for each in told) < 20
         assert all(bool(brief.lessons) != bool(brief.withheld) for brief in _briefs(bank))
         for number in range(20):
-            assert sessions.brief_prompt(bank, f"s-{number}", "", "round the invoice half up") is None
+            assert bank.sessions.brief_prompt(f"s-{number}", "", "round the invoice half up") is None
 
 
 def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) -> None:
     for number in range(5):
         bank.lessons.add(f"The invoice of case {number} is rounded half up", detail="x", rule="word " * 390)
-    told = sessions.brief_prompt(bank, "s-1", "", "please look at how the invoice is rounded half up")
+    told = bank.sessions.brief_prompt("s-1", "", "please look at how the invoice is rounded half up")
     assert told is not None
     assert len(told.text) < 8_000
     (brief,) = _briefs(bank)
@@ -63,7 +62,7 @@ def test_what_a_client_would_cut_off_is_neither_told_nor_recorded(bank: Bank) ->
 def test_what_comes_from_the_global_bank_is_recorded_there(bank: Bank, tmp_path: Path) -> None:
     with fresh_bank(tmp_path / "global") as beside:
         beside.lessons.add("Answer in plain English")
-        told = sessions.brief_session(bank, "s-1", "shop", global_bank=beside)
+        told = bank.sessions.brief_session("s-1", "shop", global_bank=beside)
         assert "plain English" in told.text
         assert [(brief.run, len(brief.lessons)) for brief in _briefs(beside)] == [("s-1", 1)]
         assert [brief.lessons for brief in _briefs(bank)] == [()]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.brief.forms import BriefFormat
+from archivist.brief.request import BriefFormat
 from archivist.capture.fence import FENCE_CLOSE
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
@@ -36,7 +36,7 @@ def learnt(archivist: Command, project: Path) -> Command:
 def test_the_whole_brief_is_within_its_budget(project: Path, form: BriefFormat, is_fenced: bool) -> None:
     with Bank.open(project) as bank:
         sizes = [
-            len(bank.brief(repo="billing", budget_tokens=budget, form=form, is_fenced=is_fenced).text)
+            len(bank.brief(repo="billing", budget_tokens=budget, form=form, fence=is_fenced).text)
             for budget in range(1, 400, 7)
         ]
     assert all(size <= 4 * budget for size, budget in zip(sizes, range(1, 400, 7), strict=True))
@@ -78,9 +78,7 @@ def workspace(archivist: Command, project: Path) -> Command:
         for name, task in tasks.items():
             for session in (f"{name}-1", f"{name}-2"):
                 log = project.parent / f"{session}.jsonl"
-                bank.runs.finish(
-                    agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task)
-                )
+                bank.runs.finish(agent_log(log, MISSING_MODULE, session=session, project=name, prompt=task))
     return archivist
 
 
@@ -191,9 +189,9 @@ def test_a_tool_is_told_of_the_folder_that_it_works_in(workspace: Command, proje
 
 
 @pytest.mark.parametrize("error", ["error: linker cc not found", "KeyError: 'freezegun'", ""])
-def test_a_healer_hears_that_nobody_met_an_error(learnt: Command, project: Path, error: str) -> None:
+def test_a_healer_hears_that_no_remedy_is_known(learnt: Command, project: Path, error: str) -> None:
     (project / "build.log").write_text(error)
     ran = learnt("brief", "--for", "healer", "--error", "build.log")
-    assert (ran.code, ran.out, ran.err) == (0, "", "nobody met this error\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no remedy known for this error\n")
     plain = learnt("brief", "--for", "healer", "--error", "build.log", "--json")
     assert '"text": ""' in plain.out

@@ -15,6 +15,7 @@ from typing import Any
 import click
 import pytest
 
+import archivist
 from archivist import Bank
 from tests.conftest import START, Command
 from tests.samples import DOCUMENT_LESSONS, MISSING_MODULE, agent_log, run_lines, write_jsonl
@@ -105,9 +106,8 @@ def test_the_whole_story_of_a_lesson(bank_cli: Command, project: Path) -> None:
     assert [verdict["effect"] for verdict in finish("r4", NULLS)["verdicts"]] == ["ineffective"]
     report = _json(bank_cli("audit", "report", "--json"))
     assert (report["total"]["helpful"], report["total"]["ineffective"]) == (1, 1)
-    assert _json(bank_cli("audit", "check", "r4", "--json"))["verdicts"] == [
-        {"lesson": "m-001", "effect": "ineffective"}
-    ]
+    (verdict,) = _json(bank_cli("audit", "check", "r4", "--json"))["verdicts"]
+    assert (verdict["lesson"], verdict["effect"], verdict["following"]) == ("m-001", "ineffective", "unknown")
     faded = [finish(f"quiet-{number}") for number in range(30)]
     assert [place for place, each in enumerate(faded) if each["faded"]] == [9, 19]
     assert [place for place, each in enumerate(faded) if each["archived"]] == [29]
@@ -426,8 +426,31 @@ def test_help_imports_neither_the_store_nor_numpy(words: list[str], project: Pat
 
 def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path) -> None:
     bank_cli("lessons", "add", "One")
-    heavy = {"numpy", "msgspec", "rapidfuzz", "archivist.capture", "archivist.reflect", "archivist.lessons"}
-    assert _imported(project, ["brief"], heavy) == []
+    unused = ("archivist.reflect", "archivist.lessons", "archivist.edges.views")
+    heavy = {"numpy", "msgspec", "rapidfuzz", *unused}
+    assert _imported(project, ["brief"], {*heavy, "archivist.capture"}) == []
+    assert _imported(project, ["run", "start", "--task", "One"], heavy) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["brief"], 50),
+        (["brief", "--task", "One"], 58),
+        (["run", "start"], 70),
+        (["run", "start", "--task", "One"], 70),
+    ],
+)
+def test_what_an_orchestrator_waits_for_imports_few_modules(
+    bank_cli: Command, project: Path, words: list[str], most: int
+) -> None:
+    bank_cli("lessons", "add", "One")
+    package = Path(archivist.__file__).parent
+    modules = {
+        ".".join(("archivist", *path.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
+        for path in package.rglob("*.py")
+    }
+    assert 0 < len(_imported(project, words, modules)) <= most
 
 
 @pytest.mark.parametrize("is_embedded", [False, True])

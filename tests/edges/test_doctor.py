@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from archivist import Bank
 from archivist import doctor as health
-from archivist.brief import session_service as sessions
 from archivist.edges.cli.doctor import doctor
 from archivist.edges.cli.session import Session
 from archivist.edges.hooks import afterwards
@@ -181,7 +180,7 @@ def test_the_doctors_own_call_is_no_clients_failure(archivist: Command, project:
 def _after(project: Path, moment: str, client: str, session: str, log: str = "") -> None:
     """Do what follows a moment of a session that was begun before."""
     with Bank.open(project) as bank:
-        sessions.brief_session(bank, session, "shop", folder=project)
+        bank.sessions.brief_session(session, "shop", folder=project)
     afterwards.main((moment, client, session, log, str(project), str(project)))
 
 

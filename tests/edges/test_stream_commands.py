@@ -177,7 +177,7 @@ def test_a_text_from_stdin_is_added_dated_and_removed(cli: Cli) -> None:
     source = added.out.split()[0]
     assert source.startswith("lesson/ship-small-see-4-")
     piece = _json(cli("archive", "show", f"{source}#0", "--json"))["pieces"][0]
-    assert (piece["issues"], piece["date"]) == ([4], "2026-02-03T00:00:00+00:00")
+    assert (piece["issues"], piece["date"]) == ([4], "2026-02-03T00:00:00Z")
     found = _json(cli("archive", "search", "ship", "--until", "2026-02-03", "--json"))["hits"]
     assert [hit["id"] for hit in found] == [f"{source}#0"]
     assert _json(cli("archive", "search", "ship", "--until", "2026-02-02", "--json"))["hits"] == []

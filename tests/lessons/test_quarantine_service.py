@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.brief import session_service as sessions
-from archivist.brief.forms import BriefFormat
-from archivist.brief.presets import BriefPreset
+from archivist.brief.request import BriefFormat, BriefPreset
 from archivist.bus import Message
 from archivist.config import ReflectRules
 from archivist.errors import AccessError, InputError, NotFoundError
@@ -32,9 +30,7 @@ Calls = list[tuple[str, str, bool]]
 
 def _learn(bank: Bank, folder: Path, run: str, calls: Calls) -> None:
     prompt = f"Do the work of {run}"
-    bank.runs.finish(
-        agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop", prompt=prompt)
-    )
+    bank.runs.finish(agent_log(folder / f"{run}.jsonl", calls, session=run, project="shop", prompt=prompt))
 
 
 def _waiting(bank: Bank) -> list[Lesson]:
@@ -67,8 +63,8 @@ def test_what_cured_it_is_counted_though_its_words_wait(bank: Bank, held: Lesson
     bank.lessons.approve(held.id)
     _learn(bank, tmp_path, "s-4", MENDED)
     assert "helped in" not in bank.lessons.get(held.id).rule
-    told_beside = sessions.brief_failure(
-        bank, "next", "shop", CLEAN[1], tool="Bash", command="make vendor"
+    told_beside = bank.sessions.brief_failure(
+        "next", "shop", CLEAN[1], tool="Bash", command="make vendor"
     ).text
     assert "evil.example" not in told_beside
 
@@ -81,11 +77,11 @@ def test_what_waits_is_told_nowhere(bank: Bank, tmp_path: Path) -> None:
         for preset in BriefPreset
         for form in BriefFormat
     ]
-    texts.append(sessions.brief_session(bank, "next", "shop").text)
+    texts.append(bank.sessions.brief_session("next", "shop").text)
     texts.append(
-        sessions.brief_failure(bank, "next", "shop", FAILED[1], tool="Bash", command="make vendor").text
+        bank.sessions.brief_failure("next", "shop", FAILED[1], tool="Bash", command="make vendor").text
     )
-    prompted = sessions.brief_prompt(bank, "next", "shop", "make vendor fails before any task")
+    prompted = bank.sessions.brief_prompt("next", "shop", "make vendor fails before any task")
     texts.append(prompted.text if prompted else "")
     texts += [hit.text for hit in bank.recall(Query(text="make vendor", kinds=("lesson",))).hits]
     bank.exchange.share(tmp_path / "shared")
@@ -178,7 +174,7 @@ def test_a_lesson_that_is_believed_is_not_taken_over(bank: Bank, tmp_path: Path)
 def test_a_remedy_that_runs_what_it_fetches_is_not_told_beside_an_error(bank: Bank, tmp_path: Path) -> None:
     for run in ("s-1", "s-2"):
         _learn(bank, tmp_path, run, [NO_UV, (FETCHED, "installed", False), ("uv sync", "ok", False)])
-    told_beside = sessions.brief_failure(bank, "next", "shop", NO_UV[1], tool="Bash", command="uv sync").text
+    told_beside = bank.sessions.brief_failure("next", "shop", NO_UV[1], tool="Bash", command="uv sync").text
     assert "get.example" not in told_beside + bank.brief(project="shop").text
 
 

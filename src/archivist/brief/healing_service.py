@@ -69,8 +69,8 @@ def heal(
         if not like:
             return RenderedBrief("", ())
         chosen = tuple(BriefedLesson(each) for each in reader.records("lesson", like).values())
-    from archivist.brief.forms import BriefFormat
     from archivist.brief.render import render_brief
+    from archivist.brief.request import BriefFormat
 
     return RenderedBrief(render_brief(chosen, BriefFormat.MARKDOWN), chosen)
 
@@ -167,7 +167,7 @@ def _similar_lessons(
     ]
     if not near:
         return []
-    from archivist.brief.session_service import briefed_lessons
+    from archivist.brief.record_service import briefed_lessons
 
     # What only sounds like it need not be said twice.
     known = briefed_lessons(reader, run)

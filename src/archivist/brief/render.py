@@ -5,36 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from archivist.brief.forms import BriefFormat
+from archivist.brief.request import BriefFormat
 from archivist.brief.select import BriefedLesson, says_remedy
-from archivist.records import Status
+from archivist.records.words import Status
 
-_COUNTED = " (helped in "
+_HELPED_IN = " (helped in "
 
 
-def render_brief(chosen: Sequence[BriefedLesson], form: BriefFormat) -> str:
-    """Return the brief's text, ending in a newline; nothing chosen gives an empty text."""
-    if not chosen:
+def render_brief(lessons: Sequence[BriefedLesson], form: BriefFormat) -> str:
+    """Return the brief's text, ending in a newline; without lessons an empty text."""
+    if not lessons:
         return ""
     match form:
         case BriefFormat.KNOWN_ISSUES:
-            lines = ["## Known Issues (from past runs)", *(f"- {_known_issue(each)}" for each in chosen)]
+            lines = ["## Known Issues (from past runs)", *(f"- {_known_issue(each)}" for each in lessons)]
         case BriefFormat.MARKDOWN:
-            numbered = (f"{place}. {_guideline(each)}" for place, each in enumerate(chosen, 1))
+            numbered = (f"{number}. {_guideline(each)}" for number, each in enumerate(lessons, 1))
             lines = ["### Project Lessons", "", *numbered]
         case BriefFormat.YAML:
-            lines = ["lessons:", *(line for each in chosen for line in _yaml_entry(each))]
+            lines = ["lessons:", *(line for each in lessons for line in _yaml_entry(each))]
         case _:
             assert_never(form)
     return "\n".join(lines) + "\n"
 
 
+def fence_text(text: str, brief_id: str, lessons: Sequence[BriefedLesson]) -> str:
+    """Put a brief between marks that name it, so that no transcript which holds it is mined for lessons."""
+    if not text:
+        return ""
+    from archivist.capture.fence import fence
+
+    return fence(text, brief_id or "unrecorded", [each.name for each in lessons])
+
+
 def _known_issue(each: BriefedLesson) -> str:
     lesson = each.lesson
     seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
-    marks = [seen, lesson.origin or lesson.source.value]
-    if each.is_global:
-        marks.append("global")
+    marks = [seen, lesson.origin or lesson.source.value, *(["global"] if each.is_global else [])]
     return f"{_clean_line(lesson.summary)} [{', '.join(marks)}]"
 
 
@@ -44,12 +51,12 @@ def _guideline(each: BriefedLesson) -> str:
     if not says_remedy(lesson):
         text = f"{text.rstrip('.')}. {_clean_line(lesson.rule)}"
     marks = ["seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"]
-    text, counted, helped = text.partition(_COUNTED)
-    if counted and helped.endswith(")"):
-        # How often it was met and how often its remedy helped are one account.
+    text, opening, helped = text.partition(_HELPED_IN)
+    if opening and helped.endswith(")"):
+        # The summary says how often its remedy helped; that stands with the other counts.
         marks.append(f"helped in {helped[:-1]}")
     else:
-        text += counted + helped
+        text += opening + helped
     return f"{text} ({', '.join([*marks, 'global'] if each.is_global else marks)})"
 
 
@@ -66,15 +73,14 @@ def _yaml_entry(each: BriefedLesson) -> list[str]:
         "seen": lesson.frequency,
         "last_seen": f"{lesson.last_seen:%Y-%m-%d}" if lesson.last_seen else "",
         "tags": list(lesson.tags),
+        "scope": "global" if each.is_global else "",
     }
-    if each.is_global:
-        fields["scope"] = "global"
-    given = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value]
-    return [f"- {given[0]}", *(f"  {line}" for line in given[1:])]
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value]
+    return [f"- {lines[0]}", *(f"  {line}" for line in lines[1:])]
 
 
 def _clean_line(text: str) -> str:
-    """Return a text on one line, without control characters."""
+    """Return a text on one line without control characters."""
     line = one_line(text)
     if line.isprintable():
         return line

@@ -1,18 +1,19 @@
-"""Work on briefs: choose, render, record. Kept light: a cold process runs only this."""
+"""Select the lessons of a brief, and give briefs.
+
+A cold process of the command line runs only this, so heavier modules are imported where they are needed.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
-from archivist.brief.fence import fence_brief as _fence_brief
-from archivist.brief.forms import BriefFormat
-from archivist.brief.holdout import is_withheld
-from archivist.brief.render import render_brief
-from archivist.brief.select import GENERAL, BriefedLesson, RenderedBrief, choose_lessons
+from archivist.brief.record_service import BriefedLessons, deliver, record_brief
+from archivist.brief.render import fence_text, render_brief
+from archivist.brief.request import Audience, BriefRequest, rules_for
+from archivist.brief.select import GENERAL, BriefedLesson, RenderedBrief, Selection, choose_lessons
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
@@ -23,116 +24,201 @@ from archivist.text import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.presets import BriefPreset
     from archivist.store.protocol import Reader
 
+    CountTokens = Callable[[str], int]
+
 _HITS = 50
-# Of a large project so many of the most frequent and of the latest lessons are weighed, for each standing,
-# and the best of those loaded.
+# A large project's most frequent and latest lessons are weighed, this many for each status, and the best of
+# those are loaded: a bank of 10,000 lessons then takes no longer than a small one.
 _WEIGHED = 150
 _LOADED = 40
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
+# The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 _IN_RESERVE = 4
-# A brief's name is not known before it is recorded, but its length is.
+# The id of a brief is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26
 _UNSAID_BY_FOLDER = "the folder does not say which"
 _UNSAID = "neither the folder nor the words of the task say which"
-# So many documents are scored by a task's words at most.
+# Above this many documents scoring every word took longer than a hook has; only rare words are scored then.
 _SCORED = 5_000
-# The records that decide what a project has met.
+# The kinds of records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 
 
-class Audience(NamedTuple):
-    """Who is told; an empty word means anybody."""
+class Briefs(BankService):
+    """What is put into the prompt of a run."""
 
-    domain: str = ""
-    role: str = ""
-    provider: str = ""
-    tool: str = ""
-    tags: tuple[str, ...] = ()
+    @reads(Layer.LESSONS)
+    def brief(
+        self,
+        /,
+        request: BriefRequest | None = None,
+        *,
+        global_bank: Bank | None = None,
+        tokens: CountTokens | None = None,
+        **fields: Any,
+    ) -> RenderedBrief:
+        """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest.
 
-    def conditions(self) -> list[Condition]:
-        """Return the conditions that keep what is for this role, provider and tool, and for no other.
-
-        Of what has tags only that is kept which has one of those asked for.
+        A request about a project is answered with what that project met: how often, how lately, and what
+        helped, within a budget that `tokens` counts. Any other is answered with the known issues of the
+        domain and role, as many as the rules say unless the request names a budget.
         """
-        wanted = {"role": self.role, "provider": self.provider, "tool": self.tool}
-        kept: list[Condition] = [one_of(field, (word, "")) for field, word in wanted.items() if word]
-        if self.tags:
-            kept.append(
-                any_of(*((contains_item("tags", tag),) for tag in self.tags), (equals("tags", "[]"),))
-            )
-        return kept
+        asked = request or BriefRequest(**fields)
+
+        def record(chosen: BriefedLessons, withheld: BriefedLessons) -> str:
+            return record_brief(self._bank, asked, chosen, withheld, global_bank=global_bank)
+
+        selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
+        return deliver(self._bank, selection, asked, record)
+
+    @reads(Layer.LESSONS)
+    def reasons(self, brief: RenderedBrief) -> list[str]:
+        """Return why each lesson is in a brief, and which are withheld or stale."""
+        from archivist.brief.rank import trust_in
+        from archivist.records import Tally
+
+        with self._bank.reading() as reader:
+            tallies = reader.tallies([each.lesson.id for each in brief.chosen])
+            project, said_by = brief.project, brief.project_by
+            if not said_by:
+                project, said_by = _resolve_project(self._bank, reader, project, [])
+        lines = [f"{f'project {project}' if project else 'no project'}: {said_by}"] if said_by else []
+        for each in brief.chosen:
+            tally = tallies.get(each.lesson.id, Tally())
+            judged = tally.helpful + tally.ineffective
+            helped = f"helped in {tally.helpful} of {judged} judged runs" if judged else "not judged yet"
+            runs = "1 run" if each.lesson.frequency == 1 else f"{each.lesson.frequency} runs"
+            lines.append(f"{each.name}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
+        lines += [f"{each.name}: randomly withheld, to measure its effect" for each in brief.withheld]
+        return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
+
+    @reads(Layer.LESSONS)
+    def heal(
+        self,
+        error: str,
+        *,
+        tool: str = "",
+        command: str = "",
+        repo: str = "",
+        project: str = "",
+        run: str = "",
+        fence: bool = False,
+    ) -> RenderedBrief:
+        """Say what earlier runs did about an error's output: what worked, and in how many of them.
+
+        `repo` is a name that somebody gave, `project` the exact name in the bank.
+        """
+        from archivist.brief.healing_service import heal
+
+        found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
+        return found._replace(text=fence_text(found.text, "", found.chosen)) if fence else found
 
 
-def brief_known_issues(
+def select_lessons(
     bank: Bank,
-    audience: Audience,
+    request: BriefRequest,
     *,
-    run: str,
-    rules: BriefRules,
-    form: BriefFormat,
-    is_fenced: bool = False,
-    global_bank: Bank | None,
-    budget_tokens: int | None = None,
-    tokens: Callable[[str], int] | None = None,
-) -> RenderedBrief:
-    """Say the documented known issues of a domain and role; with a run, record it.
+    global_bank: Bank | None = None,
+    tokens: CountTokens | None = None,
+) -> Selection:
+    """Choose the lessons that answer a request, within its limits and with all of its text counted."""
+    rules = rules_for(request, bank.config.brief)
+    form, is_fenced = request.presentation()
 
-    They are those of the project that is meant, and of none.
-    """
+    def count_tokens(chosen: Sequence[BriefedLesson]) -> int:
+        text = render_brief(chosen, form)
+        if is_fenced:
+            text = fence_text(text, "0" * _ID_CHARACTERS, chosen)
+        return -(-len(text) // CHARACTERS_PER_TOKEN) if tokens is None else tokens(text)
+
+    if request.is_about_project:
+        return _select_for_project(bank, request, rules, global_bank, tokens, count_tokens)
+    return _select_known_issues(bank, request, rules, global_bank, count_tokens)
+
+
+def _select_known_issues(
+    bank: Bank,
+    request: BriefRequest,
+    rules: BriefRules,
+    global_bank: Bank | None,
+    count_tokens: Callable[[Sequence[BriefedLesson]], int],
+) -> Selection:
+    """Choose the documented known issues of a domain and role: those of the folder's project, and of none."""
     project, said_by = "", ""
-    offered = _known_issue_candidates(bank, global_bank, audience, rules)
+    offered = _known_issues(bank, global_bank, request.audience, rules)
     if any(each.lesson.repo for each in offered):
-        # Without lessons of any project it is all the same which one is meant.
         with bank.reading() as reader:
             project, said_by = _resolve_project(bank, reader, "", [])
-        offered = _known_issue_candidates(bank, global_bank, audience, rules, one_of("repo", (project, "")))
+        is_ours = one_of("repo", (project, ""))
+        offered = _known_issues(bank, global_bank, request.audience, rules, is_ours)
     live, stale = _drop_stale(bank, offered)
-    chosen = choose_lessons(live, domain=audience.domain, role=audience.role, rules=rules)
-    if budget_tokens is not None:
+    chosen = choose_lessons(live, domain=request.domain, role=request.role, rules=rules)
+    if request.budget_tokens is not None:
         fitting: list[BriefedLesson] = []
         for each in chosen:
-            if _count_tokens([*fitting, each], form, is_fenced, tokens) <= budget_tokens:
+            if count_tokens([*fitting, each]) <= request.budget_tokens:
                 fitting.append(each)
         chosen = fitting
-    told = _render_and_record(
-        bank, chosen, stale, audience, run=run, rules=rules, form=form, global_bank=global_bank
-    )
-    return told._replace(project=project, project_by=said_by)
+    return Selection(tuple(chosen), stale, project, said_by)
 
 
-def brief_task(
-    bank: Bank,
-    audience: Audience,
-    *,
-    task: str,
-    repo: str,
-    project: str = "",
-    run: str,
-    rules: BriefRules,
-    form: BriefFormat,
-    is_fenced: bool = False,
-    global_bank: Bank | None,
-    tokens: Callable[[str], int] | None = None,
-) -> RenderedBrief:
-    """Say what a run on a task should know: what its project met, how often, how lately, and what helped.
+def _known_issues(
+    bank: Bank, global_bank: Bank | None, audience: Audience, rules: BriefRules, *more: Condition
+) -> list[BriefedLesson]:
+    """Return the most frequent active lessons of both banks that are for an audience, or for everybody."""
+    fitting = _audience_conditions(audience)
+    if audience.domain:
+        fitting.append(one_of("domain", (audience.domain, GENERAL)))
+    conditions: list[Condition] = [equals("status", Status.ACTIVE), *more]
+    if fitting:
+        conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
+    found: list[BriefedLesson] = []
+    for source in (bank, global_bank):
+        if source is not None:
+            with source.reading() as reader:
+                lessons = reader.select(
+                    Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
+                )
+            found += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
+    return found
 
-    All of the text is within the budget, with its heading and, where it is to be fenced, its marks.
+
+def _audience_conditions(audience: Audience) -> list[Condition]:
+    """Return the conditions that keep what is for this role, provider and tool, and what is for none.
+
+    A lesson with tags must have one of those asked for.
     """
+    wanted = {"role": audience.role, "provider": audience.provider, "tool": audience.tool}
+    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted.items() if word]
+    if audience.tags:
+        has_tag = ((contains_item("tags", tag),) for tag in audience.tags)
+        conditions.append(any_of(*has_tag, (equals("tags", "[]"),)))
+    return conditions
+
+
+def _select_for_project(
+    bank: Bank,
+    request: BriefRequest,
+    rules: BriefRules,
+    global_bank: Bank | None,
+    tokens: CountTokens | None,
+    count_tokens: Callable[[Sequence[BriefedLesson]], int],
+) -> Selection:
+    """Choose what the project of a request met, best first; likeness to the task settles ties."""
     from archivist.brief.rank import rank_lessons
     from archivist.recall.keywords import keywords
 
-    words = sorted(keywords(task))
+    words, audience = sorted(keywords(request.task)), request.audience
     with bank.reading() as reader:
-        project, said_by = (project, "") if project else _resolve_project(bank, reader, repo, words)
+        project, said_by = request.project, ""
+        if not project:
+            project, said_by = _resolve_project(bank, reader, request.repo, words)
         lessons, since = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
-        asked = _rare_words(reader, words)
-        hits = reader.search(asked, search_filter=_within_kind("lesson"), limit=_HITS) if asked else []
-        placed = reader.indexed_documents([hit.place for hit in hits])
+        hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
     offered = [BriefedLesson(lesson) for lesson in lessons]
     if global_bank is not None:
@@ -140,69 +226,31 @@ def brief_task(
             theirs, _ = _project_lessons(reader, "", audience)
             tallies |= reader.tallies([lesson.id for lesson in theirs])
         offered += [BriefedLesson(lesson, is_global=True) for lesson in theirs]
-    likeness = {placed[hit.place].record: hit.score for hit in hits}
-    # The working tree is asked about what would be told and what would take its place, not about everything.
-    wider = rules._replace(
+
+    def rank_within(some: list[BriefedLesson], limits: BriefRules) -> list[BriefedLesson]:
+        return rank_lessons(
+            some, runs_since=since, similarity=hits, rules=limits, tallies=tallies, tokens=tokens
+        )
+
+    reserve = rules._replace(
         max_task_lessons=rules.max_task_lessons * _IN_RESERVE,
         budget_tokens=rules.budget_tokens * _IN_RESERVE,
         max_candidates=rules.max_candidates * _IN_RESERVE,
     )
-
-    def rank_within(some: list[BriefedLesson], within: BriefRules) -> list[BriefedLesson]:
-        return rank_lessons(
-            some, runs_since=since, similarity=likeness, rules=within, tallies=tallies, tokens=tokens
-        )
-
-    live, stale = _drop_stale(bank, rank_within(offered, wider))
+    live, stale = _drop_stale(bank, rank_within(offered, reserve))
     chosen = rank_within(live, rules)
     room = rules.budget_tokens
-    # What stands around the lessons takes room from them.
-    while chosen and (excess := _count_tokens(chosen, form, is_fenced, tokens) - rules.budget_tokens) > 0:
+    # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
+    while chosen and (excess := count_tokens(chosen) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank_within(live, rules._replace(budget_tokens=room))
-    told = _render_and_record(
-        bank, chosen, stale, audience, run=run, rules=rules, form=form, global_bank=global_bank
-    )
-    return told._replace(project=project, project_by=said_by)
-
-
-def _count_tokens(
-    chosen: Sequence[BriefedLesson], form: BriefFormat, is_fenced: bool, tokens: Callable[[str], int] | None
-) -> int:
-    """Return how many tokens a brief's whole text takes."""
-    text = render_brief(chosen, form)
-    if text and is_fenced:
-        from archivist.capture.fence import fence
-
-        text = fence(text, "0" * _ID_CHARACTERS, [each.name for each in chosen])
-    return -(-len(text) // CHARACTERS_PER_TOKEN) if tokens is None else tokens(text)
-
-
-def reasons(bank: Bank, brief: RenderedBrief) -> list[str]:
-    """Return why each lesson of a brief is told, and what is withheld or stale."""
-    from archivist.brief.rank import trust_in
-    from archivist.records import Tally
-
-    with bank.reading() as reader:
-        tallies = reader.tallies([each.lesson.id for each in brief.chosen])
-        project, said_by = brief.project, brief.project_by
-        if not said_by:
-            project, said_by = _resolve_project(bank, reader, project, [])
-    lines = [f"{f'project {project}' if project else 'no project'}: {said_by}"] if said_by else []
-    for each in brief.chosen:
-        tally = tallies.get(each.lesson.id, Tally())
-        judged = tally.helpful + tally.ineffective
-        helped = f"helped in {tally.helpful} of {judged} judged runs" if judged else "not judged yet"
-        runs = "1 run" if each.lesson.frequency == 1 else f"{each.lesson.frequency} runs"
-        lines.append(f"{each.name}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
-    lines += [f"{each.name}: withheld by lot, to measure what it does" for each in brief.withheld]
-    return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
+    return Selection(tuple(chosen), stale, project, said_by)
 
 
 def _drop_stale(
     bank: Bank, offered: list[BriefedLesson]
 ) -> tuple[list[BriefedLesson], tuple[tuple[str, str], ...]]:
-    """Leave out what names something that is gone from the working tree."""
+    """Leave out lessons that name something which is gone from the working tree; return those by name."""
     gone = bank.liveness.find_stale([each.lesson for each in offered if not each.is_global])
     if not gone:
         return offered, ()
@@ -210,57 +258,24 @@ def _drop_stale(
     return [each for each in offered if each.lesson.id not in gone], names
 
 
-def _render_and_record(
-    bank: Bank,
-    chosen: Sequence[BriefedLesson],
-    stale: tuple[tuple[str, str], ...],
-    audience: Audience,
-    *,
-    run: str,
-    rules: BriefRules,
-    form: BriefFormat,
-    global_bank: Bank | None,
-) -> RenderedBrief:
-    """Draw the hold-out's lots, render what is left and, with a run, record both."""
-    withheld = tuple(each for each in chosen if is_withheld(run, each.lesson.id, rules.holdout))
-    told = tuple(each for each in chosen if each not in withheld)
-    brief_id = _record_brief(bank, told, withheld, audience, run, global_bank) if run else ""
-    return RenderedBrief(render_brief(told, form), told, brief_id, withheld, stale)
-
-
-def _rare_words(reader: Reader, words: list[str]) -> TextQuery:
-    """Return the words of a task to look for; of a large bank the rarest, which tell the most."""
-    if not words or reader.document_count() <= _SCORED:
-        return TextQuery(tuple(words))
-    from archivist.recall.lexical import Terms, select_words
-
-    return select_words(
-        Terms(tuple(words), ()), lambda word, most: reader.count_documents_with(word, at_most=most), _SCORED
-    )
-
-
-def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) -> tuple[str, str]:
-    """Return the project that a brief is about, and what says so."""
-    from archivist import projects
-
-    project, said_by = projects.resolve_project(reader, repo, bank.folder, bank.root)
-    if project:
-        return project, said_by
+def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
+    """Return how well lessons match the words of a task, by id; in a large bank only rare words count."""
     if not words:
-        # Of a bank without projects there is nothing to say.
-        return "", _UNSAID_BY_FOLDER if projects.all_projects(reader) else ""
-    project = _project_by_words(reader, words)
-    return project, "by the words of the task" if project else _UNSAID
+        return {}
+    query = TextQuery(tuple(words))
+    if reader.document_count() > _SCORED:
+        from archivist.recall.lexical import Terms, select_words
 
-
-def _project_by_words(reader: Reader, words: list[str]) -> str:
-    """Return the project of a run whose task has the words of this one; empty when none has."""
-    from archivist.brief.prompting import project_of
-
-    hits = reader.search(TextQuery(tuple(words)), search_filter=_within_kind("episode"), limit=_HITS)
-    placed = reader.indexed_documents([hit.place for hit in hits])
-    found = reader.records("episode", [each.record for each in placed.values()]).values()
-    return project_of(frozenset(words), [(each.project, each.task) for each in found if each.project])
+        query = select_words(
+            Terms(tuple(words), ()),
+            lambda word, most: reader.count_documents_with(word, at_most=most),
+            _SCORED,
+        )
+    if not query:
+        return {}
+    hits = reader.search(query, search_filter=_within_kind("lesson"), limit=_HITS)
+    documents = reader.indexed_documents([hit.place for hit in hits])
+    return {documents[hit.place].record: hit.score for hit in hits}
 
 
 def _within_kind(kind: str) -> SearchFilter:
@@ -269,17 +284,37 @@ def _within_kind(kind: str) -> SearchFilter:
     return SearchFilter(groups=((scope_token("kind", kind),),))
 
 
+def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) -> tuple[str, str]:
+    """Return the project that a brief is about, and how that was decided."""
+    from archivist import projects
+
+    project, said_by = projects.resolve_project(reader, repo, bank.folder, bank.root)
+    if project:
+        return project, said_by
+    if not words:
+        # In a bank without projects there is nothing to decide.
+        return "", _UNSAID_BY_FOLDER if projects.all_projects(reader) else ""
+    from archivist.brief.prompting import project_of
+
+    hits = reader.search(TextQuery(tuple(words)), search_filter=_within_kind("episode"), limit=_HITS)
+    documents = reader.indexed_documents([hit.place for hit in hits]).values()
+    runs = reader.records("episode", [document.record for document in documents]).values()
+    project = project_of(frozenset(words), [(run.project, run.task) for run in runs if run.project])
+    return project, "by the words of the task" if project else _UNSAID
+
+
 def _project_lessons(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:
-    """Return the live lessons of a project and of none, and how many of its runs came after each was seen."""
+    """Return the live lessons of a project and of none, and how many runs ended since each was seen."""
     from archivist import projects
     from archivist.records import Episode
 
     runs = reader.select_fields(Episode, ("finished",), equals("project", project))
     ended = sorted(str(row[0]) for row in runs if row[0])
-    lessons = _top_lessons(reader, (one_of("repo", (project, "")), *audience.conditions()), ended)
+    conditions = (one_of("repo", (project, "")), *_audience_conditions(audience))
+    lessons = _top_lessons(reader, conditions, ended)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
     if strays and len(projects.run_projects(reader)) > 1:
-        # What was learnt where nobody knew the repository is about one of them, and likely about another.
+        # Mined where the repository was unknown: about one of several projects, likely not this one.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
     since = {
         lesson.id: _runs_since(ended, to_text(lesson.last_seen) if lesson.last_seen else "")
@@ -289,9 +324,9 @@ def _project_lessons(reader: Reader, project: str, audience: Audience) -> tuple[
 
 
 def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[str]) -> list[Lesson]:
-    """Return the live lessons, of a large project those that may deserve to be told.
+    """Return the live lessons; of a large project those that score highest by what their rows say.
 
-    What deserves it was met often or lately; both are read from an index, and nothing else is loaded.
+    A lesson that scores high was met often or lately, and both are read from an index.
     """
     from archivist.brief.rank import score_row
 
@@ -313,8 +348,8 @@ def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[st
     def key(row: tuple[Any, ...]) -> tuple[bool, float, int]:
         lesson, number, status, frequency, importance, last_seen, rule, remedies = row
         since = _runs_since(ended, last_seen or "")
-        worth = score_row(frequency, importance, rule != "" or remedies != "[]", since, tallies.get(lesson))
-        return status == Status.CANDIDATE.value, -worth.total, number
+        score = score_row(frequency, importance, rule != "" or remedies != "[]", since, tallies.get(lesson))
+        return status == Status.CANDIDATE.value, -score.total, number
 
     best = sorted(rows.values(), key=key)[:_LOADED]
     return list(reader.records("lesson", [str(row[0]) for row in best]).values())
@@ -322,141 +357,3 @@ def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[st
 
 def _runs_since(ended: list[str], last_seen: str) -> int:
     return len(ended) - (bisect_right(ended, last_seen) if last_seen else 0)
-
-
-def _known_issue_candidates(
-    bank: Bank, global_bank: Bank | None, audience: Audience, rules: BriefRules, *more: Condition
-) -> list[BriefedLesson]:
-    """Return the most frequent lessons of both banks that a brief for an audience may choose from."""
-    offered = [BriefedLesson(lesson) for lesson in _select_active(bank, audience, rules, *more)]
-    if global_bank is not None:
-        theirs = _select_active(global_bank, audience, rules, *more)
-        offered += [BriefedLesson(lesson, is_global=True) for lesson in theirs]
-    return offered
-
-
-def _select_active(bank: Bank, audience: Audience, rules: BriefRules, *more: Condition) -> list[Lesson]:
-    fitting: list[Condition] = audience.conditions()
-    if audience.domain:
-        fitting.append(one_of("domain", (audience.domain, GENERAL)))
-    conditions: list[Condition] = [equals("status", Status.ACTIVE), *more]
-    if fitting:
-        conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
-    with bank.reading() as reader:
-        return reader.select(Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons)
-
-
-def _record_brief(
-    bank: Bank,
-    told: tuple[BriefedLesson, ...],
-    withheld: tuple[BriefedLesson, ...],
-    audience: Audience,
-    run: str,
-    global_bank: Bank | None,
-) -> str:
-    from archivist.records import Brief
-
-    now = bank.now()
-    record = Brief(id=bank.new_id(now), time=now, run=run, domain=audience.domain, role=audience.role)
-    for each, is_global in ((bank, False), (global_bank, True)):
-        mine = tuple(one.lesson.id for one in told if one.is_global is is_global)
-        kept = tuple(one.lesson.id for one in withheld if one.is_global is is_global)
-        if each is None or (is_global and not mine and not kept):
-            continue
-        with each.transaction() as writer:
-            writer.put(replace(record, lessons=mine, withheld=kept), "brief")
-    return record.id
-
-
-class Briefs(BankService):
-    """What is put into the prompt of a run."""
-
-    @reads(Layer.LESSONS)
-    def brief(
-        self,
-        *,
-        domain: str = "",
-        role: str = "",
-        task: str = "",
-        repo: str = "",
-        project: str = "",
-        provider: str = "",
-        tool: str = "",
-        tags: Sequence[str] = (),
-        run: str = "",
-        preset: BriefPreset | None = None,
-        max_lessons: int | None = None,
-        budget_tokens: int | None = None,
-        tokens: Callable[[str], int] | None = None,
-        form: BriefFormat = BriefFormat.KNOWN_ISSUES,
-        is_fenced: bool = False,
-        global_bank: Bank | None = None,
-    ) -> RenderedBrief:
-        """Say what a new run should know; with a run, record it. `beside` is the global bank.
-
-        With a task, a repository or for a subagent: what that project met, how often, how lately and what
-        helped, within a budget that `tokens` counts. Else the documented known issues of a domain and role,
-        as many as the rules say unless a budget is named. `repo` is what somebody calls it, `project` exactly
-        what the bank does.
-        """
-        from archivist.brief.presets import BriefPreset, rules_for_preset
-
-        rules = rules_for_preset(
-            self._bank.config.brief, preset, max_lessons=max_lessons, budget_tokens=budget_tokens
-        )
-        audience = Audience(domain=domain, role=role, provider=provider, tool=tool, tags=tuple(tags))
-        if task or repo or project or preset is BriefPreset.SUBAGENT:
-            told = brief_task(
-                self._bank,
-                audience,
-                task=task,
-                repo=repo,
-                project=project,
-                run=run,
-                rules=rules,
-                form=form,
-                is_fenced=is_fenced,
-                global_bank=global_bank,
-                tokens=tokens,
-            )
-        else:
-            told = brief_known_issues(
-                self._bank,
-                audience,
-                run=run,
-                rules=rules,
-                form=form,
-                is_fenced=is_fenced,
-                global_bank=global_bank,
-                budget_tokens=budget_tokens,
-                tokens=tokens,
-            )
-        return _fence_brief(told) if is_fenced else told
-
-    @reads(Layer.LESSONS)
-    def reasons(self, brief: RenderedBrief) -> list[str]:
-        """Return why each lesson of a brief is told, and what is withheld or stale."""
-        return reasons(self._bank, brief)
-
-    @reads(Layer.LESSONS)
-    def heal(
-        self,
-        error: str,
-        *,
-        tool: str = "",
-        command: str = "",
-        repo: str = "",
-        project: str = "",
-        run: str = "",
-        is_fenced: bool = False,
-    ) -> RenderedBrief:
-        """Say what runs before this one did about an error's output: what worked, in how many of them.
-
-        `repo` is what somebody calls the repository, `project` exactly what the bank does.
-        """
-        from archivist.brief import healing_service as healing
-
-        told = healing.heal(
-            self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run
-        )
-        return _fence_brief(told) if is_fenced else told

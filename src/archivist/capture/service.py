@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.brief.forms import BriefFormat
+from archivist.brief.request import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.folders import BEGAN, FOLDER
 from archivist.capture.runs import LATEST, find_run
@@ -322,34 +322,28 @@ class Runs(BankService):
     @writes(Layer.RUNS)
     def start_run(
         self,
+        /,
         run: str,
+        request: BriefRequest | None = None,
         *,
-        task: str = "",
-        domain: str = "",
-        role: str = "",
-        repo: str = "",
-        provider: str = "",
-        form: BriefFormat = BriefFormat.KNOWN_ISSUES,
-        is_fenced: bool = False,
         global_bank: Bank | None = None,
+        **fields: Any,
     ) -> RenderedBrief:
         """Open a run and brief it: what an orchestrator calls before it spawns agents."""
+        asked = request or BriefRequest(**fields)
         with self._bank.transaction() as writer:
             name = clean_name(run)
             if writer.get(Episode, name) is None:
-                now = self._bank.now()
-                self.record_episode(Episode(id=name, project=repo, task=task, domain=domain, started=now))
-            return self._bank.brief(
-                task="" if domain else task,
-                domain=domain,
-                role=role,
-                repo=repo,
-                provider=provider,
-                run=name,
-                form=form,
-                is_fenced=is_fenced,
-                global_bank=global_bank,
-            )
+                self.record_episode(
+                    Episode(
+                        id=name,
+                        project=asked.repo,
+                        task=asked.task,
+                        domain=asked.domain,
+                        started=self._bank.now(),
+                    )
+                )
+            return self._bank.brief(asked.for_run(name), global_bank=global_bank)
 
     @writes(Layer.RUNS)
     def finish(

@@ -1,19 +1,308 @@
-"""Plain views of results, the same for every door."""
+"""One plain view of each record and result, for the command line, HTTP and the tools of agents.
+
+A view has the names of the documents where they have any, and ours. Doors may add fields of their own; none
+builds a view of a record by itself. Imported where an answer is written, never on the path of a hook.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from archivist.brief.select import GLOBAL_MARK
+from archivist.clock import to_short_text
+from archivist.records.plain import to_plain
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from archivist.audit.analytics import Rate
+    from archivist.audit.lift import Lift
+    from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
+    from archivist.brief.select import RenderedBrief
     from archivist.capture.results import ExtractResult, FinishedRun
+    from archivist.capture.service import CaptureResult
+    from archivist.core.view import CoreView
+    from archivist.layers.attempts.service import ApproachResult
     from archivist.lessons.service import AgeingResult
-    from archivist.records import Verdict
+    from archivist.recall.service import Hit, RecallResult
+    from archivist.records import (
+        Artifact,
+        Block,
+        Conflict,
+        Document,
+        Entry,
+        Episode,
+        Fact,
+        Lesson,
+        Proposal,
+        Token,
+        Verdict,
+    )
+    from archivist.reflect.service import Reflection
+    from archivist.reflect.trigger import ReflectionOutcome
+    from archivist.store.ledger import LedgerChange
+    from archivist.stream.insights_service import Insights
 
 View = dict[str, Any]
+
+# Fields that change with every write and say nothing about what was changed.
+_SILENT_FIELDS = frozenset((
+    "updated", "edited", "unseen_from", "number", "evidence", "last_seen", "runs", "faded",
+))  # fmt: skip
+_CHANGE_CHARACTERS = 60
+
+
+def time_text(time: datetime | None) -> str | None:
+    """Return a time as text, or None."""
+    return to_short_text(time) if time else None
+
+
+# Lessons, briefs and what is found
+
+
+def lesson_views(bank: Bank, lessons: Sequence[Lesson], *, mark: str = "") -> list[View]:
+    """Return lessons with what is counted for each; `mark` stands before the ids of the global bank's."""
+    views: list[View] = list(bank.lessons.views(lessons))
+    return [{**view, "id": f"{mark}{view['id']}"} for view in views]
+
+
+def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
+    """Return a brief: its text, and the lessons in it by the names that they have in every door."""
+    if bank is None or brief is None:
+        return {"text": "", "lessons": [], "brief": "", "withheld": [], "stale": {}}
+    views = bank.lessons.views([each.lesson for each in brief.chosen])
+    return {
+        "text": brief.text,
+        "lessons": [
+            {**view, "id": each.name, "is_global": each.is_global}
+            for view, each in zip(views, brief.chosen, strict=True)
+        ],
+        "brief": brief.brief_id,
+        "withheld": [each.name for each in brief.withheld],
+        "stale": dict(brief.stale),
+    }
+
+
+def hit_view(hit: Hit) -> View:
+    """Return something that was found, with every part of its score."""
+    score, why = hit.why, hit.why.why
+    parts = {
+        "importance": score.importance,
+        "recency": score.recency,
+        "relevance": score.relevance,
+        "words": why.words,
+        "meaning": why.meaning,
+        "words_weight": why.words_weight,
+        "cosine": why.cosine,
+        "neighbours": why.neighbours,
+        "speaker": why.speaker,
+        "standing": why.standing,
+    }
+    return {
+        "id": hit.name,
+        "uid": hit.id,
+        "kind": hit.kind,
+        "text": hit.text,
+        "score": round(hit.score, 6),
+        "time": time_text(hit.time),
+        "notes": list(hit.notes),
+        "window": list(hit.window),
+        "parts": {name: None if part is None else round(part, 6) for name, part in parts.items()},
+    }
+
+
+def recall_view(found: RecallResult) -> View:
+    """Return the answer to a question, with how it was looked for."""
+    return {
+        "hits": [hit_view(hit) for hit in found.hits],
+        "words": list(found.words),
+        "embedder": found.embedder,
+        "unembedded": found.unembedded,
+        "problem": found.problem,
+        "weights": {name: getattr(found.weights, name) for name in ("importance", "recency", "relevance")},
+    }
+
+
+def history_views(changes: Sequence[LedgerChange]) -> list[View]:
+    """Return the changes of one record, oldest first: what each changed, and the record after it."""
+    views = []
+    before: Mapping[str, Any] | None = None
+    for change in changes:
+        entry = change.entry
+        views.append(
+            {
+                "seq": entry.seq,
+                "time": to_short_text(entry.time),
+                "actor": str(entry.actor),
+                "verb": entry.verb,
+                "kind": entry.kind,
+                "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
+                "is_erased": change.is_erased,
+                "after": change.after,
+                "hash": entry.hash,
+            }
+        )
+        if not change.is_erased:
+            before = change.after
+    return views
+
+
+def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Say what a change made of a record: its first words, or each field that differs."""
+    if after is None:
+        return "removed"
+    if before is None:
+        return str(after.get("summary") or after.get("id") or "made")
+
+    def frequency(plain: Mapping[str, Any]) -> int:
+        return max(0, len(plain.get("runs", ())) - int(plain.get("faded", 0)))
+
+    def shorten(value: object) -> str:
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        if value in ("", None, []):
+            return "nothing"
+        return text if len(text) <= _CHANGE_CHARACTERS else f"{text[: _CHANGE_CHARACTERS - 1]}…"
+
+    was, now = frequency(before), frequency(after)
+    parts = [f"frequency {was} → {now}"] if was != now else []
+    parts += [
+        f"{name.replace('_', ' ')} {shorten(before.get(name))} → {shorten(value)}"
+        for name, value in after.items()
+        if name not in _SILENT_FIELDS and before.get(name) != value
+    ]
+    return ", ".join(parts) or "counted from here"
+
+
+# Runs
+
+
+def run_view(episode: Episode) -> View:
+    """Return a run under our names and under those of the reflective document."""
+    from archivist.records.shapes import to_episode_line
+
+    plain: View = to_plain(episode)
+    return {
+        **to_episode_line(episode),
+        "run": plain.pop("id"),
+        **plain,
+        "started": time_text(episode.started),
+        "finished": time_text(episode.finished),
+    }
+
+
+def attempt_view(attempt: Episode) -> View:
+    """Return an attempt as a row of the documented `episodes` table; `run` is the run that it was made in."""
+    from archivist.layers.attempts.service import reported_tokens
+    from archivist.records.shapes import to_episode_line
+
+    ended, began = attempt.finished, attempt.started
+    tokens_in, tokens_out = reported_tokens(attempt)
+    row = {
+        "id": attempt.id,
+        "task_id": attempt.task,
+        "agent_id": attempt.agent,
+        "action": attempt.action.value if attempt.action else None,
+        "approach": attempt.approach,
+        "outcome": attempt.outcome or None,
+        "duration_ms": round((ended - began).total_seconds() * 1000) if ended and began else None,
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "created_at": time_text(ended),
+        "provider": attempt.provider,
+        "run": attempt.parent,
+    }
+    return {**row, **{name: value for name, value in to_episode_line(attempt).items() if name not in row}}
+
+
+def episode_view(episode: Episode) -> View:
+    """Return an attempt as one, and any other episode as a run."""
+    return attempt_view(episode) if episode.action else run_view(episode)
+
+
+def approach_view(result: ApproachResult) -> View:
+    """Return what became of an approach to a task."""
+    last = result.last
+    counts = ("task", "approach", "attempts", "completed", "failed", "verdict")
+    return {
+        **{name: getattr(result, name) for name in counts},
+        "agents": list(result.agents),
+        "last": {
+            "id": last.id,
+            "action": last.action.value if last.action else None,
+            "outcome": last.outcome,
+            "time": time_text(last.finished),
+        },
+    }
+
+
+def rate_view(rate: Rate) -> View:
+    """Return how often something succeeded, with the bounds of that share."""
+    counts = ("name", "attempts", "completed", "failed", "mean_duration_ms", "tokens_in", "tokens_out")
+    low, high = rate.interval
+    return {
+        **{name: getattr(rate, name) for name in counts},
+        "undecided": rate.undecided_count,
+        "rate": rate.share,
+        "low": low,
+        "high": high,
+        **({"periods": [rate_view(period) for period in rate.periods]} if rate.periods else {}),
+    }
+
+
+def capture_view(results: Sequence[CaptureResult], *, refused: Sequence[str] = (), name: str = "") -> View:
+    """Return what logs brought, all together and run by run; `name` is what the only log was called."""
+    runs = [
+        {
+            **run_view(episode),
+            "file": name or result.file,
+            "episode": run_view(episode),
+            "events": result.events,
+            "unchanged": result.is_unchanged,
+        }
+        for result in results
+        for episode in result.episodes
+    ]
+    secrets: Counter[str] = Counter()
+    for result in results:
+        secrets.update(result.secrets)
+    return {
+        **({"file": name or results[0].file} if len(results) == 1 else {}),
+        "runs": runs,
+        "events": sum(result.events for result in results),
+        "changed": sum(result.changed for result in results),
+        "skipped": sum(result.skipped for result in results),
+        "reasons": [reason for result in results for reason in result.reasons],
+        "secrets": dict(secrets),
+        "refused": list(refused),
+        "unchanged": all(result.is_unchanged for result in results),
+        **({"episode": runs[0]["episode"]} if len(runs) == 1 else {}),
+    }
+
+
+def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[ReflectionOutcome]) -> View:
+    """Return what was learnt from some runs."""
+    created = dict.fromkeys(lesson.id for each in done for lesson in each.created)
+    updated = dict.fromkeys(lesson.id for each in done for lesson in each.updated)
+    return {
+        "created": len(created),
+        "updated": len(updated),
+        "lessons": lesson_views(bank, bank.lessons.get_many({**created, **updated})),
+        "runs": [
+            {
+                "run": each.run,
+                "scenario": each.scenario.value,
+                "failures": each.failures,
+                **asdict(each.account),
+            }
+            for each in done
+        ],
+        "failed": [{"run": each.run, "error": each.error} for each in failed],
+    }
 
 
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
@@ -28,9 +317,9 @@ def finished_run_view(bank: Bank, done: FinishedRun) -> View:
         "error": outcome.error,
         "created": len(done.created),
         "updated": len(done.updated),
-        "lessons": bank.lessons.views([*done.created, *done.updated]),
+        "lessons": lesson_views(bank, [*done.created, *done.updated]),
         **ageing_view(bank, done.aged),
-        "verdicts": verdicts_view(done.verdicts),
+        "verdicts": verdicts_view(bank, done.verdicts),
         "regressions": [regression_view(regression) for regression in done.regressions],
     }
 
@@ -41,13 +330,13 @@ def extract_view(bank: Bank, learnt: ExtractResult) -> View:
         "created": len(learnt.created),
         "updated": len(learnt.updated),
         "slight": learnt.slight,
-        "lessons": bank.lessons.views([*learnt.created, *learnt.updated]),
+        "lessons": lesson_views(bank, [*learnt.created, *learnt.updated]),
         "skipped": list(learnt.skipped),
     }
 
 
 def ageing_view(bank: Bank, aged: AgeingResult) -> View:
-    """Return which lessons a run let fade or retired."""
+    """Return which lessons a run let fade, and which of them were archived."""
     return {
         "faded": [view["id"] for view in bank.lessons.views(aged.faded)],
         "archived": [view["id"] for view in bank.lessons.views(aged.archived)],
@@ -55,18 +344,157 @@ def ageing_view(bank: Bank, aged: AgeingResult) -> View:
     }
 
 
-def verdicts_view(verdicts: Iterable[Verdict]) -> list[View]:
-    """Return whether each lesson of a brief helped."""
-    return [
-        {"lesson": verdict.lesson, "effect": verdict.effect.value, "following": verdict.following.value}
-        for verdict in verdicts
-    ]
+# Audits
+
+
+def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank | None = None) -> list[View]:
+    """Return what became of each lesson that a run was given, by the lesson's name and its words."""
+    verdicts = list(verdicts)
+    if not verdicts:
+        return []
+    names = (
+        {}
+        if global_bank is None
+        else {
+            uid: (f"{GLOBAL_MARK}{name}", summary)
+            for uid, (name, summary) in global_bank.lessons.lesson_names().items()
+        }
+    )
+    names |= bank.lessons.lesson_names()
+    views = []
+    for verdict in verdicts:
+        name, summary = names.get(verdict.lesson, (verdict.lesson, ""))
+        views.append(
+            {
+                "lesson": name,
+                "uid": verdict.lesson,
+                "summary": summary,
+                "effect": verdict.effect.value,
+                "following": verdict.following.value,
+            }
+        )
+    return views
 
 
 def regression_view(regression: Regression) -> View:
-    """Return a finding that an earlier run had fixed."""
+    """Return a finding that an earlier run had fixed and a later one has again."""
     return {
         "found": regression.found.description,
+        "severity": regression.found.severity.value,
         "fixed": regression.fixed,
         "fixed_in": regression.fixed_in,
+    }
+
+
+def report_row_view(row: ReportRow) -> View:
+    """Return one line of the audit's report."""
+    counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
+    low, high = row.posterior.interval
+    return {
+        **{name: getattr(row, name) for name in (*counts, "share")},
+        "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
+        "lift": _lift_view(row.lift),
+        **({"periods": [report_row_view(period) for period in row.periods]} if row.periods else {}),
+    }
+
+
+def _lift_view(lift: Lift) -> View:
+    low, high = lift.interval or (None, None)
+    return {
+        **asdict(lift.arms),
+        "rate_told": lift.arms.rate_told,
+        "rate_withheld": lift.arms.rate_withheld,
+        "difference": lift.difference,
+        "low": low,
+        "high": high,
+        "verdict": lift.conclusion.value,
+        "runs_needed": lift.runs_needed,
+    }
+
+
+# Layers and tiers
+
+
+def table_view(record: Fact | Artifact) -> View:
+    """Return a fact or an artifact: the columns of the documented tables in their order, then our names."""
+    from archivist.records.lines import to_line
+
+    row: View = to_line(record)
+    plain: View = to_plain(record)
+    return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}}
+
+
+def conflict_view(conflict: Conflict) -> View:
+    """Return a contradiction between two sources of a fact."""
+    plain: View = to_plain(conflict)
+    plain.pop("extra", None)
+    return plain
+
+
+def block_view(block: Block) -> View:
+    """Return a block of core memory."""
+    return {"id": block.id, **to_plain(block)}
+
+
+def core_view(view: CoreView) -> View:
+    """Return what a role has in its context."""
+    return {
+        "role": view.role,
+        "text": view.text,
+        "playbook": view.playbook,
+        "rules": view.rules,
+        "status": to_plain(view.status),
+        "threads": to_plain(view.threads),
+        "role_state": to_plain(view.role_state),
+        "lessons": view.lessons,
+        "blocks": [{**size._asdict(), "section": size.section.value} for size in view.sizes],
+        "tokens": view.tokens,
+        "budget": view.budget,
+    }
+
+
+def proposal_view(proposal: Proposal) -> View:
+    """Return a proposal by its short id."""
+    return {**to_plain(proposal), "id": proposal.short_id, "uid": proposal.id}
+
+
+def entry_view(entry: Entry) -> View:
+    """Return an entry of the stream under the document's names."""
+    from archivist.records.stream_lines import to_stream_line
+
+    return {**to_stream_line(entry), "archived": entry.is_archived}
+
+
+def insights_view(done: Insights) -> View:
+    """Return what reflection found in the stream."""
+    return {
+        "reason": done.reason,
+        "skipped": done.skipped,
+        "gathered": done.gathered,
+        "cycles": list(done.cycles) if done.cycles else None,
+        "entries": [entry_view(entry) for entry in done.entries],
+        "documents": [f"{each.source}#{each.position}" for each in done.documents],
+        "core": list(done.told_core),
+        "problems": list(done.problems),
+    }
+
+
+def piece_view(piece: Document) -> View:
+    """Return a piece of an archived text."""
+    names = (
+        "id", "source", "position", "heading", "line", "type", "roles", "issues", "tags", "importance",
+        "text",
+    )  # fmt: skip
+    plain: View = to_plain(piece)
+    return {**{name: plain[name] for name in names}, "date": time_text(piece.date)}
+
+
+def token_view(token: Token, state: str) -> View:
+    """Return an access token without its secret."""
+    return {
+        "id": token.id,
+        "name": token.name,
+        "actor": str(token.actor),
+        "state": state,
+        **{name: time_text(getattr(token, name)) for name in ("created", "expires", "revoked")},
     }

@@ -1,89 +1,85 @@
-"""Show records as a tool answers them, within a number of tokens, and say how to get the rest."""
+"""Fit the answers of tools into a number of tokens, and say how to get the rest."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.plain import to_plain
 from archivist.text import CHARACTERS_PER_TOKEN
 
-if TYPE_CHECKING:
-    from archivist.recall.service import Hit
-    from archivist.records import Entry
-
-# What one call of a tool may put into a context, unless the caller says otherwise.
+# One answer stays in the agent's context for the whole run; 2,000 tokens hold about ten records.
 LIMIT_TOKENS = 2_000
-# The least of a text that is worth showing.
-_LEAST_SHOWN = 200
-# A command, or an option of one: of no use to whoever has functions only.
+# A text that is cut to less says nothing.
+_MIN_CHARACTERS = 200
+# A command of ours, or an option of one: an agent that has only functions cannot follow such a hint.
 _COMMAND = re.compile(r"\barchivist (?!may\b)[a-z]|(?<!\S)--[a-z]")
 _LAST_HINT = re.compile(r" \(([^()]*)\)$")
 
 Plain: TypeAlias = "str | int | float | bool | Sequence[Plain] | Mapping[str, Plain] | None"
+Answer: TypeAlias = "dict[str, Plain]"
 
 
 def page(
     name: str,
-    items: Sequence[Mapping[str, Plain]],
+    found: Sequence[Any],
+    view: Callable[[Any], Mapping[str, Plain]] = dict,
     *,
     offset: int = 0,
     limit: int | None = None,
     limit_tokens: int = LIMIT_TOKENS,
     **beside: Plain,
-) -> dict[str, Plain]:
-    """Return as many items as fit and are asked for; `next_offset` is where to go on, missing at the end.
+) -> Answer:
+    """Return the views of what was found from an offset on, as many as fit and are asked for.
 
-    Who asks for a number of items gives one more, when there is one. An item that is too large for a whole
-    page is clipped, and says how to read all of it.
+    `next_offset` is where the next page begins; it is missing at the end. A caller with a limit asks the bank
+    for one more, so that it is known whether there is a next page. An item that is too large for a whole page
+    is clipped, and says how to read all of it.
     """
-    room = limit_tokens * CHARACTERS_PER_TOKEN - len(_json(beside)) - _LEAST_SHOWN
+    room = limit_tokens * CHARACTERS_PER_TOKEN - len(_json(beside)) - _MIN_CHARACTERS
+    items = found[offset:]
     shown: list[Plain] = []
-    for item in items[:limit]:
+    for record in items[:limit]:
+        item = view(record)
         size = len(_json(item))
         if size > room and shown:
             break
-        shown.append(item if size <= room else clip_item(item, room))
+        shown.append(item if size <= room else _clip_item(item, room))
         room -= size
         if room <= 0:
             break
-    answer: dict[str, Plain] = {**beside, name: shown}
+    answer: Answer = {**beside, name: shown}
     if len(shown) < len(items):
         answer["next_offset"] = offset + len(shown)
     return answer
 
 
-def clip_item(item: Mapping[str, Plain], room: int) -> dict[str, Plain]:
-    """Return an item whose longest texts are cut so that it takes about so many characters."""
-    cut = dict(item)
-    while len(_json(cut)) > max(room, _LEAST_SHOWN):
-        name = max(cut, key=lambda key: len(_json(cut[key])))
-        text = cut[name]
-        if not isinstance(text, str) or len(text) <= _LEAST_SHOWN:
-            if isinstance(text, str):
-                break
-            cut[name] = _json(text)[:_LEAST_SHOWN] + "…"
-            continue
-        over = len(_json(cut)) - room
-        cut[name] = text[: max(_LEAST_SHOWN, len(text) - over)] + "…"
-        cut["clipped"] = "memory_get with this id, or document_path, reads the rest"
-        if len(text) - len(str(cut[name])) <= 0:
+def _clip_item(item: Mapping[str, Plain], room: int) -> Answer:
+    """Return an item whose longest fields are cut, so that it takes about that many characters."""
+    clipped = dict(item)
+    room = max(room, _MIN_CHARACTERS)
+    while (excess := len(_json(clipped)) - room) > 0:
+        name = max(clipped, key=lambda key: len(_json(clipped[key])))
+        value = clipped[name]
+        if not isinstance(value, str):
+            clipped[name] = _json(value)[:_MIN_CHARACTERS] + "…"
+        elif len(value) - 1 > _MIN_CHARACTERS:
+            clipped[name] = value[: max(_MIN_CHARACTERS, len(value) - excess - 1)] + "…"
+            clipped["clipped"] = "memory_get with this id, or document_path, reads the rest"
+        else:
             break
-    return cut
+    return clipped
 
 
-def text_page(text: str, *, offset: int = 0, limit_tokens: int = LIMIT_TOKENS) -> dict[str, Plain]:
-    """Return the part of a text that begins at an offset and fits, and where to go on."""
-    room = limit_tokens * CHARACTERS_PER_TOKEN
-    part = text[offset : offset + room]
-    answer: dict[str, Plain] = {"text": part}
-    if offset + len(part) < len(text):
-        answer["next_offset"] = offset + len(part)
-    return answer
+def text_page(text: str, *, offset: int = 0, limit_tokens: int = LIMIT_TOKENS) -> Answer:
+    """Return the part of a text that begins at an offset and fits, and where the next part begins."""
+    end = offset + limit_tokens * CHARACTERS_PER_TOKEN
+    rest: Answer = {"next_offset": end} if end < len(text) else {}
+    return {"text": text[offset:end], **rest}
 
 
 def _json(value: Plain) -> str:
@@ -91,15 +87,15 @@ def _json(value: Plain) -> str:
 
 
 def hint_for_agents(error: ArchivistError, *, parameter_names: Sequence[str] = ()) -> str:
-    """Return an error's hint up to where it names a command; when that is all of it, one for functions."""
+    """Return an error's hint up to where it names a command; if nothing is left, a hint for functions."""
     kept: list[str] = []
     for part in re.split(r"(?<=[;:]) ", error.hint):
         if _COMMAND.search(part):
             break
         kept.append(part)
-    said = " ".join(kept).rstrip(";:")
-    if said or not error.hint:
-        return said
+    hint = " ".join(kept).rstrip(";:")
+    if hint or not error.hint:
+        return hint
     if isinstance(error, NotFoundError):
         return "recall finds what there is, with the ids of everything"
     return "somebody else may" if isinstance(error, AccessError) else f"it takes {', '.join(parameter_names)}"
@@ -111,41 +107,23 @@ def reason_for_agents(reason: str) -> str:
     return reason[: hint.start()] if hint and _COMMAND.search(hint[1]) else reason
 
 
-def entry_view(entry: Entry) -> dict[str, Plain]:
-    """Return an entry as a line of the stream says it."""
-    from archivist.records.stream_lines import to_stream_line
+def pick_fields(*names: str) -> Callable[[Any], Answer]:
+    """Return the view that has these fields of a record, without those that are empty."""
 
-    line: dict[str, Any] = to_stream_line(entry)
-    return line
+    def view(record: Any) -> Answer:
+        plain = to_plain(record)
+        return {name: plain[name] for name in names if plain[name] not in ("", None, [])}
 
-
-def hit_view(hit: Hit) -> dict[str, Plain]:
-    """Return what was found, with its score."""
-    when = hit.time.isoformat(timespec="seconds") if hit.time else None
-    return {
-        "kind": hit.kind,
-        "id": hit.id,
-        "name": hit.name,
-        "text": hit.text,
-        "time": when,
-        "score": round(hit.score, 3),
-        **({"notes": list(hit.notes)} if hit.notes else {}),
-    }
+    return view
 
 
-def pick_fields(record: Any, names: Sequence[str]) -> dict[str, Plain]:
-    """Return some fields of a record, without those that are empty."""
-    plain = to_plain(record)
-    return {name: plain[name] for name in names if plain[name] not in ("", None, [])}
-
-
-def day_range(given: tuple[str, str] | None) -> tuple[datetime, datetime] | None:
-    """Return the first moment of the first day and the last of the last."""
-    if given is None:
+def day_range(days: tuple[str, str] | None) -> tuple[datetime, datetime] | None:
+    """Return the first moment of the first day and the last moment of the last."""
+    if days is None:
         return None
     try:
-        first, last = (datetime.fromisoformat(day) for day in given)
+        first, last = (datetime.fromisoformat(day) for day in days)
     except ValueError as error:
         raise InputError(f"date_range: {error}", hint="two days, YYYY-MM-DD") from None
-    first, last = (each if each.tzinfo else each.replace(tzinfo=UTC) for each in (first, last))
+    first, last = (moment if moment.tzinfo else moment.replace(tzinfo=UTC) for moment in (first, last))
     return first, last + timedelta(days=1, microseconds=-1) if last.time() == time() else last

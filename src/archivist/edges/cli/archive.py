@@ -22,12 +22,12 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import piece_view
 from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
     from archivist.archive.service import RefreshResult
     from archivist.bank import Bank
-    from archivist.records import Document
 
 _TYPE = enum_choice(DocumentType)
 _SHOWN = 20
@@ -108,7 +108,7 @@ def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
     with session.bank() as bank:
         made = bank.documents.insert(content, **fields)
     if as_json:
-        print_json({"source": made[0].source, "pieces": [_document_view(each) for each in made]})
+        print_json({"source": made[0].source, "pieces": [piece_view(each) for each in made]})
         return
     say(f"{made[0].source}  {pluralize(len(made), 'piece')}")
 
@@ -153,7 +153,7 @@ def show(session: Session, name: str, as_json: bool) -> None:
     if not found:
         raise NotFoundError("document", name, hint="archivist archive list shows what there is")
     if as_json:
-        print_json({"source": found[0].source, "pieces": [_document_view(each) for each in found]})
+        print_json({"source": found[0].source, "pieces": [piece_view(each) for each in found]})
         return
     say("\n\n".join(each.text for each in found))
 
@@ -250,22 +250,6 @@ def _embed(bank: Bank) -> int:
     missing = bank.vectors.count_unembedded()
     embed(bank)
     return missing - bank.vectors.count_unembedded()
-
-
-def _document_view(document: Document) -> dict[str, object]:
-    return {
-        "id": document.id,
-        "position": document.position,
-        "heading": document.heading,
-        "line": document.line,
-        "type": document.type.value,
-        "date": document.date.isoformat() if document.date else None,
-        "roles": list(document.roles),
-        "issues": list(document.issues),
-        "tags": list(document.tags),
-        "importance": document.importance,
-        "text": document.text,
-    }
 
 
 def _report(done: RefreshResult, vectors: int, as_json: bool, extra_fields: dict[str, object]) -> int:

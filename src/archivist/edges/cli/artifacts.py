@@ -8,6 +8,7 @@ import click
 
 from archivist.edges.cli.output import enum_choice, json_option, note, pluralize, print_json, print_table, say
 from archivist.edges.cli.session import Session
+from archivist.edges.views import table_view
 from archivist.records.tier_words import ArtifactType
 
 if TYPE_CHECKING:
@@ -88,11 +89,11 @@ def show(session: Session, name: str, as_json: bool) -> None:
     with session.bank() as bank:
         artifact = _find_artifact(bank, name)
     if as_json:
-        print_json({"artifact": _artifact_view(artifact)})
+        print_json({"artifact": table_view(artifact)})
         return
     say(f"{artifact.path}  {artifact.description}".rstrip())
     say()
-    known = {**_artifact_view(artifact), "created": to_short_text(artifact.created)}
+    known = {**table_view(artifact), "created": to_short_text(artifact.created)}
     for key, value in known.items():
         if key not in ("path", "description") and value != "":
             say(f"  {key.replace('_', ' '):<12}{value}")
@@ -121,7 +122,7 @@ def verify(session: Session, names: tuple[str, ...], as_json: bool) -> int:
     wrong = [each for each in checks if each.state.value != "same"]
     if as_json:
         rows = [
-            {**_artifact_view(each.artifact), "state": each.state.value, "note": each.note} for each in checks
+            {**table_view(each.artifact), "state": each.state.value, "note": each.note} for each in checks
         ]
         print_json({"artifacts": rows, "same": len(checks) - len(wrong)})
         return 1 if wrong else 0
@@ -141,7 +142,7 @@ def remove(session: Session, names: tuple[str, ...], as_json: bool) -> None:
     with session.bank() as bank, bank.transaction():
         gone = [bank.artifacts.remove(_find_artifact(bank, name).id) for name in dict.fromkeys(names)]
     if as_json:
-        print_json({"artifacts": [_artifact_view(each) for each in gone]})
+        print_json({"artifacts": [table_view(each) for each in gone]})
         return
     say(f"{pluralize(len(gone), 'artifact')} removed: {', '.join(each.path for each in gone)}")
 
@@ -166,16 +167,9 @@ def _find_artifact(bank: Any, name: str) -> Artifact:
     raise NotFoundError("artifact", name)
 
 
-def _artifact_view(artifact: Artifact) -> dict[str, Any]:
-    from archivist.records.plain import to_plain
-
-    plain: dict[str, Any] = to_plain(artifact)
-    return {name: value for name, value in plain.items() if name != "extra"}
-
-
 def _print_artifacts(found: Sequence[Artifact], *, as_json: bool) -> None:
     if as_json:
-        print_json({"artifacts": [_artifact_view(each) for each in found]})
+        print_json({"artifacts": [table_view(each) for each in found]})
         return
     if not found:
         note("no artifacts")

@@ -9,13 +9,13 @@ import click
 
 from archivist.edges.cli.output import global_option, json_option, note, print_json, print_table
 from archivist.edges.cli.session import Session
+from archivist.edges.views import regression_view, report_row_view, verdicts_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from archivist.audit.lift import Lift
     from archivist.audit.report import LessonRecommendation, Report, ReportRow
-    from archivist.records import Verdict
 
 _LEGEND = (
     "Helped: followed, and its failure did not come, or not again; Failed: it did;"
@@ -38,24 +38,20 @@ def audit() -> None:
 @click.pass_obj
 def check(session: Session, run: str, as_json: bool) -> None:
     """Judge each lesson that RUN was told: ineffective when its reviewers found it again, else helpful."""
-    from archivist.brief.select import GLOBAL_MARK
-
     with session.bank() as bank:
-        beside = session.global_bank()
-        verdicts = bank.audit(run, global_bank=beside)
-        names = bank.lessons.lesson_names()
-        if beside is not None:
-            theirs = beside.lessons.lesson_names().items()
-            names = {**{key: (f"{GLOBAL_MARK}{name}", words) for key, (name, words) in theirs}, **names}
-    named = [(*names.get(each.lesson, (each.lesson, "")), each) for each in verdicts]
+        global_bank = session.global_bank()
+        verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
     if as_json:
-        print_json({"run": run, "verdicts": [_verdict_view(name, each) for name, _, each in named]})
-    elif not named:
-        note(f"run {run!r} was told nothing")
+        print_json({"run": run, "verdicts": verdicts})
+    elif not verdicts:
+        note(f"run {run!r} was given no lessons")
     else:
         print_table(
             ("ID", "Effect", "Followed", "Description"),
-            [(name, each.effect.value, _following_text(each), words) for name, words, each in named],
+            [
+                (each["lesson"], each["effect"], each["following"].replace("_", " "), each["summary"])
+                for each in verdicts
+            ],
         )
 
 
@@ -108,10 +104,7 @@ def regressions(session: Session, run: str, as_json: bool) -> int:
     """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""
     with session.bank() as bank:
         found = bank.audits.regressions(run)
-    rows = [
-        {"found": each.found.description, "severity": each.found.severity.value, "fixed_in": each.fixed_in}
-        for each in found
-    ]
+    rows = [regression_view(each) for each in found]
     if as_json:
         print_json({"run": run, "regressions": rows})
     elif rows:
@@ -122,19 +115,6 @@ def regressions(session: Session, run: str, as_json: bool) -> int:
     else:
         note("nothing that was fixed came back")
     return 1 if rows else 0
-
-
-def _following_text(verdict: Verdict) -> str:
-    return verdict.following.value.replace("_", " ")
-
-
-def _verdict_view(name: str, verdict: Verdict) -> dict[str, str]:
-    known = verdict.following.value
-    return {
-        "lesson": name,
-        "effect": verdict.effect.value,
-        **({"following": known} if known != "unknown" else {}),
-    }
 
 
 def _draw_chart(path: str, line: ReportRow) -> None:
@@ -157,11 +137,14 @@ def _print_report(
     found: Report, lines: Sequence[ReportRow], steps: Sequence[LessonRecommendation], *, is_whole: bool
 ) -> None:
     told: dict[str, Any] = {
-        "lessons": [_line_view(line) for line in lines],
+        "lessons": [report_row_view(line) for line in lines],
         "proposals": [asdict(each) for each in steps],
     }
     if is_whole:
-        told |= {"months": [_line_view(line) for line in found.months], "total": _line_view(found.total)}
+        told |= {
+            "months": [report_row_view(line) for line in found.months],
+            "total": report_row_view(found.total),
+        }
     print_json(told)
 
 
@@ -203,29 +186,3 @@ def _lift_cells(lift: Lift) -> tuple[str, ...]:
     prevents = f"{lift.difference:+.0%} ({low:+.0%} to {high:+.0%}) {lift.conclusion.value}"
     needed = "-" if lift.runs_needed is None else str(lift.runs_needed)
     return str(arms.withheld), rates, prevents, needed
-
-
-def _line_view(line: ReportRow) -> dict[str, Any]:
-    counts = ("lesson", "summary", "helpful", "ineffective", "share", "told", "followed", "ignored")
-    low, high = line.posterior.interval
-    return {
-        **{name: getattr(line, name) for name in counts},
-        "not_applicable": line.not_applicable,
-        "posterior": {"mean": line.posterior.mean, "low": low, "high": high},
-        "lift": _lift_view(line.lift),
-        **({"periods": [_line_view(each) for each in line.periods]} if line.periods else {}),
-    }
-
-
-def _lift_view(lift: Lift) -> dict[str, Any]:
-    low, high = lift.interval or (None, None)
-    return {
-        **asdict(lift.arms),
-        "rate_told": lift.arms.rate_told,
-        "rate_withheld": lift.arms.rate_withheld,
-        "difference": lift.difference,
-        "low": low,
-        "high": high,
-        "verdict": lift.conclusion.value,
-        "runs_needed": lift.runs_needed,
-    }

@@ -9,9 +9,9 @@ import click
 
 from archivist.edges.cli.output import json_option, print_json, print_table, say
 from archivist.edges.cli.session import Session
+from archivist.edges.views import block_view, core_view, proposal_view
 
 if TYPE_CHECKING:
-    from archivist.core.view import CoreView
     from archivist.records import Block
 
 
@@ -40,7 +40,7 @@ def show(session: Session, role: str, as_json: bool) -> None:
     with session.bank() as bank:
         view = bank.core.view(role)
     if as_json:
-        print_json(_core_view(view))
+        print_json(core_view(view))
         return
     if view.text:
         say(view.text)
@@ -132,8 +132,6 @@ def take_out(session: Session, section: str, item: str, role: str, as_json: bool
 @click.pass_obj
 def adopt(session: Session, section: str, content: str, reason: str, role: str, as_json: bool) -> None:
     """Give the playbook or the rules a new TEXT in one step, as people who approve may; - reads stdin."""
-    from archivist.edges.cli.proposals import proposal_view
-
     text = read_text_argument(content)
     with session.bank() as bank:
         proposal = bank.proposals.adopt(section, text, reason=reason, role=role)
@@ -155,29 +153,6 @@ def _print_block(block: Block, as_json: bool) -> None:
     from archivist.core.view import render_block
 
     if as_json:
-        from archivist.records.plain import to_plain
-
-        print_json({"id": block.id, **to_plain(block)})
+        print_json(block_view(block))
     else:
         say(render_block(block) or f"{block.id} is empty", nl=not render_block(block))
-
-
-def _core_view(view: CoreView) -> dict[str, object]:
-    from archivist.records.plain import to_plain
-
-    sizes = [
-        {"section": size.section.value, "role": size.role, "tokens": size.tokens, "most": size.most}
-        for size in view.sizes
-    ]
-    return {
-        "role": view.role,
-        "playbook": view.playbook,
-        "rules": view.rules,
-        "status": to_plain(view.status),
-        "threads": to_plain(view.threads),
-        "role_state": to_plain(view.role_state),
-        "lessons": view.lessons,
-        "blocks": sizes,
-        "tokens": view.tokens,
-        "budget": view.budget,
-    }

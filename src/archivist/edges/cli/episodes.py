@@ -17,13 +17,14 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import approach_view, attempt_view, episode_view, rate_view
 from archivist.records.run_words import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from archivist.audit.analytics import Rate
-    from archivist.layers.attempts.service import Analytics, ApproachResult
+    from archivist.layers.attempts.service import Analytics
     from archivist.records import Episode
 
 _SHOWN = 120
@@ -70,12 +71,11 @@ def list_(
 def show(session: Session, run: str, as_json: bool) -> None:
     """Print what the run RUN was: its outcome, what worked, what failed, what was decided."""
     from archivist.edges.cli.telling import episode_lines
-    from archivist.records.shapes import to_episode_line
 
     with session.bank() as bank:
         episode = bank.runs.episode(run)
     if as_json:
-        print_json({"episode": to_episode_line(episode)})
+        print_json({"episode": episode_view(episode)})
         return
     for line in episode_lines(episode):
         say(line)
@@ -110,12 +110,10 @@ def atif(session: Session, run: str) -> None:
 @click.pass_obj
 def log(session: Session, /, task: str, time: str | None, name: str, as_json: bool, **told: Any) -> None:
     """Log an attempt at TASK: what was tried, and what came of it."""
-    from archivist.records.shapes import to_episode_line
-
     with session.bank() as bank:
         made = bank.attempts.log(task, time=_parse_time(time), id=name, **told)
     if as_json:
-        print_json({"episode": to_episode_line(made)})
+        print_json({"episode": attempt_view(made)})
         return
     say(f"{made.id}  {_episode_summary(made)}")
 
@@ -129,7 +127,7 @@ def tried(session: Session, task: str, as_json: bool) -> None:
     with session.bank() as bank:
         found = bank.attempts.list_approaches(task)
     if as_json:
-        print_json({"task": task, "approaches": [_approach_view(each) for each in found]})
+        print_json({"task": task, "approaches": [approach_view(each) for each in found]})
     elif not found:
         note("nothing was tried for this task")
     else:
@@ -167,7 +165,7 @@ def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
     with session.bank() as bank:
         found = bank.attempts.similar(text, limit=limit)
     if as_json:
-        rows = [{**_approach_view(each.tried), "score": round(each.score, 6)} for each in found]
+        rows = [{**approach_view(each.tried), "score": round(each.score, 6)} for each in found]
         print_json({"text": text, "approaches": rows})
     elif not found:
         note("nothing was tried for a task like this")
@@ -213,8 +211,8 @@ def stats(
     if svg:
         _draw_chart(svg, found)
     if as_json:
-        rows = [_rate_view(each) for each in found.rows]
-        print_json({"by": by, "step": step, "rows": rows, "total": _rate_view(found.total)})
+        rows = [rate_view(each) for each in found.rows]
+        print_json({"by": by, "step": step, "rows": rows, "total": rate_view(found.total)})
     elif not found.rows:
         note("no attempts: archivist episodes log records them")
     else:
@@ -222,10 +220,8 @@ def stats(
 
 
 def _print_episodes(found: Sequence[Episode], *, as_json: bool) -> None:
-    from archivist.records.shapes import to_episode_line
-
     if as_json:
-        print_json({"episodes": [to_episode_line(each) for each in found]})
+        print_json({"episodes": [episode_view(each) for each in found]})
         return
     print_table(
         ("Run", "Status", "Project", "Agent", "Summary"),
@@ -244,27 +240,6 @@ def _episode_summary(episode: Episode) -> str:
 def _shorten(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN // 2 else f"{text[: _SHOWN // 2 - 1]}…"
-
-
-def _approach_view(tried: ApproachResult) -> dict[str, Any]:
-    from archivist.clock import to_short_text
-
-    last = tried.last
-    return {
-        "task": tried.task,
-        "approach": tried.approach,
-        "attempts": tried.attempts,
-        "completed": tried.completed,
-        "failed": tried.failed,
-        "agents": list(tried.agents),
-        "verdict": tried.verdict,
-        "last": {
-            "id": last.id,
-            "action": last.action.value if last.action else None,
-            "outcome": last.outcome,
-            "time": to_short_text(last.finished) if last.finished else None,
-        },
-    }
 
 
 def _parse_time(text: str | None) -> datetime | None:
@@ -290,24 +265,6 @@ def _draw_chart(path: str, found: Analytics) -> None:
             f"{path!r} cannot be written: {error.strerror}", hint="name a file that can be"
         ) from None
     note(f"wrote {path}")
-
-
-def _rate_view(rate: Rate) -> dict[str, Any]:
-    low, high = rate.interval
-    return {
-        "name": rate.name,
-        "attempts": rate.attempts,
-        "completed": rate.completed,
-        "failed": rate.failed,
-        "undecided": rate.undecided_count,
-        "rate": rate.share,
-        "low": low,
-        "high": high,
-        "mean_duration_ms": rate.mean_duration_ms,
-        "tokens_in": rate.tokens_in,
-        "tokens_out": rate.tokens_out,
-        **({"periods": [_rate_view(each) for each in rate.periods]} if rate.periods else {}),
-    }
 
 
 def _print_rates(found: Analytics) -> None:

@@ -19,9 +19,10 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import conflict_view, table_view
 
 if TYPE_CHECKING:
-    from archivist.records import Conflict, Fact
+    from archivist.records import Fact
     from archivist.store.ledger import LedgerChange
 
 _SHOWN = 100
@@ -66,7 +67,7 @@ def list_(
             limit=limit,
         )
     if as_json:
-        print_json({"facts": [_fact_view(each) for each in found]})
+        print_json({"facts": [table_view(each) for each in found]})
         return
     if not found:
         note("no facts")
@@ -89,7 +90,7 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
         fact = bank.knowledge.find(name)
         disputes = [each for each in bank.knowledge.conflicts() if each.fact == fact.id]
     if as_json:
-        print_json({"fact": _fact_view(fact), "conflicts": [_conflict_view(each) for each in disputes]})
+        print_json({"fact": table_view(fact), "conflicts": [conflict_view(each) for each in disputes]})
         return
     for line in _fact_lines(fact):
         say(line)
@@ -132,8 +133,8 @@ def set_(
             category, key, words, source=source, confidence=confidence, project=project, tags=tags
         )
     if as_json:
-        told = _conflict_view(kept.conflict) if kept.conflict else None
-        print_json({"fact": _fact_view(kept.fact), "changed": kept.is_changed, "conflict": told})
+        told = conflict_view(kept.conflict) if kept.conflict else None
+        print_json({"fact": table_view(kept.fact), "changed": kept.is_changed, "conflict": told})
         return
     say(f"{_fact_name(kept.fact)}  {_shorten(kept.fact.value, _SHOWN)}")
     if kept.conflict is None:
@@ -155,7 +156,7 @@ def remove(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
     with session.bank(is_global=is_global) as bank, bank.transaction():
         gone = [bank.knowledge.remove(name) for name in dict.fromkeys(names)]
     if as_json:
-        print_json({"facts": [_fact_view(each) for each in gone]})
+        print_json({"facts": [table_view(each) for each in gone]})
         return
     say(f"{pluralize(len(gone), 'fact')} removed: {', '.join(_fact_name(each) for each in gone)}")
 
@@ -171,7 +172,7 @@ def conflicts(session: Session, name: str, with_decided: bool, is_global: bool, 
     with session.bank(is_global=is_global) as bank:
         found = bank.knowledge.conflicts(name, with_decided=with_decided)
     if as_json:
-        print_json({"conflicts": [_conflict_view(each) for each in found]})
+        print_json({"conflicts": [conflict_view(each) for each in found]})
         return
     if not found:
         note("no conflicts" if with_decided else "no open conflicts")
@@ -211,8 +212,8 @@ def decide(session: Session, name: str, choice: str | None, is_global: bool, as_
         done = decided[-1]
         fact = desk.get(done.category, done.key, project=str(done.extra.get("project", "")))
     if as_json:
-        told = {"conflict": _conflict_view(done), "conflicts": [_conflict_view(each) for each in decided]}
-        print_json({**told, "fact": _fact_view(fact) if fact else None})
+        told = {"conflict": conflict_view(done), "conflicts": [conflict_view(each) for each in decided]}
+        print_json({**told, "fact": table_view(fact) if fact else None})
         return
     say(f"{done.category}/{done.key}  {done.status.value}: {_shorten(fact.value, _SHOWN) if fact else '-'}")
     if len(decided) > 1:
@@ -292,20 +293,6 @@ def _describe_change(change: LedgerChange) -> str:
 
 def _fact_name(fact: Fact) -> str:
     return f"{fact.category}/{fact.key}" + (f" ({fact.project})" if fact.project else "")
-
-
-def _fact_view(fact: Fact) -> dict[str, Any]:
-    from archivist.records.plain import to_plain
-
-    plain: dict[str, Any] = to_plain(fact)
-    return {name: value for name, value in plain.items() if name != "extra"}
-
-
-def _conflict_view(conflict: Conflict) -> dict[str, Any]:
-    from archivist.records.plain import to_plain
-
-    plain: dict[str, Any] = to_plain(conflict)
-    return {name: value for name, value in plain.items() if name != "extra"}
 
 
 def _fact_lines(fact: Fact) -> Iterator[str]:

@@ -209,10 +209,12 @@ def _display_name(lesson: Lesson, asked: str) -> str:
     return f"{global_mark_of(asked)}{lesson.short_id}"
 
 
-def _lesson_views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dict[str, object]]:
+def _lesson_views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dict[str, Any]]:
     """Return lessons as plain values, called as they were asked for."""
-    views = zip(bank.lessons.views(lessons), lessons, strict=True)
-    return [{**view, "id": _display_name(lesson, asked)} for view, lesson in views]
+    from archivist.brief.select import global_mark_of
+    from archivist.edges.views import lesson_views
+
+    return lesson_views(bank, lessons, mark=global_mark_of(asked))
 
 
 def _print_status_changes(verb: str, known: Sequence[Lesson], after: Sequence[Lesson], asked: str) -> None:
@@ -273,11 +275,11 @@ def forget(
 @click.pass_obj
 def history(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     """Tell the story of the lesson ID: every change, who made it, and what it changed."""
-    from archivist.edges.cli.telling import history_rows
+    from archivist.edges.views import history_views
 
     bank, (name,) = session.bank_of(name, is_global=is_global)
     with bank:
-        rows = history_rows(bank.ledger.history(name))
+        rows = history_views(bank.ledger.history(name))
     if as_json:
         print_json({"history": rows})
         return

@@ -10,6 +10,7 @@ import click
 from archivist.edges.cli.core import DashTextCommand, read_text_argument
 from archivist.edges.cli.output import enum_choice, json_option, note, pluralize, print_json, print_table, say
 from archivist.edges.cli.session import Session
+from archivist.edges.views import proposal_view
 from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
@@ -153,13 +154,6 @@ def rules(session: Session, as_json: bool) -> None:
     for each in made:
         say(f"{each.short_id}  {each.extra.get('rule', '')}")
     note(f"{pluralize(len(made), 'rule')} proposed")
-
-
-def proposal_view(proposal: Proposal) -> dict[str, object]:
-    """Return a proposal as plain values, by its short id."""
-    from archivist.records.plain import to_plain
-
-    return {**to_plain(proposal), "id": proposal.short_id, "uid": proposal.id}
 
 
 def _proposal_row(proposal: Proposal) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +21,7 @@ from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.recall.scoring import Weights
-    from archivist.recall.service import Hit, RecallResult
+    from archivist.recall.service import Hit
 
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
@@ -69,7 +69,9 @@ def recall(
     with session.bank(is_global=is_global) as bank:
         found = bank.recall(Query(text=text, min_importance=importance, **asked))
     if as_json:
-        print_json(_recall_view(found))
+        from archivist.edges.views import recall_view
+
+        print_json(recall_view(found))
         return
     for hit in found.hits:
         for line in _hit_lines(hit, found.weights, explain=explain):
@@ -116,50 +118,3 @@ def _explain_score(hit: Hit, weights: Weights) -> str:
         f"= {weights.importance:g}·importance {score.importance:.2f}"
         f" + {weights.recency:g}·recency {score.recency:.2f} + {weights.relevance:g}·{relevance}"
     )
-
-
-def _recall_view(found: RecallResult) -> dict[str, object]:
-    return {
-        "hits": [_hit_view(hit) for hit in found.hits],
-        "words": list(found.words),
-        "embedder": found.embedder,
-        "unembedded": found.unembedded,
-        "problem": found.problem,
-        "weights": {
-            "importance": found.weights.importance,
-            "recency": found.weights.recency,
-            "relevance": found.weights.relevance,
-        },
-    }
-
-
-def _hit_view(hit: Hit) -> dict[str, object]:
-    why = hit.why.why
-    return {
-        "id": hit.name,
-        "uid": hit.id,
-        "kind": hit.kind,
-        "text": hit.text,
-        "score": round(hit.score, 6),
-        "time": _time_text(hit.time),
-        "notes": list(hit.notes),
-        "window": list(hit.window),
-        "parts": {
-            "importance": round(hit.why.importance, 6),
-            "recency": round(hit.why.recency, 6),
-            "relevance": round(hit.why.relevance, 6),
-            "words": round(why.words, 6),
-            "meaning": round(why.meaning, 6),
-            "words_weight": round(why.words_weight, 6),
-            "cosine": None if why.cosine is None else round(why.cosine, 6),
-            "neighbours": round(why.neighbours, 6),
-            "speaker": round(why.speaker, 6),
-            "standing": why.standing,
-        },
-    }
-
-
-def _time_text(time: datetime | None) -> str | None:
-    from archivist.clock import to_text
-
-    return to_text(time) if time else None

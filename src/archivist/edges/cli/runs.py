@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.brief import brief_format, fence_option, format_option, print_brief
+from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
 from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
     ended_choice,
@@ -23,6 +23,7 @@ from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.brief.request import BriefRequest
     from archivist.brief.select import RenderedBrief
     from archivist.capture.results import FinishedRun
     from archivist.records import Lesson
@@ -49,57 +50,37 @@ def run() -> None:
 @fence_option
 @json_option
 @click.pass_obj
-def start(
-    session: Session,
-    run_id: str,
-    task: str,
-    domain: str,
-    role: str,
-    repo: str,
-    provider: str,
-    form: str | None,
-    fence: bool | None,
-    as_json: bool,
-) -> None:
+def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **asked: Any) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails.
 
     A bank that cannot be written still tells what it knows; the run is then not recorded.
     """
+    from archivist.brief.request import BriefRequest
     from archivist.clock import system_clock
     from archivist.ids import new_id
 
     name = run_id or new_id(system_clock())
-    bank, beside = session.bank_if_any(), session.global_bank()
-    told: RenderedBrief | None
-    is_about_task = bool(repo) or bool(task and not domain)
-    how = {
-        "domain": domain,
-        "role": role,
-        "repo": repo,
-        "provider": provider,
-        "form": brief_format(form, is_about_task=is_about_task),
-        "is_fenced": (is_about_task and form != "yaml") if fence is None else fence,
-    }
+    request = BriefRequest(**asked, form=parse_form(form))
+    bank, global_bank = session.bank_if_any(), session.global_bank()
+    brief: RenderedBrief | None = None
     if bank is not None:
-        told = _start_run(bank, name, task, beside, how)
-    else:
-        told = beside.brief(**how) if beside else None
+        brief = _start_run(bank, name, request, global_bank)
+    elif global_bank is not None:
+        brief = global_bank.brief(request.for_run(""))
     if not run_id:
         note(f"run: {name}")
-    print_brief(bank or beside, told, as_json or form == "json", run=name)
+    print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
 
 
-def _start_run(
-    bank: Bank, name: str, task: str, global_bank: Bank | None, options: dict[str, Any]
-) -> RenderedBrief:
+def _start_run(bank: Bank, name: str, request: BriefRequest, global_bank: Bank | None) -> RenderedBrief:
     """Open a run and brief it; where neither can be recorded, brief it all the same."""
     from archivist.errors import BankLockedError, BankReadOnlyError
 
     try:
-        return bank.runs.start_run(name, task=task, global_bank=global_bank, **options)
+        return bank.runs.start_run(name, request, global_bank=global_bank)
     except (BankReadOnlyError, BankLockedError) as error:
         note(f"archivist: {error.message}: the run is told, but not recorded")
-        return bank.brief(task="" if options["domain"] else task, global_bank=global_bank, **options)
+        return bank.brief(request.for_run(""), global_bank=global_bank)
 
 
 @run.command()

@@ -19,9 +19,10 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import token_view
 
 if TYPE_CHECKING:
-    from archivist.records import Actor, Token
+    from archivist.records import Actor
 
 # Named, not imported: one door knows nothing of another, and the server needs what only an extra installs.
 _SERVING = "archivist.edges.http.serving"
@@ -119,7 +120,7 @@ def create(
     with asked.bank(is_global=is_global) as bank:
         issued = bank.tokens.create(_parse_actor(who, role), name=name, expires_days=expires)
     if as_json:
-        print_json({**_token_view(issued.token, "valid"), "token": issued.secret})
+        print_json({**token_view(issued.token, "valid"), "token": issued.secret})
         return
     say(issued.secret)
     until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
@@ -145,7 +146,7 @@ def list_(session: Session, with_ended: bool, is_global: bool, as_json: bool) ->
     with session.bank(is_global=is_global) as bank:
         found = [(each, each.state(bank.now()).value) for each in bank.tokens.list(with_ended=with_ended)]
     if as_json:
-        print_json({"tokens": [_token_view(each, state) for each, state in found]})
+        print_json({"tokens": [token_view(each, state) for each, state in found]})
         return
     if not found:
         note("no tokens: archivist token create hands one out")
@@ -167,19 +168,6 @@ def revoke(session: Session, names: tuple[str, ...], is_global: bool, as_json: b
     with session.bank(is_global=is_global) as bank, bank.transaction():
         gone = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
     if as_json:
-        print_json({"tokens": [_token_view(each, "revoked") for each in gone]})
+        print_json({"tokens": [token_view(each, "revoked") for each in gone]})
         return
     say(f"{pluralize(len(gone), 'token')} revoked: {', '.join(each.name for each in gone)}")
-
-
-def _token_view(token: Token, state: str) -> dict[str, object]:
-    from archivist.clock import to_short_text
-
-    times = {name: getattr(token, name) for name in ("created", "expires", "revoked")}
-    return {
-        "id": token.id,
-        "name": token.name,
-        "actor": str(token.actor),
-        "state": state,
-        **{name: to_short_text(time) if time else None for name, time in times.items()},
-    }

@@ -18,6 +18,7 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import entry_view, insights_view
 from archivist.records.tier_words import EntryType
 from archivist.stream.entries import MAX_CYCLE
 
@@ -56,8 +57,8 @@ def log(session: Session, /, action: str, reflect: bool, as_json: bool, **fields
         due = bank.stream.due_reason()
         done = bank.stream.reflect(if_due=True) if reflect and due else None
     if as_json:
-        reflected = {"reflection": _insights_view(done)} if done else {}
-        print_json({"entry": _entry_view(entry), "reflection_due": due if not done else "", **reflected})
+        reflected = {"reflection": insights_view(done)} if done else {}
+        print_json({"entry": entry_view(entry), "reflection_due": due if not done else "", **reflected})
         return
     say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
     if done:
@@ -101,7 +102,7 @@ def list_(
         else:
             found = bank.stream.recent(limit or 20, role=role)[::-1]
     if as_json:
-        print_json({"entries": [_entry_view(entry) for entry in found]})
+        print_json({"entries": [entry_view(entry) for entry in found]})
         return
     _print_entries(found)
 
@@ -115,9 +116,9 @@ def show(session: Session, name: str, as_json: bool) -> None:
     with session.bank() as bank:
         entry = bank.stream.get(name)
     if as_json:
-        print_json(_entry_view(entry))
+        print_json(entry_view(entry))
         return
-    for label, value in _entry_view(entry).items():
+    for label, value in entry_view(entry).items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if text:
             say(f"{label}: {text}")
@@ -157,7 +158,7 @@ def search(
         )
     if as_json:
         print_json(
-            {"hits": [{**_entry_view(each.entry), "score": round(each.hit.score, 4)} for each in found]}
+            {"hits": [{**entry_view(each.entry), "score": round(each.hit.score, 4)} for each in found]}
         )
         return
     for each in found:
@@ -188,7 +189,7 @@ def edit(session: Session, /, name: str, as_json: bool, **fields: Any) -> None:
     with session.bank() as bank:
         entry = bank.stream.edit(name, **changes)
     if as_json:
-        print_json(_entry_view(entry))
+        print_json(entry_view(entry))
         return
     say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
@@ -216,7 +217,7 @@ def reflect(session: Session, if_due: bool, as_json: bool) -> None:
     with session.bank() as bank:
         done = bank.stream.reflect(if_due=if_due)
     if as_json:
-        print_json(_insights_view(done))
+        print_json(insights_view(done))
         return
     _print_insights(done)
 
@@ -262,12 +263,6 @@ def export(session: Session, file: Path | None, as_json: bool) -> None:
     say(f"{file}  {pluralize(lines, 'line')}")
 
 
-def _entry_view(entry: Entry) -> dict[str, object]:
-    from archivist.records.stream_lines import to_stream_line
-
-    return {**to_stream_line(entry), "archived": entry.is_archived}
-
-
 def _print_entries(entries: list[Entry]) -> None:
     rows = [
         (each.id, each.cycle, each.role, each.importance, each.type.value, each.action) for each in entries
@@ -284,19 +279,6 @@ def _parse_cycles(text: str) -> tuple[int, int]:
         raise click.UsageError(
             f"cycles {text!r} are no range\nhint: one cycle, 180, or two, 180:185"
         ) from None
-
-
-def _insights_view(done: Insights) -> dict[str, object]:
-    return {
-        "reason": done.reason,
-        "skipped": done.skipped,
-        "gathered": done.gathered,
-        "cycles": list(done.cycles) if done.cycles else None,
-        "entries": [_entry_view(entry) for entry in done.entries],
-        "documents": [f"{each.source}#{each.position}" for each in done.documents],
-        "core": list(done.told_core),
-        "problems": list(done.problems),
-    }
 
 
 def _print_insights(done: Insights) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from archivist.clock import to_short_text
 from archivist.records import Episode
-from archivist.store.ledger import LedgerChange
 
 _SHOWN = (
     "status", "quarantined_for",
@@ -16,8 +15,6 @@ _SHOWN = (
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
 _LISTED = 6
-# Numbers and times that move with every change say nothing in a story.
-_SILENT = {"updated", "edited", "unseen_from", "number", "evidence", "last_seen"}
 
 
 def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
@@ -68,51 +65,3 @@ def episode_lines(episode: Episode) -> Iterator[str]:
         tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
         # A log that states no cost may well have had one.
         yield f"  {'usage':<12}{tokens}" + (f", ${spent.cost_usd:.2f}" if spent.cost_usd else "")
-
-
-def history_rows(changes: Sequence[LedgerChange]) -> list[dict[str, Any]]:
-    """Return one row a change, each saying what it changed against the one before."""
-    rows = []
-    before: Mapping[str, Any] | None = None
-    for change in changes:
-        entry = change.entry
-        rows.append(
-            {
-                "seq": entry.seq,
-                "time": to_short_text(entry.time),
-                "actor": str(entry.actor),
-                "verb": entry.verb,
-                "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
-                "hash": entry.hash,
-            }
-        )
-        if not change.is_erased:
-            before = change.after
-    return rows
-
-
-def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    if after is None:
-        return "removed"
-    if before is None:
-        return str(after.get("summary") or after.get("id") or "made")
-    parts = []
-    was, now = _frequency(before), _frequency(after)
-    if was != now:
-        parts.append(f"frequency {was} → {now}")
-    for key in after:
-        if key in _SILENT or key in ("runs", "faded") or before.get(key) == after[key]:
-            continue
-        parts.append(f"{key.replace('_', ' ')} {_shorten(before.get(key))} → {_shorten(after[key])}")
-    return ", ".join(parts) or "counted from here"
-
-
-def _frequency(plain: Mapping[str, Any]) -> int:
-    return max(0, len(plain.get("runs", ())) - int(plain.get("faded", 0)))
-
-
-def _shorten(value: object) -> str:
-    text = (
-        "nothing" if value in ("", None, []) else ", ".join(value) if isinstance(value, list) else str(value)
-    )
-    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -170,11 +170,9 @@ def _open_global_bank(dialect: Dialect, hook_event: str, place: Path | None) -> 
 def _brief_from_banks(
     dialect: Dialect, hook_event: str, payload: HookPayload, place: Path | None, global_bank: Bank | None
 ) -> str:
-    from archivist.brief import session_service as sessions
-
     if place is None:
         return (
-            sessions.brief_session(global_bank, "", "").text
+            global_bank.sessions.brief_session("", "").text
             if global_bank is not None and hook_event == SESSION_START
             else ""
         )
@@ -189,21 +187,20 @@ def _brief_for_event(
     from pathlib import Path
 
     from archivist import projects
-    from archivist.brief import session_service as sessions
 
     run = payload.run if len(payload.run) <= LONGEST_NAME else ""
     folder = Path(payload.folder or bank.root)
     with bank.reading() as reader:
         project = projects.project_at(reader, folder, bank.root)
     if hook_event == PROMPT:
-        return sessions.brief_prompt(bank, run, project, payload.prompt)
+        return bank.sessions.brief_prompt(run, project, payload.prompt)
     if hook_event == TOOL_FAILURE:
         tool = "Bash" if payload.command else payload.tool
-        return sessions.brief_failure(bank, run, project, payload.error, tool=tool, command=payload.command)
+        return bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=payload.command)
     if hook_event == SUBAGENT_START:
-        return sessions.brief_subagent(bank, run, project, role=payload.role, global_bank=global_bank)
-    return sessions.brief_session(
-        bank, run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
+        return bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
+    return bank.sessions.brief_session(
+        run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
     )
 
 

@@ -21,8 +21,8 @@ from archivist.edges.http.shapes import (
     Standing,
     Tags,
 )
-from archivist.edges.http.views import change_view
 from archivist.edges.http.visits import Visitor, json_response
+from archivist.edges.views import history_views, lesson_views
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
 from archivist.recall.query import LIVE
@@ -78,7 +78,7 @@ def list_lessons(
             page = asked.page_by_order(
                 lambda after, most: bank.lessons.query(question._replace(limit=most), after=after), MOST_MET
             )
-        return json_response({"lessons": bank.lessons.views(page.items), "next": page.next})
+        return json_response({"lessons": lesson_views(bank, page.items), "next": page.next})
 
 
 @router.post("", status_code=201, responses=answers.item_response("lesson", answers.LessonOut, 201))
@@ -87,7 +87,7 @@ def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
     given = body.provided_fields()
     with visitor.bank() as bank:
         lesson = bank.lessons.add(given.pop("summary"), **given)
-        return json_response({"lesson": bank.lessons.views([lesson])[0]}, 201)
+        return json_response({"lesson": lesson_views(bank, [lesson])[0]}, 201)
 
 
 @router.get("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
@@ -96,7 +96,7 @@ def show_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is 
     with visitor.bank() as bank:
         lesson = bank.lessons.get(id)
         stale = bank.liveness.find_stale([lesson]).get(lesson.id, "")
-        return json_response({"lesson": {**bank.lessons.views([lesson])[0], "stale": stale}})
+        return json_response({"lesson": {**lesson_views(bank, [lesson])[0], "stale": stale}})
 
 
 @router.patch("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
@@ -106,14 +106,14 @@ def edit_lesson(id: Id, body: LessonEdit, visitor: Visitor) -> Response:  # noqa
     if not changes:
         raise InputError("nothing to change", hint="give at least one field that is not null")
     with visitor.bank() as bank:
-        return json_response({"lesson": bank.lessons.views([bank.lessons.edit(id, **changes)])[0]})
+        return json_response({"lesson": lesson_views(bank, [bank.lessons.edit(id, **changes)])[0]})
 
 
 @router.post("/{id}/approve", responses=answers.item_response("lesson", answers.LessonOut))
 def approve_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002
     """Believe a lesson as it stands; out of quarantine only a person lets one."""
     with visitor.bank() as bank:
-        return json_response({"lesson": bank.lessons.views([bank.lessons.approve(id)])[0]})
+        return json_response({"lesson": lesson_views(bank, [bank.lessons.approve(id)])[0]})
 
 
 @router.delete("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
@@ -125,7 +125,7 @@ def forget_lesson(
     """Move a lesson to the archive, whatever its frequency."""
     with visitor.bank() as bank:
         gone = bank.lessons.archive(id, replaced_by) if replaced_by else bank.forget(id)
-        return json_response({"lesson": bank.lessons.views([gone])[0]})
+        return json_response({"lesson": lesson_views(bank, [gone])[0]})
 
 
 @router.get("/{id}/history", responses=answers.page_response("history", answers.ChangeOut))
@@ -133,5 +133,5 @@ def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa:
     """Tell every change of a lesson, oldest first."""
     with visitor.bank() as bank:
         changes = bank.ledger.history(bank.lessons.get(id).id)
-    page = asked.page_by_key(changes, lambda change: change.entry.seq)
-    return json_response({"history": [change_view(each) for each in page.items], "next": page.next})
+    page = asked.page_by_key(history_views(changes), lambda view: view["seq"])
+    return json_response({"history": page.items, "next": page.next})

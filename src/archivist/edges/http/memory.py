@@ -21,12 +21,11 @@ from archivist.edges.http.shapes import (
     Only,
     Share,
 )
-from archivist.edges.http.views import attempt_row, table_row
 from archivist.edges.http.visits import Visitor, json_response
+from archivist.edges.views import attempt_view, conflict_view, table_view
 from archivist.layers.artifacts import service as artifact_desk
 from archivist.layers.attempts import service as attempts
 from archivist.layers.knowledge.service import BY_NAME
-from archivist.records.plain import to_plain
 
 router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)
 
@@ -55,7 +54,7 @@ def knowledge(
             page = asked.page_by_rank(lambda most: query(limit=most), lambda fact: fact.id)
         else:
             page = asked.page_by_order(lambda after, most: query(after=after, limit=most), BY_NAME)
-    return json_response({"knowledge": [table_row(each) for each in page.items], "next": page.next})
+    return json_response({"knowledge": [table_view(each) for each in page.items], "next": page.next})
 
 
 @router.post("/knowledge", responses=answers.model_response(answers.FactPutOut))
@@ -71,9 +70,9 @@ def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
             project=body.project,
             tags=body.tags,
         )
-    conflict = to_plain(kept.conflict) if kept.conflict else None
+    conflict = conflict_view(kept.conflict) if kept.conflict else None
     return json_response(
-        {"knowledge": table_row(kept.fact), "changed": kept.is_changed, "conflict": conflict}
+        {"knowledge": table_view(kept.fact), "changed": kept.is_changed, "conflict": conflict}
     )
 
 
@@ -81,7 +80,7 @@ def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
 def remove_knowledge(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
     """Remove a fact; its history stays."""
     with visitor.bank() as bank:
-        return json_response({"knowledge": table_row(bank.knowledge.remove(id))})
+        return json_response({"knowledge": table_view(bank.knowledge.remove(id))})
 
 
 @router.get("/episodes", responses=answers.page_response("episodes", answers.AttemptRow))
@@ -101,7 +100,7 @@ def episodes(
             ),
             attempts.NEWEST,
         )
-    return json_response({"episodes": [attempt_row(each) for each in page.items], "next": page.next})
+    return json_response({"episodes": [attempt_view(each) for each in page.items], "next": page.next})
 
 
 @router.post(
@@ -123,7 +122,7 @@ def log_episode(body: AttemptBody, visitor: Visitor) -> Response:
             run=body.run,
             id=body.id,
         )
-    return json_response({"episode": attempt_row(made)}, 201)
+    return json_response({"episode": attempt_view(made)}, 201)
 
 
 @router.get("/artifacts", responses=answers.page_response("artifacts", answers.ArtifactRow))
@@ -143,7 +142,7 @@ def artifacts(
             ),
             artifact_desk.NEWEST,
         )
-    return json_response({"artifacts": [table_row(each) for each in page.items], "next": page.next})
+    return json_response({"artifacts": [table_view(each) for each in page.items], "next": page.next})
 
 
 @router.post(
@@ -160,11 +159,11 @@ def register_artifact(body: ArtifactBody, visitor: Visitor) -> Response:
             description=body.description or "",
             run=body.run,
         )
-    return json_response({"artifact": table_row(made)}, 201)
+    return json_response({"artifact": table_view(made)}, 201)
 
 
 @router.delete("/artifacts/{id:path}", responses=answers.item_response("artifact", answers.ArtifactRow))
 def remove_artifact(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
     """Take an artifact off the register; the file stays."""
     with visitor.bank() as bank:
-        return json_response({"artifact": table_row(bank.artifacts.remove(id))})
+        return json_response({"artifact": table_view(bank.artifacts.remove(id))})

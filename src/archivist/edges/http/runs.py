@@ -10,7 +10,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from archivist.audit.report import recommend_steps
-from archivist.brief.forms import BriefFormat
+from archivist.brief.request import BriefRequest
 from archivist.capture.formats.archeflow import read_events
 from archivist.capture.json_stream import LogLine, SkippedRecord
 from archivist.capture.recorder import LogOrigin
@@ -31,15 +31,17 @@ from archivist.edges.http.shapes import (
     ReflectBody,
     RunBody,
 )
-from archivist.edges.http.views import (
+from archivist.edges.http.visits import Visitor, clean_json, json_response
+from archivist.edges.views import (
     brief_view,
     capture_view,
-    line_view,
+    finished_run_view,
     reflection_view,
+    regression_view,
+    report_row_view,
     run_view,
+    verdicts_view,
 )
-from archivist.edges.http.visits import Visitor, clean_json, json_response
-from archivist.edges.views import finished_run_view, regression_view, verdicts_view
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import InputError
 from archivist.files.open import exceeds_unpacked_size
@@ -73,20 +75,10 @@ _Name = Annotated[
 @router.post("/runs", status_code=201, responses=answers.model_response(answers.BriefOut, 201))
 def start_run(body: RunBody, visitor: Visitor) -> Response:
     """Open a run, brief it and record both; an id is made when there is none."""
-    is_about_task = bool(body.repo) or bool(body.task and not body.domain)
-    form = body.format or ("markdown" if is_about_task else "known-issues")
+    asked = body.model_dump(exclude={"run", "format"})
     with visitor.bank() as bank:
         run = body.run.strip() or bank.new_id(bank.now())
-        told = bank.runs.start_run(
-            run,
-            task=body.task,
-            domain=body.domain,
-            role=body.role,
-            repo=body.repo,
-            provider=body.provider,
-            form=BriefFormat(form),
-            is_fenced=(is_about_task and form != "yaml") if body.fence is None else body.fence,
-        )
+        told = bank.runs.start_run(run, BriefRequest(**asked, form=body.format))
         return json_response({"run": run, **brief_view(bank, told)}, 201)
 
 
@@ -159,7 +151,7 @@ def capture(
     known = CaptureOverrides(run=run, project=project, status=EpisodeStatus(status) if status else None)
     with visitor.bank(PoolLane.LOG) as bank:
         taken = bank.runs.capture_file(_uploaded_log(request), format_name=format, overrides=known)
-    return json_response(capture_view(taken, name), 201)
+    return json_response(capture_view([taken], name=name), 201)
 
 
 def _uploaded_log(request: Request) -> Path:
@@ -200,7 +192,8 @@ def reflect(body: ReflectBody, visitor: Visitor) -> Response:
 def check(body: CheckBody, visitor: Visitor) -> Response:
     """Judge each lesson that a run was told by what came of it."""
     with visitor.bank() as bank:
-        return json_response({"run": body.run, "verdicts": verdicts_view(bank.audit(body.run))})
+        verdicts = bank.audit(body.run)
+        return json_response({"run": body.run, "verdicts": verdicts_view(bank, verdicts)})
 
 
 @router.get("/audit/report", responses=answers.page_response("lessons", answers.ExtensibleOut))
@@ -212,9 +205,9 @@ def report(visitor: Visitor, asked: Asked) -> Response:
     shown = {line.lesson for line in page.items}
     return json_response(
         {
-            "lessons": [line_view(line) for line in page.items],
+            "lessons": [report_row_view(line) for line in page.items],
             "proposals": [to_plain(each) for each in recommend_steps(found) if each.lesson in shown],
-            "total": line_view(found.total),
+            "total": report_row_view(found.total),
             "next": page.next,
         }
     )
@@ -225,4 +218,4 @@ def regressions(run: Id, visitor: Visitor) -> Response:
     """Name what earlier runs had fixed and this one's reviewers found again."""
     with visitor.bank() as bank:
         found = bank.audits.regressions(run)
-    return json_response({"run": run, "regressions": [regression_view(regression) for regression in found]})
+    return json_response({"run": run, "regressions": [regression_view(each) for each in found]})

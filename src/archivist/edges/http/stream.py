@@ -22,8 +22,8 @@ from archivist.edges.http.shapes import (
     Until,
     Weight,
 )
-from archivist.edges.http.views import entry_view, hit_view, insights_view, piece_view, time_text
 from archivist.edges.http.visits import Visitor, json_response
+from archivist.edges.views import entry_view, hit_view, insights_view, piece_view, time_text
 from archivist.errors import NotFoundError
 from archivist.stream.service import BY_CYCLE, LATEST
 

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from archivist.brief.forms import BriefFormat
-from archivist.brief.presets import BriefPreset
+from archivist.brief.request import BriefRequest
 from archivist.edges.http import answers
 from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
@@ -24,8 +23,8 @@ from archivist.edges.http.shapes import (
     Tags,
     Until,
 )
-from archivist.edges.http.views import brief_view, hit_view
 from archivist.edges.http.visits import Visitor, json_response
+from archivist.edges.views import brief_view, hit_view
 from archivist.recall.query import Query as Question
 
 router = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BodyRoute)
@@ -37,24 +36,10 @@ _Cycle = Annotated[int | None, Query(ge=0, le=(1 << 31) - 1)]
 @set_execution_mode(lambda body, **_: ExecutionMode.WRITES if body.run else ExecutionMode.READS)
 def brief(body: BriefBody, visitor: Visitor) -> Response:
     """Say what a new run should know; with a run it is recorded."""
-    is_about_task = bool(body.task or body.repo) or body.preset == "subagent"
-    form = body.format or ("markdown" if is_about_task else "known-issues")
+    asked = body.model_dump(exclude={"format", "explain", "tags"})
+    request = BriefRequest(**asked, form=body.format, tags=tuple(body.tags))
     with visitor.bank(PoolLane.WRITE if body.run else PoolLane.READ) as bank:
-        told = bank.brief(
-            task=body.task,
-            repo=body.repo,
-            domain=body.domain,
-            role=body.role,
-            provider=body.provider,
-            tool=body.tool,
-            tags=body.tags,
-            run=body.run,
-            preset=BriefPreset(body.preset) if body.preset else None,
-            max_lessons=body.max_lessons,
-            budget_tokens=body.budget_tokens,
-            form=BriefFormat(form),
-            is_fenced=(is_about_task and form != "yaml") if body.fence is None else body.fence,
-        )
+        told = bank.brief(request)
         why = {"reasons": bank.briefs.reasons(told)} if body.explain else {}
         return json_response({**brief_view(bank, told), **why})
 

@@ -21,10 +21,10 @@ from archivist.edges.http.shapes import (
     ProposalStanding,
     WorkingBody,
 )
-from archivist.edges.http.views import core_view, proposal_view
 from archivist.edges.http.visits import Visitor, clean_json, json_response
+from archivist.edges.views import block_view, core_view, proposal_view
 from archivist.errors import InputError
-from archivist.records import Block, ProposalStatus
+from archivist.records import ProposalStatus
 from archivist.records.plain import to_plain
 
 router = APIRouter(prefix="/api", tags=["core, working memory and proposals"], route_class=BodyRoute)
@@ -45,7 +45,7 @@ def update_core(section: _Section, body: CoreBody, visitor: Visitor) -> Response
     """Change a block: the fields given replace, the rest stays. Playbook and rules change by proposals."""
     content: Any = clean_json(body.content)
     with visitor.bank() as bank:
-        return json_response(_block_view(bank.core.update(section, content, role=body.role)))
+        return json_response(block_view(bank.core.update(section, content, role=body.role)))
 
 
 @router.post("/core/{section}", responses=answers.model_response(answers.BlockOut))
@@ -53,11 +53,7 @@ def append_core(section: _List, body: ItemBody, visitor: Visitor) -> Response:
     """Add to a list of core memory."""
     item: Any = clean_json(body.item)
     with visitor.bank() as bank:
-        return json_response(_block_view(bank.core.append(section, item, role=body.role)))
-
-
-def _block_view(block: Block) -> dict[str, object]:
-    return {"id": block.id, **to_plain(block)}
+        return json_response(block_view(bank.core.append(section, item, role=body.role)))
 
 
 @router.get("/working", responses=_WORKING)

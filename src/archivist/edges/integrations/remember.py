@@ -327,7 +327,7 @@ def _begin_run(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> None:
-    from archivist.brief.forms import BriefFormat
+    from archivist.brief.request import BriefRequest
     from archivist.capture.conversations_service import replace_surrogates
 
     kept.agent = _function_name(function)
@@ -337,15 +337,16 @@ def _begin_run(
     bank, is_ours = _open_bank(memory, kept.agent)
     try:
         kept.run.id = f"{kept.agent}-{bank.new_id(bank.now())}"
-        told = bank.runs.start_run(
-            kept.run.id,
+        # The text goes into the agent's prompt, also where only a domain is named.
+        request = BriefRequest(
             task=kept.task,
             domain=memory.domain,
             role=memory.role,
             repo=memory.repo,
-            form=BriefFormat.MARKDOWN,
-            is_fenced=True,
+            form="markdown",
+            fence=True,
         )
+        told = bank.runs.start_run(kept.run.id, request)
     except BaseException:
         if is_ours:
             bank.close()

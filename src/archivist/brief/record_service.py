@@ -1,0 +1,114 @@
+"""Deliver a brief: withhold, render, record, fence. Read back what a run was given.
+
+Briefs and the hooks of sessions share this, and a hook must not load what selects lessons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, withhold
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.brief.request import BriefRequest
+    from archivist.store.protocol import Reader, Writer
+
+BriefedLessons: TypeAlias = "tuple[BriefedLesson, ...]"
+# Fields of a brief's `extra`: the mark of a recovery that was shown next to an error, and that the run began
+# again (a session that is resumed, cleared or compacted has lost what it was given before).
+RECOVERY_MARK = "healed"
+BEGAN_AGAIN = "again"
+
+
+def deliver(
+    bank: Bank,
+    selection: Selection,
+    request: BriefRequest,
+    record: Callable[[BriefedLessons, BriefedLessons], str],
+    *,
+    max_characters: int | None = None,
+) -> RenderedBrief:
+    """Withhold the hold-out's share, render the rest, record both for the request's run, and fence the text.
+
+    `record` takes the chosen and the withheld lessons and returns the record's id. Above `max_characters` the
+    last lessons are left out, and are not recorded either.
+    """
+    from archivist.brief.render import fence_text, render_brief
+
+    form, is_fenced = request.presentation()
+    chosen, withheld = withhold(selection.chosen, request.run, bank.config.brief.holdout)
+    text = render_brief(chosen, form)
+    while max_characters and len(text) > max_characters and len(chosen) > 1:
+        chosen = chosen[:-1]
+        text = render_brief(chosen, form)
+    brief_id = record(chosen, withheld) if request.run else ""
+    if is_fenced:
+        text = fence_text(text, brief_id, chosen)
+    return RenderedBrief(text, chosen, brief_id, withheld, *selection[1:])
+
+
+def record_brief(
+    bank: Bank,
+    request: BriefRequest,
+    chosen: BriefedLessons,
+    withheld: BriefedLessons,
+    *,
+    global_bank: Bank | None = None,
+    open_run: Callable[[Writer], bool] | None = None,
+    recovery: str = "",
+) -> str:
+    """Record which lessons a run was given, each in its own bank; return the record's id.
+
+    `open_run` stores the run in the same transaction and says whether it was known already; a new run that
+    was given nothing needs no record of that. `recovery` marks what was shown next to an error.
+    """
+    from archivist.records import Brief
+
+    now = bank.now()
+    name = bank.new_id(now)
+
+    def build_record(is_global: bool, extra: dict[str, object]) -> Brief:
+        given, kept = (
+            tuple(each.lesson.id for each in lessons if each.is_global is is_global)
+            for lessons in (chosen, withheld)
+        )
+        scope = {"domain": request.domain, "role": request.role}
+        return Brief(id=name, time=now, run=request.run, lessons=given, withheld=kept, extra=extra, **scope)
+
+    with bank.transaction() as writer:
+        began_again = open_run is not None and open_run(writer)
+        if open_run is None or began_again or chosen or withheld:
+            extra: dict[str, object] = {RECOVERY_MARK: recovery} if recovery else {}
+            writer.put(build_record(False, {BEGAN_AGAIN: True} if began_again else extra), "brief")
+    if global_bank is not None and any(each.is_global for each in (*chosen, *withheld)):
+        with global_bank.transaction() as writer:
+            writer.put(build_record(True, {}), "brief")
+    return name
+
+
+def briefed_lessons(reader: Reader, run: str) -> set[str]:
+    """Return the ids of the lessons that a run was given, or that were withheld, since it last began."""
+    import json
+
+    rows = _brief_rows(reader, run)
+    return {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
+
+
+def recovery_marks(reader: Reader, run: str) -> set[str]:
+    """Return the marks of the recoveries that a run was shown next to its errors since it last began."""
+    import json
+
+    return {str(json.loads(extra).get(RECOVERY_MARK, "")) for *_, extra in _brief_rows(reader, run)} - {""}
+
+
+def _brief_rows(reader: Reader, run: str) -> list[tuple[str, str, str]]:
+    """Return the lessons, withheld lessons and extras of a run's briefs since it last began."""
+    if not run:
+        return []
+    from archivist.store.filters import equals
+
+    rows = reader.select_fields("brief", ("lessons", "withheld", "extra"), equals("run", run), order=("id",))
+    begun = [place for place, (*_, extra) in enumerate(rows) if f'"{BEGAN_AGAIN}"' in extra]
+    return rows[begun[-1] :] if begun else rows

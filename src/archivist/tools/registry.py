@@ -1,0 +1,296 @@
+"""The registry of tools: what each takes and answers, and how providers want to be told of it.
+
+A tool is a function whose signature is its interface: the schema for OpenAI, Anthropic and MCP is made from
+it, and so is the check of what an agent passes. The documents' spelling (`minImportance`, an `options`
+object) is understood beside Python's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
+
+from archivist.access.rights import Layer, Verb, may
+from archivist.errors import AccessError, InputError, NotFoundError
+from archivist.tools.answers import Answer, hint_for_agents
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.records.actor import Actor
+
+Schema = dict[str, Any]
+ToolFunction = Callable[..., Answer]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer"}
+# The second word of a camelCase name begins here.
+_UPPER = re.compile(r"(?<=[a-z0-9])([A-Z])")
+NEXT: Schema = {"type": "integer", "description": "Where the next page begins; missing at the end."}
+_SCOPE = "workspace[/domain[/repository]]"
+
+
+class ScopeArgument(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to look: a workspace, one of its domains, one repository."""
+
+    workspace: str
+    domain: str = ""
+    repository: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.workspace, self.domain, self.repository) if part)
+
+
+class Toolset(StrEnum):
+    """Which tools belong together."""
+
+    ARCHIVIST = "archivist"
+    COGNITIVE = "cognitive"
+    LAYERS = "layers"
+    WORKSPACE = "workspace"
+
+
+# What a coding agent needs in every run: few enough to stay in its context all the time.
+DEFAULT = (
+    "brief", "recall", "memory_get", "lesson_add", "what_worked", "knowledge_query", "memory_log",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One function: its name, what it is for, what it answers, and what it does to the bank."""
+
+    name: str
+    toolset: Toolset
+    description: str
+    run: ToolFunction
+    answer_schema: Schema
+    is_read_only: bool
+    is_idempotent: bool
+    is_destructive: bool = False
+    # The argument with which a reading tool records something.
+    recording: str = ""
+    # The layer that it writes, where not every actor may.
+    layer: Layer | None = None
+
+    def schema(self) -> Schema:
+        """Return the JSON schema of what it takes."""
+        return dict(_argument_schema(self.name))
+
+    def call(self, bank: Bank, arguments: Mapping[str, Any]) -> Answer:
+        """Check what an agent passes, and do it."""
+        checked = _check_arguments(self.name, arguments)
+        try:
+            return self.run(bank, **checked)
+        except (InputError, NotFoundError, AccessError) as error:
+            error.hint = hint_for_agents(error, parameter_names=tuple(checked))
+            raise
+
+    def only_reads(self, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a call with these arguments changes nothing."""
+        return self.is_read_only or bool(self.recording and not arguments.get(self.recording))
+
+    def is_open_to(self, actor: Actor) -> bool:
+        """Say whether an actor may call it at all, so that a door need not offer it to others."""
+        return self.layer is None or may(actor, self.layer, Verb.WRITE)
+
+
+_TOOLS: dict[str, Tool] = {}
+
+
+def tool(
+    toolset: Toolset,
+    answer_schema: Schema,
+    *,
+    reads: bool = False,
+    repeats: bool = False,
+    replaces: bool = False,
+    records: str = "",
+    layer: Layer | None = None,
+) -> Callable[[ToolFunction], ToolFunction]:
+    """Offer a function to agents.
+
+    `reads`: it changes nothing, unless it is called with the argument that `records` names. `repeats`:
+    calling it again does no harm. `replaces`: it overwrites what was there. `layer` is what it writes.
+    """
+
+    def register(function: ToolFunction) -> ToolFunction:
+        is_read_only = reads and not records
+        _TOOLS[function.__name__] = Tool(
+            name=function.__name__,
+            toolset=toolset,
+            description=" ".join((inspect.getdoc(function) or "").split()),
+            run=function,
+            answer_schema=answer_schema,
+            is_read_only=is_read_only,
+            is_idempotent=is_read_only or repeats,
+            is_destructive=replaces,
+            recording=records,
+            layer=layer,
+        )
+        return function
+
+    return register
+
+
+def tools(*toolsets: Toolset | str) -> list[Tool]:
+    """Return the tools of these sets, or all of them."""
+    wanted = set(toolsets)
+    for word in wanted - set(Toolset):
+        raise _unknown_toolset(word)
+    return [each for each in _TOOLS.values() if not wanted or each.toolset in wanted]
+
+
+def find_tool(name: str) -> Tool | None:
+    """Return a tool by its name; None when there is none."""
+    return _TOOLS.get(name)
+
+
+def select_tools(words: str) -> list[Tool]:
+    """Return the tools of the sets that a text names, comma-separated: `default`, `all`, or sets."""
+    chosen: set[str] = set()
+    for word in (part.strip() for part in words.split(",")):
+        if word == "default":
+            chosen |= set(DEFAULT)
+        elif word == "all":
+            chosen |= set(_TOOLS)
+        elif word in set(Toolset):
+            chosen |= {each.name for each in tools(word)}
+        else:
+            raise _unknown_toolset(word, "default", "all")
+    return [_TOOLS[name] for name in dict.fromkeys([*DEFAULT, *_TOOLS]) if name in chosen]
+
+
+def _unknown_toolset(word: str, *more: str) -> InputError:
+    return InputError(f"no set of tools {word!r}", hint=f"one or more of {', '.join([*more, *Toolset])}")
+
+
+def call(bank: Bank, name: str, arguments: Mapping[str, Any]) -> Answer:
+    """Call a tool by its name."""
+    if name not in _TOOLS:
+        raise InputError(f"no tool {name!r}", hint=f"one of {', '.join(_TOOLS)}")
+    return _TOOLS[name].call(bank, arguments)
+
+
+def for_openai(chosen: Iterable[Tool]) -> list[Schema]:
+    """Return tools as OpenAI's chat completions take them."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": each.name, "description": each.description, "parameters": each.schema()},
+        }
+        for each in chosen
+    ]
+
+
+def for_anthropic(chosen: Iterable[Tool]) -> list[Schema]:
+    """Return tools as Anthropic's messages take them."""
+    return [
+        {"name": each.name, "description": each.description, "input_schema": each.schema()} for each in chosen
+    ]
+
+
+def for_mcp(chosen: Iterable[Tool]) -> list[Schema]:
+    """Return tools as an MCP server lists them."""
+    return [
+        {
+            "name": each.name,
+            "description": each.description,
+            "inputSchema": each.schema(),
+            "outputSchema": each.answer_schema,
+            "annotations": {
+                "readOnlyHint": each.is_read_only,
+                "destructiveHint": each.is_destructive,
+                "idempotentHint": each.is_idempotent,
+                "openWorldHint": False,
+            },
+        }
+        for each in chosen
+    ]
+
+
+# What a tool answers. A field is listed when every answer, or every item of a list, has it; there may be
+# others. A text that is too long for a page is clipped and stays a text, so lists of words are left open.
+
+
+def object_schema(optional: Mapping[str, Schema] | None = None, **fields: Schema) -> Schema:
+    """Return the schema of an object that has these fields, and perhaps the optional ones."""
+    return {"type": "object", "properties": {**fields, **(optional or {})}, "required": list(fields)}
+
+
+def list_schema(**fields: Schema) -> Schema:
+    """Return the schema of a list of objects that have these fields."""
+    return {"type": "array", "items": object_schema(**fields)}
+
+
+def page_schema(name: str, item: Mapping[str, Schema], **beside: Schema) -> Schema:
+    """Return the schema of a page of items."""
+    return object_schema({"next_offset": NEXT}, **{name: list_schema(**item)}, **beside)
+
+
+# What a tool takes
+
+
+@cache
+def _argument_struct(name: str) -> type[msgspec.Struct]:
+    """Return the shape of what a tool takes, made from its signature."""
+    function = _TOOLS[name].run
+    # Neither the bank, which comes first, nor the answer is part of the shape: their types need no import.
+    hints = get_type_hints(function, localns={"Bank": object, "Answer": object}, include_extras=True)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for each in list(inspect.signature(function).parameters.values())[1:]:
+        kind = hints[each.name]
+        fields.append((each.name, kind) if each.default is each.empty else (each.name, kind, each.default))
+    title = name.title().replace("_", "")
+    return msgspec.defstruct(title, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+@cache
+def _argument_schema(name: str) -> Schema:
+    struct = _argument_struct(name)
+    _, parts = msgspec.json.schema_components((struct,), ref_template="{name}")
+    schema: Schema = _inline_refs(parts[struct.__name__], parts)
+    return schema
+
+
+def _inline_refs(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a schema with the shapes that it refers to in their places; not every provider follows refs."""
+    if isinstance(schema, list):
+        return [_inline_refs(each, parts) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_inline_refs(parts[schema["$ref"]], parts), **own}
+    # The title of a shape is a name that we made up; a property that is called so has a schema as its value.
+    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+    return {key: _inline_refs(value, parts) for key, value in kept.items()}
+
+
+def _check_arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call in Python's spelling and types; InputError says what is wrong."""
+    struct = _argument_struct(name)
+    known = set(struct.__struct_fields__)
+    flat = dict(given)
+    for group in ("options", "filters", "metadata", "entry"):
+        if group not in known and isinstance(flat.get(group), Mapping):
+            flat |= flat.pop(group)
+    if "scope" in known and isinstance(flat.get("scope"), str):
+        parts = flat["scope"].split("/")
+        if len(parts) > len(ScopeArgument.__struct_fields__):
+            raise InputError(f"{name}: the scope {flat['scope']!r} is too deep", hint=_SCOPE)
+        flat["scope"] = dict(zip(ScopeArgument.__struct_fields__, parts, strict=False))
+    spelled = {key if key in known else _UPPER.sub(r"_\1", key).lower(): value for key, value in flat.items()}
+    try:
+        checked = msgspec.convert(spelled, struct, strict=True)
+    except msgspec.ValidationError as error:
+        takes = ", ".join(struct.__struct_fields__)
+        raise InputError(f"{name}: {error}", hint=f"it takes {takes}") from None
+    return {field: getattr(checked, field) for field in struct.__struct_fields__}
