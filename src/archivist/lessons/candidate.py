@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from archivist.capture.clean import Cleaner
 from archivist.capture.own_briefs import strip_briefs
 from archivist.capture.redaction import redact
 from archivist.capture.secret_rules import PLACEHOLDER_START
@@ -158,11 +159,13 @@ def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidat
     # A tag that held a secret names nothing any more.
     changes["tags"] = tuple(tag for tag in map(clean, candidate.tags) if PLACEHOLDER_START not in tag)
     changes["remedies"] = tuple(map(clean, candidate.remedies))
+    # A key is compared with those of later runs: it is redacted and otherwise left as it is.
+    cleaner = Cleaner()
+    for name in ("key", "evidence", "events", "earlier_runs"):
+        changes[name] = cleaner.clean(getattr(candidate, name))
     if candidate.record is not None:
-        # A mined key is made of cleaned events and compared with later runs, so only a record's is cleaned.
-        changes["key"] = clean(candidate.key)
         extra: Any = without_secrets(candidate.record.extra, is_exact=True)
-        changes["record"] = replace(candidate.record, extra=extra)
+        changes["record"] = cleaner.clean(replace(candidate.record, extra=extra))
     return replace(candidate, **changes)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, Verb, decides, may, may_change, reads, writes
+from archivist.capture.clean import Cleaner, clean_name
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.lessons.decay import AgeingResult as AgeingResult
 from archivist.lessons.decay import decay_lesson
@@ -109,6 +110,7 @@ class Lessons(BankService):
 
         if sighting.provenance not in (Provenance.SUGGESTED, Provenance.REVIEWED):
             self.require(Layer.LESSONS, Verb.DECIDE)
+        sighting = Cleaner().clean(sighting)
         kept: list[KeptLesson] = []
         created = 0
         with self._bank.transaction() as writer:
@@ -445,7 +447,7 @@ class Lessons(BankService):
         with self._bank.transaction() as writer:
             ids = tuple(dict.fromkeys(find(writer, name).id for name in names))
             now = self._bank.now()
-            brief = Brief(id=self._bank.new_id(now), time=now, run=run, lessons=ids)
+            brief = Brief(id=self._bank.new_id(now), time=now, run=clean_name(run), lessons=ids)
             writer.put(brief, "use")
         return brief
 
@@ -459,6 +461,7 @@ class Lessons(BankService):
         if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
             return AgeingResult(was_counted=False)
         rules = self._bank.config.decay
+        run = clean_name(run)
         faded: list[Lesson] = []
         archived: list[Lesson] = []
         with self._bank.transaction() as writer:

@@ -13,6 +13,7 @@ from archivist import bus as messages
 from archivist.access.rights import Layer, reads, writes
 from archivist.audit.verdicts import judge_lessons as judge_lessons
 from archivist.brief.select import GENERAL
+from archivist.capture.clean import clean_name
 from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config
@@ -136,6 +137,8 @@ def reflect(
 def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
     """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
     scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+    # What went wrong is announced and stored with the run's name.
+    trigger = replace(trigger, run=clean_name(trigger.run))
     try:
         scenario, is_asked = _decide_scenario(bank, trigger.run, trigger.scenario)
         if not is_asked:
