@@ -16,7 +16,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from archivist import Bank
@@ -401,7 +400,7 @@ def test_no_route_stores_a_secret(bank: Bank, tmp_path: Path) -> None:
 
     tokens = Tokens()
     issued = bank.tokens.create("human:ada")
-    client: httpx.Client = TestClient(create_app(lambda: bank), base_url="http://127.0.0.1")
+    client = TestClient(create_app(lambda: bank), base_url="http://127.0.0.1")
     client.headers["Authorization"] = f"Bearer {issued.secret}"
     with client:
         for route, body in ROUTES:
