@@ -15,26 +15,12 @@ from archivist.records import EventKind
 
 _COMMAND_KEYS = ("command", "cmd", "keystrokes", "script", "code", "chars")
 _FILE_KEYS = (
-    "file_path",
-    "path",
-    "notebook_path",
-    "filePath",
-    "filename",
-    "file",
-    "absolute_path",
-    "target_file",
-)
+    "file_path", "path", "notebook_path", "filePath", "filename", "file", "absolute_path", "target_file",
+)  # fmt: skip
 _OLD_KEYS = ("old_string", "old_str", "oldString", "search", "old_text")
 _NEW_KEYS = (
-    "new_string",
-    "new_str",
-    "newString",
-    "content",
-    "contents",
-    "file_text",
-    "new_source",
-    "new_text",
-)
+    "new_string", "new_str", "newString", "content", "contents", "file_text", "new_source", "new_text",
+)  # fmt: skip
 _OTHER_TARGET_KEYS = ("pattern", "query", "url", "uri", "description", "prompt")
 _MAX_DEPTH = 4
 _SHELLS = frozenset(

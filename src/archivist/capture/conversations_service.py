@@ -106,12 +106,7 @@ class Conversations(BankService):
 
     @writes(Layer.RUNS)
     def finish(
-        self,
-        session: str,
-        *,
-        status: EpisodeStatus | None = None,
-        project: str = "",
-        agent: str = "",
+        self, session: str, *, status: EpisodeStatus | None = None, project: str = "", agent: str = ""
     ) -> list[FinishedRun]:
         """Finish a session as a run. An empty session gives nothing."""
         with self._bank.reading() as reader:

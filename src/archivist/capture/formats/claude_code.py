@@ -32,37 +32,13 @@ from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 _CONVERSATION = ("user", "assistant", "system", "result")
 # Records of the client's own housekeeping, which tell nothing about the run.
-_HOUSEKEEPING = frozenset(
-    {
-        "summary",
-        "ai-title",
-        "custom-title",
-        "customTitle",
-        "last-prompt",
-        "lastPrompt",
-        "tag",
-        "queue-operation",
-        "progress",
-        "file-history-snapshot",
-        "stream_event",
-        "control_request",
-        "control_response",
-        "rate_limit_event",
-        "keep_alive",
-        "agent-name",
-        "agent-color",
-        "agent-setting",
-        "mode",
-        "permission-mode",
-        "pr-link",
-        "tool_progress",
-        "tool_use_summary",
-        "auth_status",
-        "worktree-state",
-        "content-replacement",
-        "attribution-snapshot",
-    }
-)
+_HOUSEKEEPING = frozenset((
+    "summary", "ai-title", "custom-title", "customTitle", "last-prompt", "lastPrompt", "tag",
+    "queue-operation", "progress", "file-history-snapshot", "stream_event", "control_request",
+    "control_response", "rate_limit_event", "keep_alive", "agent-name", "agent-color", "agent-setting",
+    "mode", "permission-mode", "pr-link", "tool_progress", "tool_use_summary", "auth_status",
+    "worktree-state", "content-replacement", "attribution-snapshot",
+))  # fmt: skip
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSED = (
     "The user doesn't want to proceed with this tool use",

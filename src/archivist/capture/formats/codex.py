@@ -30,15 +30,10 @@ from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
-_OTHER_ENVELOPES = frozenset(
-    {
-        "world_state",
-        "inter_agent_communication",
-        "inter_agent_communication_metadata",
-        "security_risk_score",
-        "ghost_snapshot",
-    }
-)
+_OTHER_ENVELOPES = frozenset((
+    "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score",
+    "ghost_snapshot",
+))  # fmt: skip
 _CALLS = frozenset(
     {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"}
 )

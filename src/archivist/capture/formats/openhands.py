@@ -44,38 +44,16 @@ _TOOLS = {
     "edit": "str_replace_editor",
     "write": "write_file",
 }
-_QUIET = frozenset(
-    {
-        "recall",
-        "think",
-        "null",
-        "condensation",
-        "condensation_request",
-        "change_agent_state",
-        "agent_state_changed",
-    }
-)
-_KINDS = frozenset(
-    {
-        "MessageEvent",
-        "ActionEvent",
-        "ObservationEvent",
-        "AgentErrorEvent",
-        "UserRejectObservation",
-        "SystemPromptEvent",
-        "ConversationStateUpdateEvent",
-        "ConversationErrorEvent",
-        "Condensation",
-        "CondensationRequest",
-        "CondensationSummaryEvent",
-        "PauseEvent",
-        "InterruptEvent",
-        "HookExecutionEvent",
-        "TokenEvent",
-        "LLMCompletionLogEvent",
-        "StreamingDeltaEvent",
-    }
-)
+_QUIET = frozenset((
+    "recall", "think", "null", "condensation", "condensation_request", "change_agent_state",
+    "agent_state_changed",
+))  # fmt: skip
+_KINDS = frozenset((
+    "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent", "UserRejectObservation",
+    "SystemPromptEvent", "ConversationStateUpdateEvent", "ConversationErrorEvent", "Condensation",
+    "CondensationRequest", "CondensationSummaryEvent", "PauseEvent", "InterruptEvent", "HookExecutionEvent",
+    "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent",
+))  # fmt: skip
 _SOURCES = ("agent", "user", "environment", "hook")
 
 
