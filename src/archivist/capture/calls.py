@@ -68,8 +68,16 @@ def describe(call: LoggedCall) -> CallDescription:
         return _describe_patch(patch)
     file = _first(given, _FILE_KEYS)
     verb = text(given.get("command"))
-    if file and _is_edit(call.tool, verb, given):
-        return _describe_edit(file, given)
+    is_replacing = bool(_first(given, _OLD_KEYS)) and any(
+        isinstance(given.get(key), str) for key in _NEW_KEYS
+    )
+    is_edit = verb in _EDIT_COMMANDS or call.tool.lower() in _EDITORS or is_replacing
+    if file and is_edit and verb not in _VIEW_COMMANDS:
+        edits = objects(given.get("edits")) or [given]
+        old = "\n".join(filter(None, (_first(edit, _OLD_KEYS) for edit in edits)))
+        new = "\n".join(filter(None, (_first(edit, _NEW_KEYS) for edit in edits)))
+        extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
+        return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
         return CallDescription(EventKind.TOOL_CALL, clip(command), target_of(command))
@@ -146,22 +154,6 @@ def calls_in_message(message: str) -> list[LoggedCall]:
         found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
         return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
-
-
-def _is_edit(tool: str, verb: str, given: Mapping[str, Any]) -> bool:
-    if verb in _VIEW_COMMANDS:
-        return False
-    if verb in _EDIT_COMMANDS or tool.lower() in _EDITORS:
-        return True
-    return bool(_first(given, _OLD_KEYS)) and any(isinstance(given.get(key), str) for key in _NEW_KEYS)
-
-
-def _describe_edit(file: str, given: Mapping[str, Any]) -> CallDescription:
-    edits = objects(given.get("edits")) or [given]
-    old = "\n".join(filter(None, (_first(each, _OLD_KEYS) for each in edits)))
-    new = "\n".join(filter(None, (_first(each, _NEW_KEYS) for each in edits)))
-    extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
-    return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
 
 
 def _patch_in(call: LoggedCall) -> str:
