@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.calls import LoggedCall, arguments_from, calls_in_message, describe, target_of
-from archivist.capture.clipping import clip, omission_mark
-from archivist.capture.outcomes import from_structured, is_timeout, read_outcome
+from archivist.capture.calls import (
+    LoggedCall,
+    arguments_from,
+    calls_in_message,
+    describe,
+    from_structured,
+    is_timeout,
+    read_outcome,
+    target_of,
+)
 from archivist.capture.provenance import (
     instance_in,
     project_of_folder,
@@ -17,7 +24,7 @@ from archivist.capture.provenance import (
     provider_and_model,
     task_of,
 )
-from archivist.capture.values import as_float, as_integer, as_time, content_text, count
+from archivist.capture.values import as_float, as_integer, as_time, clip, content_text, count, omission_mark
 from archivist.records import EventKind
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+more\n*** End Patch"

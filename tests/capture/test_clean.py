@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archivist.capture.clean import Cleaner
-from archivist.capture.fence import fence
+from archivist.capture.own_briefs import fence
 from archivist.records import Episode, Event, EventKind
 from tests.samples import finding
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.capture.fence import fence
-from archivist.capture.own_briefs import strip_briefs
+from archivist.capture.own_briefs import fence, strip_briefs
 
 pytestmark = pytest.mark.req("N3")
 

@@ -18,9 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.capture.fence import FENCE_CLOSE, fence
 from archivist.capture.folders import project_of_folder
-from archivist.capture.own_briefs import strip_briefs
+from archivist.capture.own_briefs import FENCE_CLOSE, fence, strip_briefs
 from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import said

@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.calls import LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.clean import clean_name
-from archivist.capture.outcomes import from_structured, read_outcome
 from archivist.capture.recorder import LogOrigin, Recorder
 from archivist.capture.secrets import without_secrets
 from archivist.capture.service import CaptureOverrides

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from archivist.capture.clipping import omission_mark
+from archivist.capture.values import omission_mark
 
 CHUNK_BYTES = 128 * 1024
 # Nearly all lines of real logs are shorter, and are decoded without being scanned first.

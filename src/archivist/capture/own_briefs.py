@@ -1,14 +1,15 @@
-"""Remove our own fenced briefs from a transcript, so that lessons are not mined from lessons."""
+"""Fence the briefs we give, and remove them from transcripts, so that lessons are not mined from lessons."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from archivist.capture.fence import FENCE_MARK
 from archivist.cold_start import lazy_pattern
 
+FENCE_MARK: Final = "archivist:brief"
+FENCE_CLOSE: Final = "<!-- /archivist:brief -->"
 _ID: Final = r"[A-Za-z0-9][\w.\-]{0,127}"
 # A comment may come back with its brackets as HTML entities, or as JSON spells them.
 _LESS: Final = r"(?:<|&lt;|&#60;|&#x3[cC];|\\{1,7}u003[cC])"
@@ -41,16 +42,16 @@ def strip_briefs(text: str) -> str:
         return text
     pieces: list[str] = []
     position = 0
-    for fence, following in zip(fences, [*fences[1:], None], strict=True):
+    for opened, following in zip(fences, [*fences[1:], None], strict=True):
         limit = following.start if following else len(text)
-        if fence.escape:
+        if opened.escape:
             # The brief stands in a JSON string whose newlines carry n backslashes; a quote that carries
             # n - 1 closes the string, and the brief with it.
-            backslashes = len(fence.escape) - 1
-            quote = re.compile(rf'(?<!\\)\\{{{backslashes}}}"').search(text, fence.body, limit)
+            backslashes = len(opened.escape) - 1
+            quote = re.compile(rf'(?<!\\)\\{{{backslashes}}}"').search(text, opened.body, limit)
             limit = quote.start() if quote else limit
-        closing = _CLOSING.search(text, fence.body, limit)
-        pieces.append(text[position : fence.start])
+        closing = _CLOSING.search(text, opened.body, limit)
+        pieces.append(text[position : opened.start])
         # A brief without a closing mark was cut: it takes all that is left.
         position = closing.end() if closing else limit
     return "".join((*pieces, text[position:]))
@@ -65,3 +66,14 @@ def _fences(text: str) -> Iterator[_Fence]:
         if before:
             margin = before["margin"] or ""
             yield _Fence(start - len(margin), opening.end(), opening["escape"] or "")
+
+
+def fence(text: str, brief_id: str, lesson_ids: Sequence[str]) -> str:
+    """Put a brief between marks that name it and its lessons; what steers a terminal is left out."""
+    if not text.replace("\n", "").isprintable():
+        from archivist.text import make_legible
+
+        text = make_legible(text)
+    # A mark inside the text would end the fence early and leave the rest to be learnt from.
+    body = text.replace(FENCE_MARK, "archivist-brief").strip("\n")
+    return f"<!-- {FENCE_MARK} {' '.join((brief_id, *lesson_ids))} -->\n{body}\n{FENCE_CLOSE}\n"

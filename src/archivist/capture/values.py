@@ -1,20 +1,31 @@
-"""Read loosely typed JSON values: what does not fit is empty, never an error."""
+"""Read loosely typed JSON values, and clip long texts: what does not fit is empty or cut, never an error."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
+from archivist.capture.own_briefs import strip_briefs
 from archivist.clock import from_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Later than this in seconds, an epoch must be counted in milliseconds (the year 5138 against 1973).
 _MILLISECONDS_FROM = 1e11
+# How much of each end of a long text is kept. Errors stand at the end of an output and what caused them at
+# its beginning, so an output keeps most; an edit only has to be told from other edits of the file.
+OUTPUT_SIDE_CHARS = 6_000
+MESSAGE_SIDE_CHARS = 4_000
+EDIT_SIDE_CHARS = 3_000
+TASK_CHARS = 2_000
+TARGET_CHARS = 500
+
+_LEFT_OUT = re.compile(r"… \[(\d{1,18}) characters left out\] …")
 
 
 def text(value: object) -> str:
@@ -114,3 +125,29 @@ def content_text(value: object) -> str:
 
 
 _MEDIA = ("image", "audio", "image_url", "input_image")
+
+
+def omission_mark(characters: int) -> str:
+    """Write the mark that stands where text is missing."""
+    return f"\n… [{characters} characters left out] …\n"
+
+
+def clip(text: str, side: int = OUTPUT_SIDE_CHARS) -> str:
+    """Return the text with its middle left out when it is longer than both sides together.
+
+    Marks of an earlier clipping that fall into the middle are counted in.
+    """
+    if len(text) <= 2 * side + len(omission_mark(len(text))):
+        return text
+    # A brief of ours comes off while it has both marks; cut in two it would pass for the run's own words.
+    text = strip_briefs(text)
+    if len(text) <= 2 * side + len(omission_mark(len(text))):
+        return text
+    middle = text[side:-side]
+    missing = len(middle) + sum(int(mark.group(1)) - len(mark.group()) for mark in _LEFT_OUT.finditer(middle))
+    return text[:side] + omission_mark(max(missing, 1)) + text[-side:]
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

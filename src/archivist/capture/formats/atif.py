@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import LoggedCall, arguments_from, calls_in_message
+from archivist.capture.calls import (
+    CallOutcome,
+    LoggedCall,
+    arguments_from,
+    calls_in_message,
+    from_structured,
+    read_outcome,
+)
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_word

@@ -10,10 +10,9 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import LoggedCall
+from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.folders import FOLDER
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.outcomes import CallOutcome, read_outcome
 from archivist.capture.provenance import project_of_folder, task_of
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_result

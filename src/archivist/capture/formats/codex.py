@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.folders import FOLDER
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
 from archivist.capture.provenance import project_of_folder, project_of_remote
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.values import (

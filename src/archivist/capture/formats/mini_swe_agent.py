@@ -12,9 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.outcomes import CallOutcome, is_timeout, read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_exit

@@ -11,7 +11,7 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any, BinaryIO, cast
 
-from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import (
     READ_FAILURES,
     LogLine,
@@ -20,7 +20,6 @@ from archivist.capture.json_stream import (
     read_document,
     read_lines,
 )
-from archivist.capture.outcomes import CallOutcome, is_timeout, read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_word

@@ -11,9 +11,8 @@ import shlex
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import LoggedCall
+from archivist.capture.calls import LoggedCall, read_outcome
 from archivist.capture.json_stream import SkippedRecord, decode, preview_log, read_document
-from archivist.capture.outcomes import read_outcome
 from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
 from archivist.capture.status import status_of_exit
