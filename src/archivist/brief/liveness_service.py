@@ -338,7 +338,7 @@ class WorkingTree:
         return ReferenceCheck(states[is_there], instead)
 
     def _has_file(self, text: str) -> tuple[bool | None, str]:
-        """Say whether a file is there; of one that is gone, return also where the only one of its name lies."""
+        """Say whether a file is there; for one that is gone, return where the only one of its name lies."""
         if self._find_on_disk(text):
             return True, ""
         path = text.removeprefix("./")
