@@ -22,6 +22,7 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import capture_view, reflection_view
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def capture(
             note(f"archivist: {reason}")
         raise InputError(refused[0], hint=hints[0])
     if as_json:
-        print_json(_capture_view(taken, refused))
+        print_json(capture_view(taken, refused=refused))
     else:
         _print_capture(taken)
     for reason in refused[:_SHOWN]:
@@ -142,7 +143,7 @@ def reflect(
                     done.append(result)
         embed(bank)
         if as_json:
-            print_json(_reflection_view(bank, done, failed))
+            print_json(reflection_view(bank, done, failed))
         elif done:
             _print_reflection(bank, done)
         elif not failed:
@@ -185,34 +186,6 @@ def _expand_paths(files: Iterable[Path]) -> Iterator[Path]:
             yield file
 
 
-def _capture_view(taken: list[CaptureResult], refused: list[str]) -> dict[str, Any]:
-    from archivist.records.shapes import to_episode_line
-
-    runs = [
-        {
-            "file": each.file,
-            "episode": to_episode_line(episode),
-            "events": each.events,
-            "unchanged": each.is_unchanged,
-        }
-        for each in taken
-        for episode in each.episodes
-    ]
-    secrets: Counter[str] = Counter()
-    for each in taken:
-        secrets.update(each.secrets)
-    result: dict[str, Any] = {
-        "runs": runs,
-        "events": sum(each.events for each in taken),
-        "skipped": sum(each.skipped for each in taken),
-        "secrets": dict(secrets),
-        "refused": refused,
-    }
-    if len(runs) == 1:
-        result["episode"] = runs[0]["episode"]
-    return result
-
-
 def _print_capture(taken: list[CaptureResult]) -> None:
     # Several logs may tell of one run.
     runs = {episode.id: episode for each in taken for episode in each.episodes}
@@ -228,29 +201,6 @@ def _print_capture(taken: list[CaptureResult]) -> None:
         ("secrets taken out", sum(sum(each.secrets.values()) for each in taken)),
     ]
     print_table(("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")])
-
-
-def _reflection_view(bank: Bank, done: list[Reflection], failed: list[ReflectionOutcome]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    created = {lesson.id: lesson for each in done for lesson in each.created}
-    updated = {lesson.id: lesson for each in done for lesson in each.updated}
-    names = {**created, **updated}
-    return {
-        "created": len(created),
-        "updated": len(updated),
-        "runs": [
-            {
-                "run": each.run,
-                "scenario": each.scenario.value,
-                "failures": each.failures,
-                **asdict(each.account),
-            }
-            for each in done
-        ],
-        "lessons": bank.lessons.views(bank.lessons.get_many(names)),
-        "failed": [{"run": each.run, "error": each.error} for each in failed],
-    }
 
 
 def _print_reflection(bank: Bank, done: list[Reflection]) -> None:

@@ -19,6 +19,10 @@ def _shape(name: str, doc: str, /, **fields: Any) -> Any:
     return create_model(name, __base__=ExtensibleOut, __doc__=doc or None, **required)
 
 
+def _list_of(item: Any) -> Any:
+    return list[item]
+
+
 _TEXT = str | None
 _COUNT = int | None
 
@@ -59,7 +63,7 @@ LessonOut = _shape(
 RunOut = _shape("RunOut", "A run.", run=str, task=str, project=str, status=str, started=_TEXT, finished=_TEXT)
 BriefOut = _shape(
     "BriefOut", "A brief.",
-    text=str, lessons=list[LessonOut], brief=str, withheld=list[str], stale=dict[str, str],
+    text=str, lessons=_list_of(LessonOut), brief=str, withheld=list[str], stale=dict[str, str],
 )  # fmt: skip
 HitOut = _shape("HitOut", "A search result.", id=str, uid=str, kind=str, text=str, score=float, time=_TEXT)
 ChangeOut = _shape(
@@ -68,9 +72,9 @@ ChangeOut = _shape(
 )  # fmt: skip
 CaptureOut = _shape(
     "CaptureOut", "What was read from a log.",
-    file=str, runs=list[RunOut], events=int, skipped=int, unchanged=bool,
+    file=str, runs=_list_of(RunOut), events=int, skipped=int, unchanged=bool,
 )  # fmt: skip
-LearningOut = _shape("LearningOut", "What was learnt.", created=int, updated=int, lessons=list[LessonOut])
+LearningOut = _shape("LearningOut", "What was learnt.", created=int, updated=int, lessons=_list_of(LessonOut))
 
 # Tiers.
 EntryOut = _shape(
@@ -98,7 +102,7 @@ BlockOut = _shape("BlockOut", "A block of core memory.", id=str, section=str, co
 def page_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
     """Return the documented answer of a list: some items, and the cursor of the rest."""
     title = f"{name.title().replace('_', '')}Page"
-    return model_response(_shape(title, "", **{name: list[item], "next": _TEXT}), status)
+    return model_response(_shape(title, "", **{name: _list_of(item), "next": _TEXT}), status)
 
 
 def item_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
