@@ -650,7 +650,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
         [write_jsonl(tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])]
     )
     assert [problem.reason for problem in taken.problems] == [
-        "no record of ours: neither a lesson, a run, an audit record nor one of a layer"
+        "not a record: no lesson, run, audit record, stream entry or layer record"
     ]
     (known, once) = bank.lessons.query(Query())
     assert (known.frequency, known.status, known.detail) == (3, Status.ACTIVE, "TS2322")

@@ -299,7 +299,9 @@ class Bank:
 
     def refuse(self, layer: Layer, verb: Verb, *, hint: str, what: str = "") -> NoReturn:
         """Raise AccessError, and note in the ledger that the actor was refused."""
-        told = f"{layer.value} of {what!r}" if what else layer.value
+        from archivist.capture.clean import clean_name
+
+        told = f"{layer.value} of {clean_name(what)!r}" if what else layer.value
         error = AccessError(str(self.actor), verb.value, told, hint=hint)
         if not self.store.is_writing and not self.store.is_reading:
             self._note_denial(error)

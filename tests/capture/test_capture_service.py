@@ -10,9 +10,9 @@ import pytest
 from archivist import Bank
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import InputError
-from archivist.records import EpisodeStatus, Event, EventKind
+from archivist.records import EpisodeStatus, Event, EventKind, Lesson
 from archivist.store.filters import equals
-from tests.samples import agent_log
+from tests.samples import agent_log, finding, reviewed, run_lines, write_jsonl
 
 
 def _log(path: Path, calls: int, *, is_ended: bool = False) -> Path:
@@ -98,3 +98,61 @@ def test_a_captured_run_is_written_as_atif_and_read_back(bank: Bank, tmp_path: P
     taken = bank.runs.capture_file(path, overrides=CaptureOverrides(run="back"))
     assert taken.episodes[0].id == "back"
     assert _calls(bank, "back") == _calls(bank, "s-1")
+
+
+# One way in
+
+
+def _review(path: Path, run: str) -> Path:
+    found = [
+        {"severity": "bug", "description": "SQL is built from strings in the search"},
+        {"severity": "warning", "description": "Missing null checks in response handlers"},
+    ]
+    return write_jsonl(path, run_lines(run, *found))
+
+
+def _summaries(bank: Bank) -> list[str]:
+    with bank.reading() as reader:
+        return sorted(lesson.summary for lesson in reader.select(Lesson))
+
+
+@pytest.mark.req("F3", "N9")
+def test_captured_reviews_teach_the_same_when_they_are_reflected_on_and_when_they_are_finished(
+    bank: Bank, tmp_path: Path
+) -> None:
+    bank.runs.capture_file(_review(tmp_path / "a.jsonl", "r-1"))
+    list(bank.reflections.reflect_waiting())
+    learnt = _summaries(bank)
+    assert len(learnt) == 2
+    done = bank.runs.finish(_review(tmp_path / "b.jsonl", "r-2"))
+    assert [len(run.updated) for run in done.runs] == [2]
+    assert _summaries(bank) == learnt
+
+
+def test_reviews_of_one_run_in_several_files_are_one_run(bank: Bank, tmp_path: Path) -> None:
+    logs = [_review(tmp_path / name, "r-1") for name in ("guardian.jsonl", "skeptic.jsonl")]
+    logs[1].write_text(
+        logs[1].read_text().replace("Missing null checks in response handlers", "Two writers race")
+    )
+    (run,) = bank.runs.finish(*logs).runs
+    assert (run.run, run.events) == ("r-1", 2 * len(run_lines("r-1")))
+    assert len(run.created) == 3
+
+
+@pytest.mark.req("F12")
+def test_a_run_is_finished_by_its_name_alone(bank: Bank) -> None:
+    bank.runs.start_run("r-1", task="Do it")
+    (run,) = bank.runs.finish(overrides=CaptureOverrides(run="r-1")).runs
+    assert (run.events, run.outcome.status, run.aged.was_counted) == (0, "skipped", True)
+    assert bank.runs.episode("r-1").status is EpisodeStatus.SUCCESS
+
+
+@pytest.mark.req("N7")
+def test_a_run_whose_name_is_a_secret_is_found_again_under_its_redacted_name(bank: Bank) -> None:
+    name = "gh" + "p_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    bank.runs.start_run(name, task=f"use {name}")
+    episode, events = reviewed(name, finding("Missing null checks"))
+    done = bank.runs.finish_run(episode, events)
+    assert done.run == "[redacted:github-token]"
+    assert bank.runs.episode(name).id == done.run
+    assert bank.doctor.status()["runs"] == 1

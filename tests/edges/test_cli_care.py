@@ -335,7 +335,7 @@ def test_a_name_of_several_facts_is_undone_and_erased_by_no_guess(bank_cli: Comm
     before = bank_cli("knowledge", "list").out
     for words in (["undo", "c/k"], ["erase", "c/k", "--yes"], ["knowledge", "remove", "c/k"]):
         ran = bank_cli(*words)
-        assert (ran.code, "known of several projects" in ran.err) == (4, True)
+        assert (ran.code, "a fact of several projects" in ran.err) == (4, True)
     assert bank_cli("knowledge", "list").out == before
     for fact in json.loads(bank_cli("knowledge", "list", "--json").out)["facts"]:
         assert bank_cli("knowledge", "remove", fact["id"]).code == 0
@@ -471,7 +471,7 @@ def test_sharing_again_takes_nothing_in(bank_cli: Command) -> None:
         (["capture", "nosuch.jsonl"], "hint: check its name"),
         (["recall", "x", "--since", "yesterday"], "write it as 2026-04-03"),
         (["lessons", "add", ""], "hint: one sentence that says what was learnt"),
-        (["export", "file/below"], "hint: check the rights of the folder"),
+        (["export", "file/below"], "hint: check the permissions of the folder"),
         (["install", "claude-code", "--user", "--project"], "exclude each other"),
     ],
 )

@@ -225,7 +225,7 @@ def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[
         ("recall", {"query": "x" * 2_000_000}, "KiB of arguments are too many"),
         ("recall", {"query": "a\ud800b"}, "half a character"),
         ("lesson_add", {"summary": " \n "}, "a lesson needs words"),
-        ("lesson_add", {"summary": "x", "evidence": ["nobody"]}, "evidence 'nobody' names nothing"),
+        ("lesson_add", {"summary": "x", "evidence": ["nobody"]}, "no record for evidence 'nobody'"),
         ("memory_get", {"id": "nobody"}, "no record 'nobody'"),
         ("knowledge_put", {"category": "a", "key": "b", "value": "c"}, "may not write knowledge"),
     ],

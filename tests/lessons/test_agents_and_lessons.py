@@ -12,7 +12,6 @@ import pytest
 from archivist import Bank
 from archivist.access.rights import may_change
 from archivist.errors import AccessError, InputError, RecordError
-from archivist.lessons.suggest_service import suggest_or_add
 from archivist.records import Actor, Category, EpisodeStatus, Lesson, LessonType, Scope, Severity, Status
 from tests.banks import fresh_bank
 from tests.samples import finding, reviewed
@@ -77,7 +76,7 @@ def test_what_others_confirmed_is_not_its_suggesters_any_more(bank: Bank, agent:
     bank.lessons.edit(edited.id, detail="Yes, really")
     for run in ("r1", "r2"):
         bank.runs.start_run(run)
-        suggest_or_add(agent, met.summary, run=run)
+        agent.lessons.suggest(met.summary, run=run)
     assert bank.lessons.get(met.id).status is Status.ACTIVE
     for each in (edited, met):
         with pytest.raises(AccessError):
@@ -97,9 +96,9 @@ def test_an_agent_does_not_confirm_itself(agent: Bank, change: dict[str, object]
 def test_an_agents_words_are_not_put_into_what_it_may_not_change(bank: Bank, agent: Bank) -> None:
     known = agent.lessons.add("Freeze the clock in tests")
     other = bank.acting_as(Actor.parse("agent:ann"))
-    met = suggest_or_add(other, known.summary, rule=EVIL, detail=EVIL).lesson
+    met = other.lessons.suggest(known.summary, rule=EVIL, detail=EVIL).lesson
     assert (met.id, met.rule, met.detail) == (known.id, "", "")
-    assert suggest_or_add(agent, known.summary, rule="IF a test waits THEN freeze").lesson.rule
+    assert agent.lessons.suggest(known.summary, rule="IF a test waits THEN freeze").lesson.rule
 
 
 def test_people_and_orchestrators_change_any_lesson(bank: Bank, agent: Bank) -> None:
@@ -175,11 +174,11 @@ def test_an_agent_does_not_confirm_itself_by_its_own_runs(bank: Bank, agent: Ban
 
 
 def test_a_run_that_an_agent_opened_is_as_cheap_as_a_name(bank: Bank, agent: Bank) -> None:
-    lesson = suggest_or_add(agent, "Freeze the clock in tests").lesson
+    lesson = agent.lessons.suggest("Freeze the clock in tests").lesson
     agent.runs.start_run("own")
-    assert suggest_or_add(agent, "Freeze the clock in tests", run="own").lesson.runs == lesson.runs
+    assert agent.lessons.suggest("Freeze the clock in tests", run="own").lesson.runs == lesson.runs
     bank.runs.start_run("another's")
-    again = suggest_or_add(agent, "Freeze the clock in tests", run="another's").lesson
+    again = agent.lessons.suggest("Freeze the clock in tests", run="another's").lesson
     assert "another's" in again.runs
 
 
@@ -196,14 +195,14 @@ def test_an_agent_does_not_say_where_its_lesson_comes_from(agent: Bank, field: s
 def test_what_was_superseded_does_not_swallow_what_another_says(bank: Bank, agent: Bank) -> None:
     own = agent.lessons.add("Freeze the clock in tests")
     agent.lessons.archive(own.id, agent.lessons.add("Something else entirely").id)
-    other = suggest_or_add(bank.acting_as(Actor.parse("agent:ann")), "Freeze the clock in tests")
+    other = bank.acting_as(Actor.parse("agent:ann")).lessons.suggest("Freeze the clock in tests")
     assert (other.is_new, other.lesson.status) == (True, Status.CANDIDATE)
 
 
 def test_an_orchestrators_lesson_counts_at_once_by_every_way(bank: Bank) -> None:
     lead = bank.acting_as(Actor.parse("orchestrator:lead"))
     assert lead.lessons.add("Prefer small commits").status is Status.ACTIVE
-    assert suggest_or_add(lead, "Deploy on Tuesdays").lesson.status is Status.ACTIVE
+    assert lead.lessons.suggest("Deploy on Tuesdays").lesson.status is Status.ACTIVE
 
 
 def test_a_refusal_does_not_wait_for_who_writes(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from archivist.config import Config
+from archivist import Bank
+from archivist.errors import AccessError
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate
-from archivist.records import ARCHIVIST, LessonType, Status
+from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting, candidate_of
+from archivist.lessons.standing import with_status
+from archivist.records import ARCHIVIST, Actor, Lesson, LessonType, Status
 from tests.samples import WHEN, lesson
 
 CANDIDATE = Candidate(
@@ -22,18 +24,18 @@ CANDIDATE = Candidate(
     events=("r1#3",),
     remedies=("pip install wrapt",),
 )
-SIGHTING = gate.SightingContext(
+SIGHTING = Sighting(
+    provenance=Provenance.MINED,
     run="r1",
     counted="r1",
     session="s",
-    trajectories=(),
     seen=WHEN,
     now=WHEN + timedelta(days=1),
     run_count=1,
     actor=ARCHIVIST,
 )
+SECOND = replace(SIGHTING, run="r2", counted="r2")
 EVENTS = {"r1#1", "r1#2", "r1#3"}
-CONFIG = Config()
 
 
 def _admit(*candidates: Candidate) -> list[Candidate]:
@@ -63,63 +65,52 @@ def test_a_secret_in_a_lesson_is_taken_out() -> None:
     assert "[redacted:" in admitted.summary
 
 
+def _create(candidate: Candidate = CANDIDATE) -> Lesson:
+    return with_status(gate.draft_lesson(candidate, SIGHTING), promote_at_runs=2)
+
+
+def _meet(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
+    met = gate.meet_mined(known, candidate, gate.draft_lesson(candidate, sighting), sighting)
+    return with_status(met, promote_at_runs=2)
+
+
 def test_a_new_lesson_is_a_candidate_unless_earlier_runs_met_it_too() -> None:
-    fresh = gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG)
+    fresh = _create()
     assert (fresh.status, fresh.frequency, fresh.signature) == (Status.CANDIDATE, 1, CANDIDATE.key)
     assert (fresh.evidence.events, fresh.evidence.episodes, fresh.last_seen) == (("r1#3",), ("r1",), WHEN)
-    again = gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=("r0",), config=CONFIG)
+    again = _create(replace(CANDIDATE, earlier_runs=("r0",)))
     assert (again.status, again.runs) == (Status.ACTIVE, ("r0", "r1"))
-    wish = replace(CANDIDATE, type=LessonType.PREFERENCE)
-    assert (
-        gate.create_lesson(wish, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG).status
-        is Status.ACTIVE
-    )
+    assert _create(replace(CANDIDATE, type=LessonType.PREFERENCE)).status is Status.ACTIVE
 
 
 def test_meeting_a_lesson_again_counts_once_and_takes_the_newer_words() -> None:
-    known = gate.create_lesson(
-        replace(CANDIDATE, summary="Old words about `wrapt`"),
-        SIGHTING,
-        lesson_id="x",
-        earlier_runs=(),
-        config=CONFIG,
-    )
-    second = replace(SIGHTING, run="r2", counted="r2")
-    after = gate.update_lesson(known, replace(CANDIDATE, events=("r2#7",)), second, CONFIG)
+    known = _create(replace(CANDIDATE, summary="Old words about `wrapt`"))
+    after = _meet(known, replace(CANDIDATE, events=("r2#7",)), SECOND)
     assert (after.frequency, after.status, after.summary) == (2, Status.ACTIVE, CANDIDATE.summary)
     assert after.evidence.events == ("r1#3", "r2#7")
-    assert gate.update_lesson(after, replace(CANDIDATE, events=("r2#7",)), second, CONFIG) == after
+    assert _meet(after, replace(CANDIDATE, events=("r2#7",)), SECOND) == after
 
 
 def test_what_a_person_worded_is_counted_but_not_worded_anew() -> None:
-    known = replace(
-        gate.create_lesson(CANDIDATE, SIGHTING, lesson_id="x", earlier_runs=(), config=CONFIG),
-        summary="My words",
-        confirmed=True,
-    )
-    after = gate.update_lesson(known, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), CONFIG)
+    known = replace(_create(), summary="My words", confirmed=True)
+    after = _meet(known, CANDIDATE, SECOND)
     assert (after.summary, after.frequency) == ("My words", 2)
 
 
 @pytest.mark.req("A10")
 def test_a_remedy_makes_a_lesson_that_supersedes_the_bare_one() -> None:
-    bare = gate.create_lesson(
-        replace(CANDIDATE, rule="", remedies=()), SIGHTING, lesson_id="old", earlier_runs=(), config=CONFIG
-    )
-    better = gate.refine_lesson(
-        bare, CANDIDATE, replace(SIGHTING, run="r2", counted="r2"), lesson_id="new", config=CONFIG
-    )
-    assert better is not None
-    assert (better.id, better.runs, better.status) == ("new", ("r1", "r2"), Status.ACTIVE)
-    old = gate.mark_superseded(bare, better.id, WHEN)
-    assert (old.status, old.superseded_by) == (Status.SUPERSEDED, "new")
-    assert gate.refine_lesson(better, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
+    bare = _create(replace(CANDIDATE, rule="", remedies=()))
+    draft = gate.refine_lesson(bare, CANDIDATE, SECOND)
+    assert draft is not None
+    better = with_status(draft, promote_at_runs=2)
+    assert (better.runs, better.status) == (("r1", "r2"), Status.ACTIVE)
+    assert gate.refine_lesson(better, CANDIDATE, SIGHTING) is None
 
 
 def test_a_forgotten_lesson_stays_forgotten() -> None:
     gone = lesson("x", signature=CANDIDATE.key, status=Status.ARCHIVED, runs=("r0",), confirmed=True)
-    assert gate.update_lesson(gone, CANDIDATE, SIGHTING, CONFIG) == gone
-    assert gate.refine_lesson(gone, CANDIDATE, SIGHTING, lesson_id="z", config=CONFIG) is None
+    assert _meet(gone, CANDIDATE, SIGHTING) == gone
+    assert gate.refine_lesson(gone, CANDIDATE, SIGHTING) is None
 
 
 @pytest.mark.req("N7")
@@ -133,3 +124,66 @@ def test_what_must_wait_comes_last_and_only_meets_its_like() -> None:
     known = [believed, waiting, approved, forgotten]
     assert gate.comparable_lessons(CANDIDATE, known) == [believed, approved]
     assert gate.comparable_lessons(evil, known) == [waiting, approved, forgotten]
+
+
+TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("actor", ["human:ada", "agent:kit"])
+def test_no_field_stores_a_token(bank: Bank, actor: str) -> None:
+    fields = ("rule", "detail", "project", "repo", "task", "provider", "tool", "role", "domain")
+    said = dict.fromkeys(fields, f"see {TOKEN}")
+    kept = bank.acting_as(Actor.parse(actor)).lessons.add(
+        f"Log in with {TOKEN}", tags=[TOKEN, "login"], **said
+    )
+    assert TOKEN.lower() not in str(bank.lessons.get(kept.id)).lower()
+    assert kept.tags == ("login",)
+    edited = bank.lessons.edit(kept.id, repo=TOKEN, tags=("a", TOKEN))
+    assert TOKEN not in str(edited)
+
+
+def test_tags_are_not_made_of_a_secret(bank: Bank) -> None:
+    assert bank.lessons.add(f"Deploy with token {TOKEN} daily").tags == ("deploy", "token", "daily")
+
+
+def test_a_file_brings_no_token_in(bank: Bank) -> None:
+    record = lesson(
+        "x", summary=f"Log in with {TOKEN}", repo=TOKEN, tags=(TOKEN, "login"), extra={"note": TOKEN}
+    )
+    sighting = replace(SIGHTING, provenance=Provenance.IMPORTED, actor=bank.actor)
+    kept = bank.lessons.keep(candidate_of(record, number=7), sighting)
+    assert (kept.change, kept.lesson.short_id, kept.lesson.tags) == (
+        LessonChange.CREATED,
+        "m-007",
+        ("login",),
+    )
+    assert TOKEN not in str(kept.lesson)
+    assert bank.lessons.keep(candidate_of(record, number=7), sighting).change is LessonChange.UNCHANGED
+
+
+@pytest.mark.req("M8")
+@pytest.mark.parametrize("provenance", [Provenance.SAID, Provenance.MINED, Provenance.IMPORTED])
+def test_an_agent_does_not_choose_how_far_it_is_believed(bank: Bank, provenance: Provenance) -> None:
+    agent = bank.acting_as(Actor.parse("agent:kit"))
+    with pytest.raises(AccessError):
+        agent.lessons.keep(CANDIDATE, replace(SIGHTING, provenance=provenance, actor=agent.actor))
+
+
+def test_a_batch_stops_creating_at_its_limit_but_still_meets_known_lessons(bank: Bank) -> None:
+    mine = bank.acting_as(ARCHIVIST)
+    other = replace(CANDIDATE, key="b", summary="`make lint` is missing: run `ruff check .`", remedies=())
+    kept = mine.lessons.keep_many([CANDIDATE, other], replace(SIGHTING, project="repo"), max_created=1)
+    assert [each.change for each in kept] == [LessonChange.CREATED, LessonChange.DROPPED]
+    kept = mine.lessons.keep_many([CANDIDATE, other], replace(SECOND, project="repo"), max_created=0)
+    assert [each.change for each in kept] == [LessonChange.MET, LessonChange.DROPPED]
+    assert bank.lessons.get("m-001").runs == ("r1", "r2")
+
+
+def test_a_remedy_supersedes_the_bare_lesson_in_the_bank(bank: Bank) -> None:
+    mine = bank.acting_as(ARCHIVIST)
+    bare = mine.lessons.keep(replace(CANDIDATE, rule="", remedies=()), replace(SIGHTING, project="repo"))
+    better = mine.lessons.keep(CANDIDATE, replace(SECOND, project="repo"))
+    assert better.change is LessonChange.REFINED
+    old = bank.lessons.get(bare.lesson.id)
+    assert (old.status, old.superseded_by) == (Status.SUPERSEDED, better.lesson.id)

@@ -14,7 +14,6 @@ from archivist.bus import Message
 from archivist.config import ReflectRules
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.exchange.share import to_shared_line
-from archivist.lessons.suggest_service import suggest_or_add
 from archivist.recall.query import Query
 from archivist.records import Actor, Lesson, Status
 from tests.samples import agent_log, lesson, run_lines, write_jsonl
@@ -183,8 +182,8 @@ def test_a_remedy_that_runs_what_it_fetches_is_not_told_beside_an_error(bank: Ba
 def test_an_agents_own_suggestion_waits_once_and_a_persons_words_do_not(bank: Bank) -> None:
     agent = bank.acting_as(AGENT)
     first, again = (
-        suggest_or_add(agent, f"Install uv with `{FETCHED}`"),
-        suggest_or_add(agent, f"Install uv with `{FETCHED}`"),
+        agent.lessons.suggest(f"Install uv with `{FETCHED}`"),
+        agent.lessons.suggest(f"Install uv with `{FETCHED}`"),
     )
     assert (first.lesson.status, first.is_new) == (Status.QUARANTINED, True)
     assert (again.lesson.id, again.is_new) == (first.lesson.id, False)

@@ -7,21 +7,27 @@ from typing import Any
 
 import pytest
 
+from archivist.lessons.candidate import Candidate, Provenance, Sighting
 from archivist.lessons.decay import decay_lesson
-from archivist.lessons.standing import record_sighting, with_status
-from archivist.records import Lesson, LessonType, Source, Status
+from archivist.lessons.gate import record_sighting
+from archivist.lessons.standing import with_status
+from archivist.records import ARCHIVIST, Lesson, LessonType, Source, Status
 from tests.samples import WHEN, lesson
 
 
 def _see(known: Lesson, run: str, count: int = 1) -> Lesson:
-    return record_sighting(known, run=run, event=f"{run}#1.0", now=WHEN, run_count=count, promote_at_runs=2)
+    sighting = Sighting(
+        provenance=Provenance.REVIEWED, actor=ARCHIVIST, now=WHEN, run_count=count, run=run, counted=run
+    )
+    found = Candidate(summary="Found again", events=(f"{run}#1.0",))
+    return with_status(record_sighting(known, found, sighting), promote_at_runs=2)
 
 
 def _pass(known: Lesson, count: int, *, preferences_fade: bool = True, run: str = "other") -> Lesson:
-    return decay_lesson(
-        known, run=run, run_count=count, now=WHEN, unseen_runs=10, preferences_fade=preferences_fade,
-        promote_at_runs=2,
-    )  # fmt: skip
+    after = decay_lesson(
+        known, run=run, run_count=count, now=WHEN, unseen_runs=10, preferences_fade=preferences_fade
+    )
+    return with_status(after, promote_at_runs=2)
 
 
 @pytest.mark.req("F4")

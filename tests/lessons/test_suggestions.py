@@ -8,7 +8,6 @@ import pytest
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.lessons.suggest_service import suggest_or_add
 from archivist.recall.query import Query
 from archivist.records import Actor, Episode, Lesson, Status
 from tests.conftest import TickingClock
@@ -23,8 +22,8 @@ def agent(bank: Bank) -> Bank:
 
 
 def _add(bank: Bank, summary: str = DATABASE, **given: Any) -> tuple[Lesson, bool]:
-    lesson, is_new = suggest_or_add(bank, summary, **given)
-    return lesson, is_new
+    kept = bank.lessons.suggest(summary, **given)
+    return kept.lesson, kept.is_new
 
 
 def test_a_persons_lesson_counts_at_once_and_an_agents_is_a_candidate(bank: Bank, agent: Bank) -> None:
@@ -82,7 +81,7 @@ def test_evidence_is_kept_by_what_it_names_and_refused_when_it_names_nothing(ban
     lesson, _ = _add(agent, evidence=["r1", entry.id])
     assert lesson.evidence.episodes == ("r1",)
     assert lesson.evidence.logs == (entry.id,)
-    with pytest.raises(InputError, match="evidence 'nobody' names nothing"):
+    with pytest.raises(InputError, match="no record for evidence 'nobody'"):
         _add(agent, "Something else entirely", evidence=["nobody"])
     assert len(bank.lessons.query(Query())) == 1
 

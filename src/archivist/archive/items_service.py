@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.capture.secrets import without_secrets
+from archivist.capture.secrets import refuse_secret, without_secrets
 from archivist.clock import from_text, to_text
 from archivist.errors import EmbedderError, InputError
 from archivist.ids import derived_id
@@ -361,6 +361,7 @@ def _clean_value(change: ItemChange) -> dict[str, object] | None:
     """Return a value as it is kept: without secrets."""
     for text in (*change.name.namespace, change.name.key):
         _check_text(text)
+        refuse_secret("the item's name", text)
     kept = without_secrets(change.value, is_exact=True)
     return kept if isinstance(kept, dict) else None
 

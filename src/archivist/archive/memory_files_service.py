@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.archive.service import MAX_CHARACTERS
+from archivist.capture.secrets import refuse_secret
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records import Document
@@ -64,6 +65,7 @@ class MemoryFiles(BankService):
     def create(self, path: str, text: str) -> MemoryFile | None:
         """Make a file; None when there is something by that name already."""
         kept = _clean_text(text)
+        refuse_secret("path", path)
         with self._bank.transaction() as writer:
             if not path or _is_path_taken(writer, path):
                 return None
@@ -97,6 +99,7 @@ class MemoryFiles(BankService):
     @writes(Layer.ARCHIVE)
     def rename(self, old: str, new: str) -> list[MemoryFile]:
         """Give a file or a folder another name; return the files by their new ones, none if none is there."""
+        refuse_secret("path", new)
         with self._bank.transaction() as writer:
             moving = [
                 *_pieces_of(writer, old),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, withhold
+from archivist.capture.clean import clean_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -74,8 +75,16 @@ def record_brief(
             tuple(each.lesson.id for each in lessons if each.is_global is is_global)
             for lessons in (chosen, withheld)
         )
-        scope = {"domain": request.domain, "role": request.role}
-        return Brief(id=name, time=now, run=request.run, lessons=given, withheld=kept, extra=extra, **scope)
+        return Brief(
+            id=name,
+            time=now,
+            run=clean_name(request.run),
+            domain=clean_name(request.domain),
+            role=clean_name(request.role),
+            lessons=given,
+            withheld=kept,
+            extra=extra,
+        )
 
     with bank.transaction() as writer:
         began_again = open_run is not None and open_run(writer)

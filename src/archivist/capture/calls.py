@@ -15,26 +15,12 @@ from archivist.records import EventKind
 
 _COMMAND_KEYS = ("command", "cmd", "keystrokes", "script", "code", "chars")
 _FILE_KEYS = (
-    "file_path",
-    "path",
-    "notebook_path",
-    "filePath",
-    "filename",
-    "file",
-    "absolute_path",
-    "target_file",
-)
+    "file_path", "path", "notebook_path", "filePath", "filename", "file", "absolute_path", "target_file",
+)  # fmt: skip
 _OLD_KEYS = ("old_string", "old_str", "oldString", "search", "old_text")
 _NEW_KEYS = (
-    "new_string",
-    "new_str",
-    "newString",
-    "content",
-    "contents",
-    "file_text",
-    "new_source",
-    "new_text",
-)
+    "new_string", "new_str", "newString", "content", "contents", "file_text", "new_source", "new_text",
+)  # fmt: skip
 _OTHER_TARGET_KEYS = ("pattern", "query", "url", "uri", "description", "prompt")
 _MAX_DEPTH = 4
 _SHELLS = frozenset(
@@ -82,8 +68,16 @@ def describe(call: LoggedCall) -> CallDescription:
         return _describe_patch(patch)
     file = _first(given, _FILE_KEYS)
     verb = text(given.get("command"))
-    if file and _is_edit(call.tool, verb, given):
-        return _describe_edit(file, given)
+    is_replacing = bool(_first(given, _OLD_KEYS)) and any(
+        isinstance(given.get(key), str) for key in _NEW_KEYS
+    )
+    is_edit = verb in _EDIT_COMMANDS or call.tool.lower() in _EDITORS or is_replacing
+    if file and is_edit and verb not in _VIEW_COMMANDS:
+        edits = objects(given.get("edits")) or [given]
+        old = "\n".join(filter(None, (_first(edit, _OLD_KEYS) for edit in edits)))
+        new = "\n".join(filter(None, (_first(edit, _NEW_KEYS) for edit in edits)))
+        extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
+        return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
         return CallDescription(EventKind.TOOL_CALL, clip(command), target_of(command))
@@ -160,22 +154,6 @@ def calls_in_message(message: str) -> list[LoggedCall]:
         found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
         return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
-
-
-def _is_edit(tool: str, verb: str, given: Mapping[str, Any]) -> bool:
-    if verb in _VIEW_COMMANDS:
-        return False
-    if verb in _EDIT_COMMANDS or tool.lower() in _EDITORS:
-        return True
-    return bool(_first(given, _OLD_KEYS)) and any(isinstance(given.get(key), str) for key in _NEW_KEYS)
-
-
-def _describe_edit(file: str, given: Mapping[str, Any]) -> CallDescription:
-    edits = objects(given.get("edits")) or [given]
-    old = "\n".join(filter(None, (_first(each, _OLD_KEYS) for each in edits)))
-    new = "\n".join(filter(None, (_first(each, _NEW_KEYS) for each in edits)))
-    extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
-    return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
 
 
 def _patch_in(call: LoggedCall) -> str:

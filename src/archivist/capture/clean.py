@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 from archivist.capture.own_briefs import strip_briefs
-from archivist.capture.redaction import redact
 
 V = TypeVar("V")
 
@@ -16,12 +15,17 @@ V = TypeVar("V")
 # clean makes cleaning all fields of an event as fast as cleaning its three long ones.
 _REMEMBERED_CHARACTERS = 128
 _MAX_REMEMBERED = 10_000
+_HEXADECIMAL = frozenset("0123456789abcdef-")
 
 
 class Cleaner:
     """Clean records one after another, and count what was taken out of them."""
 
     def __init__(self) -> None:
+        # Imported late: a cold process that only reads must not wait for the rules of secrets.
+        from archivist.capture.redaction import redact
+
+        self._redact = redact
         self.secrets: Counter[str] = Counter()
         self._clean_texts: set[str] = set()
 
@@ -58,7 +62,7 @@ class Cleaner:
             # Halves of surrogate pairs come from undecodable output; no store can hold them.
             cleaned = text.encode("utf-8", "replace").decode("utf-8")
             cleaned = text if cleaned == text else cleaned
-        redacted = redact(strip_briefs(cleaned))
+        redacted = self._redact(strip_briefs(cleaned))
         for secret in redacted.found:
             self.secrets[secret.kind] += secret.occurrences
         if redacted.text is text and len(text) <= _REMEMBERED_CHARACTERS:
@@ -69,8 +73,9 @@ class Cleaner:
 
 
 def clean_name(name: str) -> str:
-    """Return the id under which a run with this name is stored: its secrets are redacted there too."""
-    return Cleaner().text(name)
+    """Return the name under which something with this name is stored: secrets are redacted in names too."""
+    # The ids that clients give to sessions are hexadecimal, and no rule of secrets matches those.
+    return name if _HEXADECIMAL.issuperset(name) else Cleaner().text(name)
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from
+from archivist.capture.clean import clean_name
 from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
 from archivist.capture.recorder import LogOrigin, Recorder
 from archivist.capture.secrets import without_secrets
@@ -33,13 +34,8 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader
 
 SCHEME = "session:"
-# What a service gave and wants back as it was: names, and what only it can read.
-_OPAQUE = frozenset(
-    {
-        "id", "call_id", "type", "role", "status", "name", "response_id", "approval_request_id", "file_id",
-        "container_id", "encrypted_content", "signature", "image_url", "file_data", "data", "result",
-    }
-)  # fmt: skip
+# What only the service that gave it can read. Such data looks random, so parts of it could pass for keys.
+_OPAQUE = frozenset({"encrypted_content", "signature", "image_url", "file_data", "data", "result"})
 
 _SPEAKERS = ("user", "assistant")
 # How the SDK tells a model that a tool raised.
@@ -110,12 +106,7 @@ class Conversations(BankService):
 
     @writes(Layer.RUNS)
     def finish(
-        self,
-        session: str,
-        *,
-        status: EpisodeStatus | None = None,
-        project: str = "",
-        agent: str = "",
+        self, session: str, *, status: EpisodeStatus | None = None, project: str = "", agent: str = ""
     ) -> list[FinishedRun]:
         """Finish a session as a run. An empty session gives nothing."""
         with self._bank.reading() as reader:
@@ -172,7 +163,7 @@ def _source(session: str) -> str:
         raise InputError(f"the session {session!r} has no name that can be written") from None
     if not session:
         raise InputError("a session needs a name", hint="any text that tells it from the others")
-    return f"{SCHEME}{session}"
+    return f"{SCHEME}{clean_name(session)}"
 
 
 def _by_session(session: str) -> Filter:

@@ -34,10 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\s\x00]*+")
 _SCALAR = re.compile(rb"[^\s,\]}]*+")
 # Unrolled, so that each place has one way on: Python before 3.11.5 miscompiles possessive groups.
-_UP_TO_BRACKET = re.compile(
-    rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"[^"{}\[\]]*+)*',
-    re.DOTALL,
-)
+_UP_TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"[^"{}\[\]]*+)*', re.DOTALL)
 _STRING_TEXT = re.compile(rb'[^"\\]*+(?:\\(?:u[^"\\]{4}|[^u])[^"\\]*+)*', re.DOTALL)
 _QUOTE, _OPEN_LIST, _CLOSE_LIST, _OPEN, _CLOSE = b'"[]{}'
 _LONGEST_ESCAPE = 6

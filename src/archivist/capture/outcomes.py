@@ -124,11 +124,9 @@ def _strip_frame(content: str) -> CallOutcome:
         return _from_tags(content)
     if frame := _CODEX_FRAME.match(content):
         code = frame.group("exit") or frame.group("code")
-        return CallOutcome(
-            content[frame.end() :],
-            int(code) if code else None,
-            duration_s=float(frame.group("wall")) if _is_number(frame.group("wall")) else None,
-        )
+        wall = frame.group("wall") or ""
+        took = float(wall) if wall.replace(".", "", 1).isdigit() else None
+        return CallOutcome(content[frame.end() :], int(code) if code else None, duration_s=took)
     if line := _EXIT_LINE.match(content):
         return CallOutcome(content[line.end() :], int(line.group(1)), is_error=int(line.group(1)) != 0)
     if "exit code" in content[-600:] and (
@@ -157,7 +155,3 @@ def _from_tags(content: str) -> CallOutcome:
         )
     rest = content[code.end() :] if code else content
     return replace(outcome, output=rest.removeprefix("\n").removeprefix("<output>\n"))
-
-
-def _is_number(value: str | None) -> bool:
-    return bool(value) and value is not None and value.replace(".", "", 1).isdigit()

@@ -17,18 +17,22 @@ def clean_text(text: str) -> str:
     return redact(without_controls(text)).text
 
 
+def refuse_secret(what: str, name: str) -> None:
+    """Refuse a name that holds a secret: with the secret taken out it would name something else."""
+    if redact(name).found:
+        raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
+
+
 def validate_name(what: str, name: str) -> str:
     """Return a name on one line, or refuse it: one that a secret was taken out of would name nothing."""
     told = " ".join(without_controls(_replace_surrogates(name)).split())
-    if redact(told).found:
-        raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
+    refuse_secret(what, told)
     return told
 
 
 def validate_path(what: str, path: str) -> str:
     """Return a path or a name of several words as it is, or refuse it: changed it would lead nowhere."""
-    if redact(path).found:
-        raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
+    refuse_secret(what, path)
     if without_controls(path) != path or "\n" in path:
         raise RecordError(f"{what}: {path!r} holds control characters", hint="choose another name")
     return path

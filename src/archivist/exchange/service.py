@@ -7,144 +7,193 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.capture.clean import Cleaner
 from archivist.capture.service import CaptureOverrides
 from archivist.core.guard_service import guard_import
-from archivist.errors import BankReadOnlyError, InputError
+from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
-from archivist.files.jsonl import write_lines
+from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.lessons.candidate import LessonChange, Provenance, Sighting, candidate_of
 from archivist.paths import as_text
+from archivist.records import Brief, Proposal
+from archivist.records.lines import Kept, later_record
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
+from archivist.store.filters import equals
+from archivist.store.rows import kind_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.exchange.files import FileImportResult, LessonFormat
-    from archivist.exchange.share import ShareResult
-    from archivist.store.protocol import Reader
+    from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat
+    from archivist.exchange.share import SharedRecords, ShareResult
+    from archivist.store.protocol import Reader, Writer
 
-# Where the bank notes which files it wrote.
+# The setting that lists the files that the bank wrote.
 _WRITTEN = "written_files"
-_ADDRESS = "file://"
+_URI = "file://"
 
 
-@contextmanager
-def _explain_write_errors(folder: Path) -> Iterator[None]:
-    """Say plainly when a folder cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{str(folder)!r} cannot be written: {error.strerror}",
-            hint="check the rights of the folder, or name another",
-        ) from None
+class Exchange(BankService):
+    """What leaves and comes as files."""
 
+    @reads(Layer.BANK)
+    def export(self, folder: Path, *, shape: LessonFormat | None = None) -> dict[str, int]:
+        """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
+        with self._bank.reading() as reader:
+            lines = files.export_lines(reader, shape or files.LessonFormat.CROSS_RUN)
+        # An empty file is written only where the last export left a file that is now out of date.
+        lines = {
+            name: values
+            for name, values in lines.items()
+            if values or name in files.ALWAYS or (folder / name).exists()
+        }
+        with _explain_write_errors(folder):
+            written = {name: write_lines(folder / name, values) for name, values in lines.items()}
+        record_written(self._bank, [folder / name for name in lines])
+        return written
 
-def export(bank: Bank, folder: Path, shape: files.LessonFormat) -> dict[str, int]:
-    """Write the bank as JSON lines; return how many lines each file has."""
-    with bank.reading() as reader:
-        every = files.export_lines(reader, shape)
-    # Of the layers and tiers only those that hold something, or held it at the last export.
-    lines = {
-        name: values
-        for name, values in every.items()
-        if values or name in files.ALWAYS or (folder / name).exists()
-    }
-    with _explain_write_errors(folder):
-        written = {name: write_lines(folder / name, values) for name, values in lines.items()}
-    record_written(bank, [folder / name for name in lines])
-    return written
+    @writes(Layer.BANK)
+    def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> FileImportResult:
+        """Import exported files: new records are added, known ones merged, bad lines left out.
 
+        With `is_strict` one bad line refuses all files.
+        """
+        batch = files.ImportBatch()
+        for path in paths:
+            is_archive = path.name.removesuffix(".gz") in files.ARCHIVE_NAMES
+            for line in read_lines(path):
+                batch.add_line(line, is_archive=is_archive)
+        if is_strict and batch.problems:
+            raise InputError(
+                f"{len(batch.problems)} bad lines, nothing was imported; the first: {batch.problems[0]}",
+                hint="without --strict the good lines are imported",
+            )
+        guard_import(self._bank, batch.kept)
+        with self._bank.transaction() as writer:
+            return self._import_batch(writer, batch)
 
-def import_files(bank: Bank, paths: Sequence[Path], *, is_strict: bool) -> files.FileImportResult:
-    """Take exported files in; with `is_strict` one bad line refuses them all."""
-    parcel = files.read_files(paths)
-    if is_strict and parcel.problems:
-        raise InputError(
-            f"{len(parcel.problems)} bad lines, nothing was taken; the first: {parcel.problems[0]}",
-            hint="without --strict the good lines are taken",
-        )
-    guard_import(bank, parcel.kept)
-    with bank.transaction() as writer:
-        runs = bank.runs.take(parcel.episodes, CaptureOverrides(is_filed=True), verb="import")
-        taken = files.import_batch(writer, parcel, promote_at_runs=bank.config.lessons.promote_at_runs)
-        stream = bank.stream.import_entries(parcel.stream)
-    same = len(parcel.episodes) - len(runs.created) - len(runs.updated)
-    counts = {
-        "episodes": {"created": len(runs.created), "changed": len(runs.updated), "unchanged": same},
-        "stream entries": {
-            "created": stream.added,
-            "changed": stream.changed,
-            "unchanged": stream.unchanged,
-        },
-    }
-    for kind, numbers in counts.items():
-        for name, number in numbers.items():
-            counted = getattr(taken, name)
-            if number and isinstance(counted, Counter):
-                counted[kind] += number
-    return taken
+    def _import_batch(self, writer: Writer, batch: ImportBatch) -> FileImportResult:
+        outcomes = (LessonChange.CREATED, LessonChange.MET, LessonChange.UNCHANGED)
+        counts: dict[LessonChange, Counter[str]] = {outcome: Counter() for outcome in outcomes}
+        problems = list(batch.problems)
+        renumbered: dict[str, str] = {}
+        ids: dict[str, str] = {}
 
+        def count(kind: str, *, is_known: bool, is_changed: bool) -> None:
+            known = LessonChange.MET if is_known else LessonChange.CREATED
+            counts[known if is_changed else LessonChange.UNCHANGED][kind] += 1
 
-def sync_share(bank: Bank, folder: Path) -> share.ShareResult:
-    """Take in what other clones wrote to a folder, and write what this bank knows."""
-    promote_at_runs = bank.config.lessons.promote_at_runs
-    with bank.transaction() as writer:
-        replica = writer.setting("bank_id")
-        if not replica:
-            replica = bank.new_id(bank.now())
-            writer.set_setting("bank_id", replica)
-    pool = share.read_shared(folder, replica)
-    with bank.transaction() as writer:
-        changed = share.merge_shared(writer, pool, promote_at_runs=promote_at_runs)
-    with bank.reading() as reader:
-        ours = share.own_lines(reader, pool, promote_at_runs=promote_at_runs)
-    with _explain_write_errors(folder):
-        written = share.write_own_files(folder, replica, ours)
-    record_written(bank, [folder / name / f"{replica}.jsonl" for name in ours])
-    return share.ShareResult(changed=changed, written=written, problems=pool.problems)
+        runs = self._bank.runs.take(batch.episodes, CaptureOverrides(is_filed=True), verb="import")
+        same = len(batch.episodes) - len(runs.created) - len(runs.updated)
+        for counter, number in zip(
+            counts.values(), (len(runs.created), len(runs.updated), same), strict=True
+        ):
+            if number:
+                counter["episodes"] += number
+        # The runs are counted now that the episodes are in: lessons say how many runs did not meet them.
+        sighting = self._sighting(writer, Provenance.IMPORTED)
+        for line, is_archive in batch.lessons:
+            imported = files.read_lesson(line.value, writer, is_archive=is_archive)
+            number = imported.number
+            candidate = candidate_of(imported.lesson, number=number, runs_since=imported.runs_since)
+            kept = self._bank.lessons.keep(candidate, sighting)
+            counts[kept.change]["lessons"] += 1
+            if number:
+                ids[f"m-{number:03d}"] = kept.lesson.id
+                if number != kept.lesson.number:
+                    renumbered[f"m-{number:03d}"] = kept.lesson.short_id
+        cleaner = Cleaner()
+        for record in map(cleaner.clean, batch.kept):
+            before = writer.get(type(record), record.id)
+            after = _renumber_proposal(writer, record) if before is None else later_record(before, record)
+            kind = f"{kind_of(type(record))}s"
+            count(kind, is_known=before is not None, is_changed=writer.put(after, "import"))
+        for line in batch.audit:
+            try:
+                judged = cleaner.clean(files.read_audit_record(line.value, ids))
+            except RecordError as error:
+                problems.append(LineProblem(line.file, line.number, error.message))
+                continue
+            is_known = writer.get(type(judged), judged.id) is not None
+            kind = "briefs" if isinstance(judged, Brief) else "verdicts"
+            count(kind, is_known=is_known, is_changed=writer.put(judged, "import"))
+        stream = self._bank.stream.import_entries(batch.stream)
+        numbers = (stream.added, stream.changed, stream.unchanged)
+        for counter, number in zip(counts.values(), numbers, strict=True):
+            if number:
+                counter["stream entries"] += number
+        return files.FileImportResult(*counts.values(), renumbered, tuple(problems))
+
+    @writes(Layer.BANK)
+    def share(self, folder: Path) -> ShareResult:
+        """Synchronise with a folder kept in git: import what others wrote, write what is new here."""
+        bank = self._bank
+        promote_at_runs = bank.config.lessons.promote_at_runs
+        with bank.transaction() as writer:
+            replica = writer.setting("bank_id")
+            if not replica:
+                replica = bank.new_id(bank.now())
+                writer.set_setting("bank_id", replica)
+        shared = _read_shared(folder, replica)
+        candidates = [candidate_of(each) for each in shared.merged_lessons(promote_at_runs=promote_at_runs)]
+        with bank.transaction() as writer:
+            kept = bank.lessons.keep_many(candidates, self._sighting(writer, Provenance.SHARED))
+            changed = Counter({share.LESSONS: 0, share.AUDIT: 0})
+            changed[share.LESSONS] += sum(each.change is not LessonChange.UNCHANGED for each in kept)
+            for record in map(Cleaner().clean, (*shared.other_audit.values(), *shared.own_audit.values())):
+                known = writer.get(type(record), record.id)
+                if known is None or share.is_later(record, known):
+                    changed[share.AUDIT] += writer.put(record, "share")
+        with bank.reading() as reader:
+            lines = share.own_lines(reader, shared, promote_at_runs=promote_at_runs)
+        paths = {name: folder / name / f"{replica}.jsonl" for name in lines}
+        with _explain_write_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            note = folder / "README.md"
+            if not note.exists():
+                note.write_text(share.README, encoding="utf-8")
+            written = {name: write_lines(paths[name], values) for name, values in lines.items()}
+        record_written(bank, paths.values())
+        return share.ShareResult(changed=changed, written=written, problems=tuple(shared.problems))
+
+    def _sighting(self, reader: Reader, provenance: Provenance) -> Sighting:
+        bank = self._bank
+        return Sighting(provenance=provenance, actor=bank.actor, now=bank.now(), run_count=reader.run_count())
 
 
 def record_written(bank: Bank, paths: Iterable[Path]) -> None:
-    """Note which files hold memory that this bank wrote, and their digests: erasure reaches them.
+    """Record which files hold memory that this bank wrote, with their digests, so that erasure finds them.
 
-    A bank that can only be read notes nothing; what it cannot erase here it need not know here.
+    A read-only bank records nothing: nothing can be erased from it either.
     """
-    digests = {_encode_path(path.resolve()): file_digest(path) for path in paths}
+    # A path whose bytes are not UTF-8 is kept as a URI, since the setting is text.
+    digests = {
+        str(path) if as_text(path) == str(path) else path.as_uri(): file_digest(path)
+        for path in (path.resolve() for path in paths)
+    }
     try:
         with bank.transaction() as writer:
-            noted = canonical_json({**_load_written(writer), **digests})
-            if noted != writer.setting(_WRITTEN):
-                writer.set_setting(_WRITTEN, noted)
+            listed = canonical_json({**json.loads(writer.setting(_WRITTEN) or "{}"), **digests})
+            if listed != writer.setting(_WRITTEN):
+                writer.set_setting(_WRITTEN, listed)
     except BankReadOnlyError:
         return
 
 
 def written_files(reader: Reader) -> dict[str, str]:
-    """Return the files that this bank wrote, with the digest each was left with."""
-    return {_decode_path(noted): digest for noted, digest in _load_written(reader).items()}
-
-
-def _load_written(reader: Reader) -> dict[str, str]:
-    noted: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
-    return noted
-
-
-def _encode_path(path: Path) -> str:
-    """Return a path as the bank keeps it: as it is, or as an address where its bytes are no text."""
-    return str(path) if as_text(path) == str(path) else path.as_uri()
-
-
-def _decode_path(noted: str) -> str:
-    if not noted.startswith(_ADDRESS):
-        return noted
-    from urllib.parse import unquote_to_bytes
-
-    return os.fsdecode(unquote_to_bytes(noted.removeprefix(_ADDRESS)))
+    """Return the files that this bank wrote, with the digest that each had then."""
+    listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+    return {
+        os.fsdecode(unquote_to_bytes(path.removeprefix(_URI))) if path.startswith(_URI) else path: digest
+        for path, digest in listed.items()
+    }
 
 
 def file_digest(path: Path) -> str:
@@ -156,22 +205,40 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-class Exchange(BankService):
-    """What leaves and comes as files."""
+def _renumber_proposal(reader: Reader, record: Kept) -> Kept:
+    """Give a new proposal the next free number when its own is taken."""
+    if not isinstance(record, Proposal):
+        return record
+    if not reader.select_fields(Proposal, ("id",), equals("number", record.number)):
+        return record
+    last = reader.select_fields(Proposal, ("number",), order=("-number",), limit=1)
+    return replace(record, number=last[0][0] + 1)
 
-    @reads(Layer.BANK)
-    def export(self, folder: Path, *, shape: LessonFormat | None = None) -> dict[str, int]:
-        """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
-        from archivist.exchange.files import LessonFormat
 
-        return export(self._bank, folder, shape or LessonFormat.CROSS_RUN)
+def _read_shared(folder: Path, replica: str) -> SharedRecords:
+    """Read every clone's files; a bad line costs only itself."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{str(folder)!r} is not a folder")
+    shared = share.SharedRecords()
+    for name, add in ((share.LESSONS, shared.add_lesson), (share.AUDIT, shared.add_audit_record)):
+        for path in sorted(folder.glob(f"{name}/*.jsonl")):
+            for line in read_lines(path) if path.stat().st_size else ():
+                if isinstance(line, LineProblem):
+                    shared.problems.append(line)
+                    continue
+                try:
+                    add(line.value, is_own=path.stem == replica)
+                except RecordError as error:
+                    shared.problems.append(LineProblem(line.file, line.number, error.message))
+    return shared
 
-    @writes(Layer.BANK)
-    def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> FileImportResult:
-        """Take exported files in: new records are added, known ones merged, bad lines left out."""
-        return import_files(self._bank, paths, is_strict=is_strict)
 
-    @writes(Layer.BANK)
-    def share(self, folder: Path) -> ShareResult:
-        """Bring the bank and a folder kept in git together: take what others wrote, write what is ours."""
-        return sync_share(self._bank, folder)
+@contextmanager
+def _explain_write_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{str(folder)!r} cannot be written: {error.strerror}",
+            hint="check the permissions of the folder, or choose another",
+        ) from None

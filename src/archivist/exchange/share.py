@@ -1,122 +1,95 @@
 """Share a bank through git: a folder in which no two clones ever write the same file.
 
-Each bank writes only the files that carry its own id, so git has nothing to merge; the merging is
-done here when the folder is read, by a rule that gives every reader the same answer. A bank writes a
-lesson when the others' files do not say of it what this bank knows, and keeps the lines that it wrote.
+Each bank writes only the files that carry its own id, so git has nothing to merge. Versions of a lesson are
+merged when the folder is read, by a rule that gives every reader the same result. A bank writes a lesson when
+the other files do not hold what it knows, and keeps the lines that it wrote before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from archivist.errors import InputError, RecordError
-from archivist.exchange.files import adopt_lesson
-from archivist.exchange.merge import merge_lessons
-from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.errors import RecordError
+from archivist.files.jsonl import LineProblem
+from archivist.lessons.merge import merge_lessons
 from archivist.records import Brief, Lesson, Status, Verdict
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import from_plain, to_plain
-from archivist.records.shapes import ImportedLesson
 from archivist.store.filters import not_equals
-from archivist.store.protocol import Reader, Writer
+from archivist.store.protocol import Reader
 
 LESSONS = "lessons"
 AUDIT = "audit"
+# What each bank counts for itself.
 _LOCAL = ("number", "unseen_from")
-_README = """# Shared memory
+README = """# Shared memory
 
-Lessons that Archivist learnt in the clones of this project. Each clone writes only its own files, so
-they never conflict: commit them, pull, and run `archivist share` on this folder to take in what the
-others learnt. Do not edit them by hand; `archivist lessons edit` does.
+Lessons that Archivist learnt in the clones of this project. Each clone writes only its own files, so they
+never conflict: commit them, pull, and run `archivist share` on this folder to import what the other clones
+learnt. Do not edit the files by hand; use `archivist lessons edit`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRecords:
-    """What a share folder holds: every version of each record, apart by who wrote it."""
+    """The records of a share folder: those that other clones wrote, and those that this bank wrote."""
 
-    others: dict[str, list[Lesson]]
-    own: dict[str, Lesson]
-    other_audit: dict[str, Brief | Verdict]
-    own_audit: dict[str, Brief | Verdict]
-    problems: tuple[LineProblem, ...]
+    others: dict[str, list[Lesson]] = field(default_factory=dict)
+    own: dict[str, Lesson] = field(default_factory=dict)
+    other_audit: dict[str, Brief | Verdict] = field(default_factory=dict)
+    own_audit: dict[str, Brief | Verdict] = field(default_factory=dict)
+    problems: list[LineProblem] = field(default_factory=list)
+
+    def add_lesson(self, value: Mapping[str, Any], *, is_own: bool) -> None:
+        """Add a line of a lessons file."""
+        plain = {key: item for key, item in value.items() if key not in _LOCAL}
+        lesson = validate_lesson(from_plain(Lesson, plain))
+        if is_own:
+            self.own[lesson.id] = lesson
+        else:
+            self.others.setdefault(lesson.id, []).append(lesson)
+
+    def add_audit_record(self, value: Mapping[str, Any], *, is_own: bool) -> None:
+        """Add a line of an audit file."""
+        kinds: dict[object, type[Brief | Verdict]] = {"brief": Brief, "verdict": Verdict}
+        if value.get("kind") not in kinds:
+            raise RecordError("neither a brief nor a verdict")
+        plain = {key: item for key, item in value.items() if key != "kind"}
+        record = from_plain(kinds[value["kind"]], plain)
+        (self.own_audit if is_own else self.other_audit)[record.id] = record
+
+    def merged_lessons(self, *, promote_at_runs: int) -> list[Lesson]:
+        """Return each lesson once, its versions merged, oldest first."""
+        versions = {lesson_id: list(lessons) for lesson_id, lessons in self.others.items()}
+        for lesson_id, lesson in self.own.items():
+            versions.setdefault(lesson_id, []).append(lesson)
+        ordered = sorted(versions, key=lambda lesson_id: (versions[lesson_id][0].created, lesson_id))
+        return [_merge_all(versions[lesson_id], promote_at_runs) for lesson_id in ordered]
 
 
 @dataclass(frozen=True, slots=True)
 class ShareResult:
-    """What sharing did."""
+    """How many records of the bank a share changed, and how many lines it wrote."""
 
     changed: Mapping[str, int]
     written: Mapping[str, int]
     problems: tuple[LineProblem, ...]
 
 
-def read_shared(folder: Path, replica: str) -> SharedRecords:
-    """Read every clone's files; a line that cannot be read costs only itself."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{str(folder)!r} is not a folder")
-    pool = SharedRecords({}, {}, {}, {}, ())
-    problems: list[LineProblem] = []
-    for path in sorted(folder.glob(f"{LESSONS}/*.jsonl")):
-        for value in _read_records(path, problems, _parse_lesson):
-            if path.stem == replica:
-                pool.own[value.id] = value
-            else:
-                pool.others.setdefault(value.id, []).append(value)
-    for path in sorted(folder.glob(f"{AUDIT}/*.jsonl")):
-        for value in _read_records(path, problems, _parse_audit_record):
-            (pool.own_audit if path.stem == replica else pool.other_audit)[value.id] = value
-    return replace(pool, problems=tuple(problems))
-
-
-def merge_shared(writer: Writer, shared: SharedRecords, *, promote_at_runs: int) -> dict[str, int]:
-    """Merge what the folder holds into the bank; return how many records that changed."""
-    changed = {LESSONS: 0, AUDIT: 0}
-    versions = {lesson_id: list(lessons) for lesson_id, lessons in shared.others.items()}
-    for lesson_id, lesson in shared.own.items():
-        versions.setdefault(lesson_id, []).append(lesson)
-    for lesson_id in sorted(versions, key=lambda each: (versions[each][0].created, each)):
-        incoming = _merge_versions(versions[lesson_id], promote_at_runs)
-        before = writer.get(Lesson, lesson_id)
-        is_news = before is None or not set(incoming.runs) <= set(before.runs)
-        # A sighting elsewhere starts the count of unseen runs anew; anything else leaves it alone.
-        since = 0 if before is None or is_news else before.runs_since(writer.run_count())
-        lesson = adopt_lesson(
-            writer, ImportedLesson(incoming, 0, since), before, promote_at_runs=promote_at_runs
-        )
-        if before is not None and not is_news:
-            lesson = replace(lesson, unseen_from=before.unseen_from)
-        # The order of its tags is all that a line of our own may have changed.
-        if (
-            before is None
-            or to_shared_line(lesson) != to_shared_line(before)
-            or lesson.unseen_from != before.unseen_from
-        ):
-            changed[LESSONS] += writer.put(lesson, "share")
-    for record in (*shared.other_audit.values(), *shared.own_audit.values()):
-        known = writer.get(type(record), record.id)
-        if known is None or _is_later(record, known):
-            changed[AUDIT] += writer.put(record, "share")
-    return changed
-
-
 def own_lines(
     reader: Reader, shared: SharedRecords, *, promote_at_runs: int
 ) -> dict[str, list[dict[str, object]]]:
-    """Return what this bank has to say that the others' files do not, and what it said before."""
+    """Return what the other clones' files do not hold yet, and what this bank wrote before."""
     lessons = []
-    # What waits for a person of this bank is not for others to read.
+    # Quarantined lessons are not sent to other clones.
     for lesson in reader.select(Lesson, not_equals("status", Status.QUARANTINED), order=("id",)):
-        said = shared.others.get(lesson.id)
-        if (
-            lesson.id in shared.own
-            or not said
-            or to_shared_line(_merge_versions(said, promote_at_runs)) != to_shared_line(lesson)
-        ):
-            lessons.append(to_shared_line(lesson))
+        line = to_shared_line(lesson)
+        versions = shared.others.get(lesson.id)
+        is_known = versions and to_shared_line(_merge_all(versions, promote_at_runs)) == line
+        if lesson.id in shared.own or not is_known:
+            lessons.append(line)
     records: list[Brief | Verdict] = [*reader.select(Brief, order=("id",))]
     records += reader.select(Verdict, order=("id",))
     audit = [
@@ -127,59 +100,21 @@ def own_lines(
     return {LESSONS: lessons, AUDIT: audit}
 
 
-def write_own_files(
-    folder: Path, replica: str, lines: Mapping[str, list[dict[str, object]]]
-) -> dict[str, int]:
-    """Write this bank's own files, and the note that explains the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    note = folder / "README.md"
-    if not note.exists():
-        note.write_text(_README, encoding="utf-8")
-    return {name: write_lines(folder / name / f"{replica}.jsonl", values) for name, values in lines.items()}
-
-
 def to_shared_line(lesson: Lesson) -> dict[str, object]:
-    """Write a lesson without what each bank counts for itself, in the one order of its sets."""
+    """Write a lesson without what each bank counts for itself, its sets in sorted order."""
     plain: dict[str, object] = to_plain(replace(lesson, tags=tuple(sorted(set(lesson.tags)))))
     return {key: plain[key] for key in sorted(plain) if key not in _LOCAL}
 
 
-def _merge_versions(versions: Iterable[Lesson], promote_at_runs: int) -> Lesson:
-    first, *rest = versions
-    for lesson in rest:
-        first = merge_lessons(first, lesson, promote_at_runs=promote_at_runs)
-    return first
+def is_later(record: Brief | Verdict, known: Brief | Verdict) -> bool:
+    """Say whether a shared record replaces the known one: a brief never changes, a verdict may."""
+    if not isinstance(record, Verdict) or not isinstance(known, Verdict):
+        return False
+    return (record.time, record.effect) > (known.time, known.effect)
 
 
-def _is_later(record: Brief | Verdict, known: Brief | Verdict) -> bool:
-    return isinstance(record, Verdict) and isinstance(known, Verdict) and (
-        (record.time, record.effect) > (known.time, known.effect)
-    )  # fmt: skip
-
-
-def _read_records(path: Path, problems: list[LineProblem], read: Any) -> Iterable[Any]:
-    if not path.stat().st_size:
-        return
-    for line in read_lines(path):
-        if isinstance(line, LineProblem):
-            problems.append(line)
-            continue
-        try:
-            yield read(line.value)
-        except RecordError as error:
-            problems.append(LineProblem(line.file, line.number, error.message))
-
-
-def _parse_lesson(value: Mapping[str, Any]) -> Lesson:
-    return validate_lesson(
-        from_plain(Lesson, {key: item for key, item in value.items() if key not in _LOCAL})
-    )
-
-
-def _parse_audit_record(value: Mapping[str, Any]) -> Brief | Verdict:
-    fields = {key: item for key, item in value.items() if key != "kind"}
-    if value.get("kind") == "brief":
-        return from_plain(Brief, fields)
-    if value.get("kind") == "verdict":
-        return from_plain(Verdict, fields)
-    raise RecordError("neither a brief nor a verdict")
+def _merge_all(versions: Iterable[Lesson], promote_at_runs: int) -> Lesson:
+    merged, *rest = versions
+    for version in rest:
+        merged = merge_lessons(merged, version, promote_at_runs=promote_at_runs)
+    return merged

@@ -1,4 +1,4 @@
-"""Find any record by what it is called."""
+"""Find any record by its name, show its history, undo its last change."""
 
 from __future__ import annotations
 
@@ -8,133 +8,81 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import DENIAL, Layer, Verb, may, reads, writes
-from archivist.errors import InputError, NotFoundError
-from archivist.lessons.quarantine import is_hidden_from
+from archivist.errors import InputError, NotFoundError, NothingToUndoError
+from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
 from archivist.records import Actor, Artifact, Document, Fact, Lesson, Proposal
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import from_plain
+from archivist.records.tier_words import CoreSection
 from archivist.records.tiers import PROPOSAL_ID
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
-from archivist.store.rows import kind_of, record_types
+from archivist.store.rows import kind_of, record_types, types_by_kind
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank
     from archivist.records import Brief, Episode, Verdict
     from archivist.store.ledger import Verification
-    from archivist.store.protocol import Reader
+    from archivist.store.protocol import Reader, Writer
 
-
-# What people call the records that have no name of their own.
-_CALLED: dict[str, Callable[[Mapping[str, Any]], str]] = {
+# How people name the records whose ids they do not know.
+_LABELS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "fact": lambda plain: f"{plain['category']}/{plain['key']}",
     "artifact": lambda plain: str(plain["path"]),
     "document": lambda plain: str(plain["source"]),
 }
-# More than any text has pieces.
-_DIGITS = 12
-
-
-def find(bank: Bank, name: str) -> tuple[str, Any]:
-    """Return a record and its kind by its id, its short id (`m-001`, `p-001`) or a fact's `category/key`."""
-    with bank.reading() as reader:
-        record = find_by_name(
-            reader, name, is_visible=lambda kind, found: is_visible_to(bank.actor, kind, found)
-        )
-    if record is None or is_hidden_from(record, bank.actor):
-        raise NotFoundError("record", name)
-    kind = kind_of(type(record))
-    # What the key is checked by is for the door alone.
-    return kind, replace(record, digest="") if kind == "token" else record
+# No document has a trillion chunks; longer numbers do not fit into SQLite's integers.
+_POSITION_DIGITS = 12
+# What undo leaves alone: an agent's private memory, and what an approver decided.
+_PROTECTED_KINDS = ("working", "proposal", "token")
+_PROTECTED_BLOCKS = (CoreSection.PLAYBOOK, CoreSection.RULES)
+_PROTECTED_HINT = (
+    "archivist proposals roll-back ID reverts an accepted proposal; working memory belongs to its agent;"
+    " a revoked token cannot be restored"
+)
 
 
 def is_visible_to(actor: Actor, kind: str, record: str) -> bool:
-    """Say whether somebody may know of a record: not of another agent's working memory, nor of tokens.
+    """Say whether an actor may know that a record exists.
 
-    To refuse it would tell that it is there.
+    Another agent's working memory and tokens are hidden rather than refused: a refusal would reveal them.
     """
     if kind == "working":
         return may(actor, Layer.WORKING, Verb.READ, owner=record)
     return kind != "token" or may(actor, Layer.BANK, Verb.DECIDE)
 
 
-def _is_always_visible(_kind: str, _record: str) -> bool:
-    return True
-
-
-def find_by_name(
-    reader: Reader, name: str, *, is_visible: Callable[[str, str], bool] = _is_always_visible
-) -> Any:
-    """Return the record that is called so and may be seen, by its kind and its id, or None."""
+def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> Any:
+    """Return the record of a name, or None; with an actor only what that actor may know of."""
     require_name(name, "record")
     for pattern, kind in ((SHORT_ID, Lesson), (PROPOSAL_ID, Proposal)):
         short = pattern.fullmatch(name.lower())
-        found = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
-        if found:
-            return found[0]
-    for record in record_types():
-        whole = reader.get(record, name) if is_visible(kind_of(record), name) else None
-        if whole is not None:
-            return whole
+        numbered = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
+        if numbered:
+            return numbered[0]
+    for record_type in record_types():
+        is_visible = actor is None or is_visible_to(actor, kind_of(record_type), name)
+        record = reader.get(record_type, name) if is_visible else None
+        if record is not None:
+            return record
     source, _, position = name.rpartition("#")
-    if source and position.isdecimal() and len(position) <= _DIGITS:
-        pieces = reader.select(Document, equals("source", source), equals("position", int(position)), limit=1)
-        if pieces:
-            return pieces[0]
+    if source and position.isdecimal() and len(position) <= _POSITION_DIGITS:
+        at_position = equals("source", source), equals("position", int(position))
+        chunks = reader.select(Document, *at_position, limit=1)
+        if chunks:
+            return chunks[0]
     category, _, key = name.partition("/")
     facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
     return pick_fact(name, facts) if facts else None
 
 
 def pick_fact(name: str, facts: Sequence[Fact]) -> Fact:
-    """Return the fact that a name means: of several that of no project in particular; else it is refused."""
-    first, *others = sorted(facts, key=lambda each: (each.project, each.id))
+    """Return the fact of a name: the one of no project, or the only one; otherwise the name is ambiguous."""
+    first, *others = sorted(facts, key=lambda fact: (fact.project, fact.id))
     if others and first.project:
-        projects = ", ".join(f"{each.project} ({each.id})" for each in (first, *others))
-        raise InputError(f"{name!r} is known of several projects: {projects}", hint="name the fact by its id")
+        projects = ", ".join(f"{fact.project} ({fact.id})" for fact in (first, *others))
+        raise InputError(f"{name!r} is a fact of several projects: {projects}", hint="use the fact's id")
     return first
-
-
-def last_changed_ids(reader: Reader, name: str) -> list[str]:
-    """Return the ids of what changed together when something called so changed last and was not undone.
-
-    Of a text these are all the pieces that came and went. The ledger is read for it, which takes its time:
-    only what has no other name is looked for here.
-    """
-    last: list[tuple[datetime, str]] = []
-    for kind in _CALLED:
-        found = _undoable_changes(reader, kind, name)
-        if kind == "fact" and found:
-            one = pick_fact(name, [from_plain(Fact, plain) for _, plain in found.values()]).id
-            found = {one: found[one]}
-        last += [(time, each) for each, (time, _) in found.items()]
-    newest = max((time for time, _ in last), default=None)
-    # What one transaction did bears one time.
-    return [each for time, each in last if time == newest]
-
-
-def find_by_label(reader: Reader, name: str) -> Any:
-    """Return an artifact or a piece of text that is called so, or None."""
-    kept: list[Any] = [*reader.select(Artifact, equals("path", name), order=("-created", "-id"), limit=1)]
-    kept += reader.select(Document, equals("source", name), order=("position",), limit=1)
-    return kept[0] if kept else None
-
-
-def _undoable_changes(reader: Reader, kind: str, name: str) -> dict[str, tuple[datetime, Mapping[str, Any]]]:
-    """Return what is or was called so, with the time of what undoing takes back and its last words."""
-    stories: dict[str, list[LedgerChange]] = {}
-    words: dict[str, Mapping[str, Any]] = {}
-    for change in reader.changes(kind=kind):
-        stories.setdefault(change.entry.record, []).append(change)
-        if change.after is not None and _CALLED[kind](change.after) == name:
-            words[change.entry.record] = change.after
-    targets = {each: undo_target(stories[each]) for each in words}
-    return {
-        each: (target[0].entry.time, words[each])
-        for each, target in targets.items()
-        if target is not None and not target[0].is_erased
-    }
 
 
 class Ledger(BankService):
@@ -143,30 +91,113 @@ class Ledger(BankService):
     @reads(Layer.BANK)
     def find(self, name: str) -> tuple[str, Any]:
         """Return any record and its kind by its id, its short id or a fact's `category/key`."""
-        return find(self._bank, name)
+        with self._bank.reading() as reader:
+            record = find_by_name(reader, name, actor=self._bank.actor)
+        if record is None or is_hidden_from(record, self._bank.actor):
+            raise NotFoundError("record", name)
+        kind = kind_of(type(record))
+        # The digest of a token is for the door that checks it.
+        return kind, replace(record, digest="") if kind == "token" else record
 
     @reads(Layer.BANK)
     def denials(self, *, limit: int | None = None) -> list[LedgerChange]:
-        """Return what was refused to whom, oldest first."""
+        """Return the refused calls with their actors, oldest first."""
         with self._bank.reading() as reader:
             return reader.changes(kind=DENIAL, limit=limit)
 
     @reads(Layer.BANK)
     def history(self, name: str) -> list[LedgerChange]:
         """Return every change of a record, oldest first."""
-        from archivist.lessons import service as lessons
-
-        return lessons.history(self._bank, name)
+        actor = self._bank.actor
+        with self._bank.reading() as reader:
+            record = find_by_name(reader, name)
+            changes = reader.changes(record_id=name if record is None else str(record.id))
+        visible = [
+            change for change in changes if is_visible_to(actor, change.entry.kind, change.entry.record)
+        ]
+        if not visible or is_hidden_from(record, actor):
+            raise NotFoundError("lesson", name)
+        return visible
 
     @writes(Layer.BANK)
     def undo(self, name: str) -> Lesson | Episode | Brief | Verdict | None:
-        """Take the last change of a record back; None when that was its making, so that it is gone."""
-        from archivist.lessons import service as lessons
+        """Undo the last change of a record; None when that change created it, so that it is gone.
 
-        return lessons.undo(self._bank, name)
+        A fact goes by `category/key`, an artifact by its path, and a document by its source with all chunks
+        that changed together; also after they were removed.
+        """
+        with self._bank.transaction() as writer:
+            record = find_by_name(writer, name)
+            record_id = name if record is None else str(record.id)
+            restored: Lesson | Episode | Brief | Verdict | None
+            if record_id != name or writer.changes(record_id=record_id, limit=1):
+                restored = self._undo_record(writer, name, record_id)
+                return restored
+            for changed_id in _last_changed_ids(writer, name) or [record_id]:
+                self._undo_record(writer, name, changed_id)
+            labelled: list[Any] = [find_by_name(writer, name)]
+            labelled += writer.select(Artifact, equals("path", name), order=("-created", "-id"), limit=1)
+            labelled += writer.select(Document, equals("source", name), order=("position",), limit=1)
+            restored = next(filter(None, labelled), None)
+        return restored
 
     @reads(Layer.BANK)
     def verify(self) -> Verification:
         """Check the whole ledger, and every record against it."""
         with self._bank.reading() as reader:
             return reader.verify()
+
+    def _undo_record(self, writer: Writer, name: str, record_id: str) -> Any:
+        types = types_by_kind()
+        changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in types]
+        free = [change for change in changes if not _is_protected(change)]
+        if changes and not free:
+            self._bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_PROTECTED_HINT)
+        target = undo_target(free)
+        if target is None or (target[1] is not None and target[1].is_erased):
+            raise NothingToUndoError(name)
+        undone, before = target
+        record_type = types[undone.entry.kind]
+        verb = f"undo {undone.entry.seq}"
+        if before is None or before.after is None:
+            writer.remove(record_type, record_id, verb)
+            return None
+        record: Any = from_plain(record_type, before.after)
+        present = writer.get(Lesson, record_id) if isinstance(record, Lesson) else None
+        if present is not None and record.status.is_live and not may_release(self._bank.actor, present):
+            self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=present.short_id, hint=APPROVAL_HINT)
+        writer.put(record, verb)
+        return record
+
+
+def _is_protected(change: LedgerChange) -> bool:
+    kind, record = change.entry.kind, change.entry.record
+    is_guarded_block = kind == "block" and record.partition(":")[0] in _PROTECTED_BLOCKS
+    return is_guarded_block or kind in _PROTECTED_KINDS
+
+
+def _last_changed_ids(reader: Reader, name: str) -> list[str]:
+    """Return the ids of the facts, artifacts or chunks of a label that changed together last.
+
+    This reads the whole ledger of a kind, so it serves only names that are no record's id.
+    """
+    last: list[tuple[datetime, str]] = []
+    for kind, label_of in _LABELS.items():
+        histories: dict[str, list[LedgerChange]] = {}
+        labelled: dict[str, Mapping[str, Any]] = {}
+        for change in reader.changes(kind=kind):
+            histories.setdefault(change.entry.record, []).append(change)
+            if change.after is not None and label_of(change.after) == name:
+                labelled[change.entry.record] = change.after
+        times: dict[str, datetime] = {}
+        for record_id in labelled:
+            target = undo_target(histories[record_id])
+            if target is not None and not target[0].is_erased:
+                times[record_id] = target[0].entry.time
+        if kind == "fact" and times:
+            fact = pick_fact(name, [from_plain(Fact, labelled[record_id]) for record_id in times])
+            times = {fact.id: times[fact.id]}
+        last += [(time, record_id) for record_id, time in times.items()]
+    newest = max((time for time, _ in last), default=None)
+    # All changes of one transaction have one time.
+    return [record_id for time, record_id in last if time == newest]

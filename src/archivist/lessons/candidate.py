@@ -1,33 +1,180 @@
-"""What reflection proposes, before the gate decides."""
+"""What a maker proposes as a lesson, and the circumstances in which it was met.
+
+Miners, reviewers, people, agents, files and shares all describe a lesson as a `Candidate` and hand it to
+`Lessons.keep` with a `Sighting`. Nothing else writes a lesson that is new or that was met again.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from archivist.records import Category, LessonType, Scope, Severity
+from archivist.capture.clean import Cleaner
+from archivist.capture.own_briefs import strip_briefs
+from archivist.capture.redaction import redact
+from archivist.capture.secret_rules import PLACEHOLDER_START
+from archivist.capture.secrets import without_secrets
+from archivist.records import Actor, Category, Evidence, Lesson, LessonType, Scope, Severity, Source
+from archivist.text import make_legible
+
+NO_EVIDENCE = Evidence()
+
+
+class Provenance(StrEnum):
+    """How a candidate came about, which decides how its twin is found and how far it is believed."""
+
+    MINED = "mined"
+    REVIEWED = "reviewed"
+    SAID = "said"
+    SUGGESTED = "suggested"
+    IMPORTED = "imported"
+    SHARED = "shared"
+
+
+class LessonChange(StrEnum):
+    """What keeping a candidate did to the bank; a dropped one was not written."""
+
+    CREATED = "created"
+    MET = "met"
+    REFINED = "refined"
+    UNCHANGED = "unchanged"
+    DROPPED = "dropped"
+
+
+class KeptLesson(NamedTuple):
+    """The lesson that a candidate became or met, and what that changed."""
+
+    lesson: Lesson
+    change: LessonChange
+
+    @property
+    def is_new(self) -> bool:
+        """Say whether the bank did not know the lesson before."""
+        return self.change is LessonChange.CREATED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A lesson that a run suggests, with the events that show it.
+    """A lesson as its maker describes it; the defaults are those of a mined one.
 
-    `key` names the phenomenon, the same in every run that meets it: it is how a later run is recognised as
-    meeting the lesson again. `remedies` are what made it work, general enough for another run, best first.
+    `key` names the phenomenon, the same in every run that meets it. `remedies` are what made it work, best
+    first. `events` show it in the run of the sighting, `evidence` is what else shows it, and
+    `earlier_runs` met it before it was a lesson. `given` names the fields that a person stated. A candidate
+    with `is_known_only` may meet a lesson but never becomes one. `record` holds the id, times and
+    counts of a candidate that is a whole record already; `number` is the short id that it asks for and
+    `runs_since` how many runs have not met it.
     """
 
-    key: str
+    key: str = ""
     summary: str
     rule: str = ""
     detail: str = ""
     type: LessonType = LessonType.PATTERN
     category: Category = Category.HEURISTIC
     scope: Scope = Scope.REPO
+    project: str = ""
     repo: str = ""
     task: str = ""
     provider: str = ""
     tool: str = ""
+    role: str = ""
+    domain: str = "code"
     tags: tuple[str, ...] = ()
     importance: float = 0.5
     severity: Severity = Severity.WARNING
-    events: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
+    evidence: Evidence = NO_EVIDENCE
+    source: Source = Source.ARCHIVIST
+    origin: str = "archivist"
+    events: tuple[str, ...] = ()
+    earlier_runs: tuple[str, ...] = ()
+    given: frozenset[str] = frozenset()
+    is_known_only: bool = False
+    record: Lesson | None = None
+    number: int = 0
+    runs_since: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """Where and when candidates were met, by whom, and how far their maker is believed.
+
+    `counted` is the run that counts as having met them: a session with its parts and subagents
+    counts once. `run_count` is the bank's count of runs from which unseen runs are counted.
+    """
+
+    provenance: Provenance
+    actor: Actor
+    now: datetime
+    run_count: int
+    run: str = ""
+    counted: str = ""
+    session: str = ""
+    trajectories: tuple[str, ...] = ()
+    project: str = ""
+    seen: datetime | None = None
+
+
+# The fields that a candidate and a lesson have in common; a candidate's `key` is a lesson's `signature`.
+_SHARED = tuple(
+    field.name for field in fields(Candidate) if field.name in Lesson.__slots__ and field.name != "number"
+)
+# What nobody edits. A statement that sets one of these is a record of its own and has no twin.
+FIXED_FIELDS = frozenset((
+    "id", "number", "created", "updated", "edited", "runs", "faded", "status", "evidence", "actor", "extra",
+))  # fmt: skip
+_LINES = ("summary", "rule")
+_TEXTS = ("detail", "project", "repo", "task", "provider", "tool", "role", "domain", "origin")
+
+
+def candidate_of(
+    lesson: Lesson, *, number: int = 0, runs_since: int = 0, given: frozenset[str] = frozenset()
+) -> Candidate:
+    """Return a candidate that is a whole record: a person's, an agent's or a file's."""
+    shared = {name: getattr(lesson, name) for name in _SHARED}
+    return Candidate(
+        **shared, key=lesson.signature, record=lesson, number=number, runs_since=runs_since, given=given
+    )
+
+
+def lesson_fields(candidate: Candidate) -> dict[str, Any]:
+    """Return what a candidate says, by the names of a lesson's fields."""
+    return {**{name: getattr(candidate, name) for name in _SHARED}, "signature": candidate.key}
+
+
+def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidate:
+    """Return a candidate without secrets, control characters and our own briefs in any of its texts.
+
+    With `is_exact` control characters and line ends stay: what was exported is imported unchanged.
+    """
+
+    def clean(text: str) -> str:
+        return redact(strip_briefs(text)).text if is_exact else clean_lesson_text(text)
+
+    changes: dict[str, Any] = {name: clean(getattr(candidate, name)) for name in (*_LINES, *_TEXTS)}
+    if not is_exact:
+        changes |= {name: " ".join(changes[name].split()) for name in _LINES}
+    # A tag that held a secret names nothing any more.
+    changes["tags"] = tuple(tag for tag in map(clean, candidate.tags) if PLACEHOLDER_START not in tag)
+    changes["remedies"] = tuple(map(clean, candidate.remedies))
+    # A key is compared with those of later runs: it is redacted and otherwise left as it is.
+    cleaner = Cleaner()
+    for name in ("key", "evidence", "events", "earlier_runs"):
+        changes[name] = cleaner.clean(getattr(candidate, name))
+    if candidate.record is not None:
+        extra: Any = without_secrets(candidate.record.extra, is_exact=True)
+        changes["record"] = cleaner.clean(replace(candidate.record, extra=extra))
+    return replace(candidate, **changes)
+
+
+def clean_lesson(lesson: Lesson) -> Lesson:
+    """Return a lesson without secrets, control characters and our own briefs in any of its texts."""
+    cleaned = clean_candidate(candidate_of(lesson))
+    return replace(cleaned.record or lesson, **lesson_fields(cleaned))
+
+
+def clean_lesson_text(text: str) -> str:
+    """Return a text without secrets, control characters and our own briefs."""
+    return redact(strip_briefs(make_legible(text))).text

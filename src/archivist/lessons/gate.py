@@ -1,149 +1,120 @@
-"""Decide which candidates become lessons: evidence resolves, secrets stay out, little things are dropped."""
+"""Decide what becomes of a candidate: a new lesson, a change to a known one, or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
 
-from archivist.capture.clean import Cleaner
-from archivist.config import Config
-from archivist.lessons import quarantine
-from archivist.lessons.candidate import Candidate
+from archivist.access.rights import may_change
+from archivist.lessons.candidate import (
+    Candidate,
+    Provenance,
+    Sighting,
+    clean_candidate,
+    lesson_fields,
+)
 from archivist.lessons.duplicates import drop_duplicates, is_refined
-from archivist.lessons.quarantine import suspicion
-from archivist.lessons.standing import merge_sets, record_sighting, with_status
-from archivist.records import Actor, Evidence, Lesson, Source, Status
-
-
-@dataclass(frozen=True, slots=True)
-class SightingContext:
-    """The run that suggests candidates, as a lesson needs to know it.
-
-    `counted` is the run that it counts as: what a session meets by itself, in its parts and by its subagents
-    is met once.
-    """
-
-    run: str
-    counted: str
-    session: str
-    trajectories: tuple[str, ...]
-    seen: datetime
-    now: datetime
-    run_count: int
-    actor: Actor
+from archivist.lessons.merge import merge_evidence, merge_versions
+from archivist.lessons.quarantine import distrust_imported, lesson_suspicion, suspicion
+from archivist.lessons.standing import is_confirmed, merge_sets
+from archivist.records import Evidence, Lesson, Source, Status
 
 
 def admit_candidates(
     candidates: Sequence[Candidate], events: Set[str], *, least_importance: float
 ) -> list[Candidate]:
-    """Return the candidates that may become lessons, most important first."""
-    cleaner = Cleaner()
-    passed = [
-        replace(
-            each,
-            summary=cleaner.text(" ".join(each.summary.split())),
-            rule=cleaner.text(" ".join(each.rule.split())),
-            detail=cleaner.text(each.detail),
-            remedies=tuple(cleaner.text(remedy) for remedy in each.remedies),
-            importance=min(1.0, max(0.0, each.importance)),
-        )
-        for each in candidates
-        if each.summary.strip() and each.events and set(each.events) <= events
+    """Return the mined candidates that may become lessons, cleaned, the most important first."""
+    admitted = [
+        clean_candidate(replace(candidate, importance=min(1.0, max(0.0, candidate.importance))))
+        for candidate in candidates
+        if candidate.summary.strip() and candidate.events and set(candidate.events) <= events
     ]
-    # What waits for a person takes no other's place.
-    ranked = sorted(passed, key=lambda each: (bool(candidate_suspicion(each)), -each.importance))
-    return [each for each in drop_duplicates(ranked) if each.importance >= least_importance]
+    # Suspicious candidates come last: a run keeps few lessons, and they must not displace harmless ones.
+    admitted.sort(key=lambda candidate: (bool(candidate_suspicion(candidate)), -candidate.importance))
+    return [candidate for candidate in drop_duplicates(admitted) if candidate.importance >= least_importance]
 
 
 def candidate_suspicion(candidate: Candidate) -> str:
-    """Return why the words of a candidate should wait for a person, or nothing."""
+    """Return why a candidate's words must be quarantined, or an empty string."""
     return suspicion(
         candidate.summary, candidate.rule, candidate.detail, *candidate.remedies, *candidate.tags
     )
 
 
 def comparable_lessons(candidate: Candidate, lessons: Iterable[Lesson]) -> list[Lesson]:
-    """Return the lessons that a candidate can be one with: what waits for a person only meets its like.
+    """Return the lessons that a mined candidate may meet: suspicious words only meet suspicious ones.
 
-    Otherwise the words of a tool's output could take over a lesson that is believed, or one that waits could
-    swallow what is harmless.
+    Otherwise the output of a tool could reword a lesson that is believed, or a quarantined lesson could
+    absorb a harmless one.
     """
     if candidate_suspicion(candidate):
         return [
-            each for each in lessons if each.status is Status.QUARANTINED or quarantine.lesson_suspicion(each)
+            lesson for lesson in lessons if lesson.status is Status.QUARANTINED or lesson_suspicion(lesson)
         ]
     return [
-        each
-        for each in lessons
-        if each.status is not Status.QUARANTINED
-        and not (each.status.is_retired and quarantine.lesson_suspicion(each))
+        lesson
+        for lesson in lessons
+        if lesson.status is not Status.QUARANTINED
+        and not (lesson.status.is_retired and lesson_suspicion(lesson))
     ]
 
 
-def create_lesson(
-    candidate: Candidate,
-    sighting: SightingContext,
-    *,
-    lesson_id: str,
-    earlier_runs: Iterable[str],
-    config: Config,
-) -> Lesson:
-    """Make the lesson that a candidate becomes; earlier runs that met the same count too."""
-    lesson = Lesson(
-        id=lesson_id,
+def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
+    """Return the lesson that a candidate is as a new record; its id, number and status are still open."""
+    said = lesson_fields(candidate)
+    unseen_from = sighting.run_count - candidate.runs_since
+    if candidate.record is not None:
+        return replace(candidate.record, **said, unseen_from=unseen_from)
+    return Lesson(
+        **(said | {"evidence": merge_evidence(candidate.evidence, _sighting_evidence(candidate, sighting))}),
+        id="",
         created=sighting.now,
         updated=sighting.now,
         edited=sighting.now,
-        summary=candidate.summary,
-        rule=candidate.rule,
-        detail=candidate.detail,
-        type=candidate.type,
-        category=candidate.category,
-        scope=candidate.scope,
-        repo=candidate.repo,
-        task=candidate.task,
-        provider=candidate.provider,
-        tool=candidate.tool,
-        domain="code",
-        tags=candidate.tags,
-        importance=candidate.importance,
-        severity=candidate.severity,
-        evidence=_add_evidence(Evidence(), candidate, sighting),
-        source=Source.ARCHIVIST,
-        origin="archivist",
-        signature=candidate.key,
-        remedies=candidate.remedies,
         actor=sighting.actor,
-        runs=merge_sets(tuple(earlier_runs), (sighting.counted,)),
+        runs=merge_sets(candidate.earlier_runs, (sighting.counted,)),
         origin_run=sighting.run,
         last_seen_run=sighting.run,
         last_seen=sighting.seen,
+        unseen_from=unseen_from,
+    )
+
+
+def refine_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson | None:
+    """Return the draft that supersedes a known lesson because it says what to do, or None if it does not."""
+    if not known.status.is_live or known.confirmed or not is_refined(candidate, known):
+        return None
+    draft = draft_lesson(replace(candidate, earlier_runs=known.runs), sighting)
+    return replace(
+        draft,
+        created=known.created,
+        origin_run=known.origin_run,
+        evidence=merge_evidence(known.evidence, draft.evidence),
+        importance=max(known.importance, draft.importance),
+        signature=known.signature or draft.signature,
+    )
+
+
+def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
+    """Return the lesson after a run met it; a run counts once, and a retired lesson is not met."""
+    if lesson.status.is_retired or {sighting.run, sighting.counted} & set(lesson.runs):
+        return lesson
+    seen = sighting.seen or sighting.now
+    return replace(
+        lesson,
+        runs=merge_sets(lesson.runs, (sighting.counted,)),
+        evidence=merge_evidence(lesson.evidence, _sighting_evidence(candidate, sighting)),
+        last_seen_run=sighting.run,
+        last_seen=max(seen, lesson.last_seen or seen),
+        updated=max(sighting.now, lesson.updated),
         unseen_from=sighting.run_count,
     )
-    return with_status(lesson, promote_at_runs=config.lessons.promote_at_runs)
 
 
-def update_lesson(lesson: Lesson, candidate: Candidate, sighting: SightingContext, config: Config) -> Lesson:
-    """Return a known lesson after a run met it again, in newer words unless a person chose its words."""
-    promote_at_runs = config.lessons.promote_at_runs
-    seen = lesson
-    if not lesson.status.is_retired and not {sighting.run, sighting.counted} & set(lesson.runs):
-        seen = record_sighting(
-            lesson,
-            run=sighting.counted,
-            event=candidate.events[0],
-            now=sighting.now,
-            run_count=sighting.run_count,
-            promote_at_runs=promote_at_runs,
-        )
-        seen = replace(
-            seen,
-            last_seen_run=sighting.run,
-            last_seen=max(sighting.seen, lesson.last_seen or sighting.seen),
-            evidence=_add_evidence(lesson.evidence, candidate, sighting),
-        )
-    if lesson.confirmed or lesson.source is not Source.ARCHIVIST or lesson.signature != candidate.key:
+def meet_mined(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Sighting) -> Lesson:
+    """Count the run, and take the newer words unless a person chose the present ones."""
+    seen = record_sighting(known, candidate, sighting)
+    if known.confirmed or known.source is not Source.ARCHIVIST or known.signature != candidate.key:
         return seen
     worded = replace(
         seen,
@@ -159,44 +130,66 @@ def update_lesson(lesson: Lesson, candidate: Candidate, sighting: SightingContex
     return replace(worded, edited=sighting.now, updated=sighting.now)
 
 
-def refine_lesson(
-    lesson: Lesson, candidate: Candidate, sighting: SightingContext, *, lesson_id: str, config: Config
-) -> Lesson | None:
-    """Return the lesson that supersedes a known one because it says what to do, or None when it does not."""
-    if not lesson.status.is_live or lesson.confirmed or not is_refined(candidate, lesson):
-        return None
-    fresh = create_lesson(candidate, sighting, lesson_id=lesson_id, earlier_runs=lesson.runs, config=config)
-    joined = replace(
-        fresh,
-        created=lesson.created,
-        origin_run=lesson.origin_run,
-        evidence=_merge_evidence(lesson.evidence, fresh.evidence),
-        importance=max(lesson.importance, fresh.importance),
-        signature=lesson.signature or fresh.signature,
+def meet_reviewed(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Sighting) -> Lesson:
+    """Count the run in which a reviewer found the same again."""
+    return record_sighting(known, candidate, sighting)
+
+
+def meet_said(known: Lesson, candidate: Candidate, draft: Lesson, sighting: Sighting) -> Lesson:
+    """Confirm a lesson that a person states again, with the fields that were stated this time."""
+    stated = {name: getattr(draft, name) for name in candidate.given}
+    confirmed = replace(known, runs=merge_sets(known.runs, draft.runs), **stated)
+    if not is_confirmed(confirmed):
+        confirmed = replace(confirmed, confirmed=True)
+    return known if confirmed == known else replace(confirmed, updated=sighting.now, edited=sighting.now)
+
+
+def meet_suggested(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Sighting) -> Lesson:
+    """Count the run, and add the agent's rule and detail where they are missing and it may change them."""
+    seen = record_sighting(known, candidate, sighting)
+    seen = replace(seen, evidence=merge_evidence(known.evidence, candidate.evidence))
+    if known.source is Source.ARCHIVIST and not known.confirmed and may_change(sighting.actor, known):
+        seen = replace(seen, rule=seen.rule or candidate.rule, detail=seen.detail or candidate.detail)
+    if seen == known:
+        return known
+    is_reworded = (seen.rule, seen.detail) != (known.rule, known.detail)
+    return replace(
+        seen,
+        last_seen=sighting.now,
+        updated=sighting.now,
+        edited=sighting.now if is_reworded else known.edited,
     )
-    return with_status(joined, promote_at_runs=config.lessons.promote_at_runs)
 
 
-def mark_superseded(lesson: Lesson, by: str, now: datetime) -> Lesson:
-    """Return a lesson as superseded by another."""
-    return replace(lesson, status=Status.SUPERSEDED, superseded_by=by, updated=now, edited=now)
+def meet_imported(known: Lesson, _candidate: Candidate, draft: Lesson, _sighting: Sighting) -> Lesson:
+    """Merge a file's version of a lesson into this bank's, as far as the file is believed."""
+    believed = distrust_imported(draft, known)
+    return known if believed is known else merge_versions(known, replace(believed, number=known.number))
 
 
-def _add_evidence(known: Evidence, candidate: Candidate, sighting: SightingContext) -> Evidence:
-    fresh = Evidence(
+def meet_shared(known: Lesson, candidate: Candidate, draft: Lesson, sighting: Sighting) -> Lesson:
+    """Merge another clone's version; only a sighting elsewhere restarts the count of unseen runs."""
+    merged = meet_imported(known, candidate, draft, sighting)
+    if set(draft.runs) <= set(known.runs):
+        merged = replace(merged, unseen_from=known.unseen_from)
+    # Shared lines hold tags in sorted order, which is no change.
+    return replace(merged, tags=known.tags) if set(merged.tags) == set(known.tags) else merged
+
+
+MEETINGS: dict[Provenance, Callable[[Lesson, Candidate, Lesson, Sighting], Lesson]] = {
+    Provenance.MINED: meet_mined,
+    Provenance.REVIEWED: meet_reviewed,
+    Provenance.SAID: meet_said,
+    Provenance.SUGGESTED: meet_suggested,
+    Provenance.IMPORTED: meet_imported,
+    Provenance.SHARED: meet_shared,
+}
+
+
+def _sighting_evidence(candidate: Candidate, sighting: Sighting) -> Evidence:
+    return Evidence(
         episodes=(sighting.run,),
         sessions=(sighting.session,) if sighting.session else (),
         trajectories=sighting.trajectories,
         events=candidate.events,
-    )
-    return _merge_evidence(known, fresh)
-
-
-def _merge_evidence(first: Evidence, second: Evidence) -> Evidence:
-    return Evidence(
-        episodes=merge_sets(first.episodes, second.episodes),
-        trajectories=merge_sets(first.trajectories, second.trajectories),
-        sessions=merge_sets(first.sessions, second.sessions),
-        logs=merge_sets(first.logs, second.logs),
-        events=merge_sets(first.events, second.events),
     )

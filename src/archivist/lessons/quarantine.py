@@ -220,6 +220,7 @@ _SIGNS = (
     ),
 )
 _UNSTATED = "held back earlier, for words it no longer has"
+APPROVAL_HINT = "a person must approve a quarantined lesson: archivist lessons approve ID"
 
 
 def suspicion(*texts: str) -> str:
@@ -273,6 +274,11 @@ def is_hidden_from(record: Any, actor: Actor) -> bool:
         return False
     is_suggested = record.origin == ActorKind.AGENT and record.actor.kind is ActorKind.AGENT
     return not (is_suggested and record.actor.name == actor.name != "")
+
+
+def may_release(actor: Actor, lesson: Lesson) -> bool:
+    """Say whether an actor may let a lesson be told: a quarantined one only a person may release."""
+    return lesson.status is not Status.QUARANTINED or actor.kind is ActorKind.HUMAN
 
 
 def distrust_imported(lesson: Lesson, known: Lesson | None) -> Lesson:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archivist import bus as messages
-from archivist.access.rights import Layer, Verb, may, reads, writes
+from archivist.access.rights import Layer, reads, writes
 from archivist.audit.verdicts import judge_lessons as judge_lessons
 from archivist.brief.select import GENERAL
+from archivist.capture.clean import clean_name
 from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config
 from archivist.errors import ArchivistError
 from archivist.lessons import gate
-from archivist.lessons import service as lesson_desk
-from archivist.lessons.candidate import Candidate
-from archivist.lessons.duplicates import find_duplicate
+from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting
 from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import read_run
 from archivist.records import (
@@ -35,8 +33,7 @@ from archivist.records import (
 )
 from archivist.records.plain import to_plain
 from archivist.records.words import NOTES as NOTES
-from archivist.reflect.findings import Extraction, LessonStub, run_findings
-from archivist.reflect.findings import extract as extract_findings
+from archivist.reflect.findings import Extraction, make_finding_candidate, run_findings
 from archivist.reflect.miners import mine_candidates
 from archivist.reflect.progress import with_lessons
 from archivist.reflect.summary import RunSummary, summarise_run
@@ -50,7 +47,7 @@ from archivist.reflect.trigger import (
 )
 from archivist.service import BankService
 from archivist.store.filters import at_least, contains_item, equals, not_equals, one_of
-from archivist.store.protocol import Reader, Writer
+from archivist.store.protocol import Reader
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -140,6 +137,8 @@ def reflect(
 def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
     """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
     scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+    # What went wrong is announced and stored with the run's name.
+    trigger = replace(trigger, run=clean_name(trigger.run))
     try:
         scenario, is_asked = _decide_scenario(bank, trigger.run, trigger.scenario)
         if not is_asked:
@@ -273,44 +272,30 @@ def _persist(
 ) -> tuple[list[Lesson], list[Lesson]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
     episode = seen.episode
-    with bank.acting_as(ARCHIVIST).transaction() as writer:
+    archivist = bank.acting_as(ARCHIVIST)
+    with archivist.transaction() as writer:
         now = bank.now()
-        sighting = gate.SightingContext(
+        sighting = Sighting(
+            provenance=Provenance.MINED,
+            actor=ARCHIVIST,
+            now=now,
+            run_count=episode.number or writer.run_count() + 1,
             run=episode.id,
             counted=root_run(writer, episode),
             session=episode.session,
             trajectories=episode.trajectories,
+            project=episode.project,
             seen=episode.finished or episode.started or now,
-            now=now,
-            run_count=episode.number or writer.run_count() + 1,
-            actor=ARCHIVIST,
         )
-        lessons = {
-            lesson.id: lesson
-            for lesson in writer.select(
-                Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, ""))
-            )
-        }
-        created: list[Lesson] = []
-        updated: list[Lesson] = []
+        dated = []
         for candidate in candidates:
-            known = find_duplicate(candidate, gate.comparable_lessons(candidate, lessons.values()))
-            known = known or _find_by_signature(writer, candidate)
-            if known is not None:
-                after = _record_sighting(bank, writer, known, candidate, sighting)
-                if after is not None:
-                    updated.append(after)
-                    lessons.pop(known.id, None)
-                    lessons[after.id] = after
-            elif len(created) < bank.config.reflect.max_memories_per_run:
-                past = [root_run(writer, each) for each in seen.related if _has_met(each, candidate)]
-                fresh = gate.create_lesson(
-                    candidate, sighting, lesson_id=bank.new_id(now), earlier_runs=past, config=bank.config
-                )
-                fresh = replace(fresh, number=writer.next_number())
-                writer.put(fresh, "reflect")
-                created.append(fresh)
-                lessons[fresh.id] = fresh
+            earlier = tuple(root_run(writer, each) for each in seen.related if _has_met(each, candidate))
+            dated.append(replace(candidate, earlier_runs=earlier))
+        most = bank.config.reflect.max_memories_per_run
+        kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
+        created = [each.lesson for each in kept if each.is_new]
+        changed = (LessonChange.MET, LessonChange.REFINED)
+        updated = [each.lesson for each in kept if each.change in changed]
         noted = to_plain({**digest, **asdict(story)})
         # What came in since we looked is not in it yet.
         writer.dequeue_run(episode.id, looked)
@@ -320,35 +305,6 @@ def _persist(
         summary = story.outcome if is_ours else current.summary
         writer.put(replace(current, summary=summary, extra={**current.extra, NOTES: noted}), "reflect")
     return created, updated
-
-
-def _record_sighting(
-    bank: Bank, writer: Writer, known: Lesson, candidate: Candidate, sighting: gate.SightingContext
-) -> Lesson | None:
-    """Count a sighting, or let a refined lesson take the place of the old; None when nothing changed."""
-    better = gate.refine_lesson(
-        known, candidate, sighting, lesson_id=bank.new_id(sighting.now), config=bank.config
-    )
-    if better is not None:
-        better = replace(better, number=writer.next_number())
-        writer.put(better, "refine")
-        writer.put(gate.mark_superseded(known, better.id, sighting.now), "supersede")
-        return better
-    after = gate.update_lesson(known, candidate, sighting, bank.config)
-    return after if writer.put(after, "see") else None
-
-
-def _find_by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
-    """Return a lesson of this signature that was retired: what people forgot is not learnt again."""
-    if not candidate.key:
-        return None
-    found = reader.select(
-        Lesson,
-        equals("signature", candidate.key),
-        not_equals("status", Status.SUPERSEDED),
-        order=("-updated",),
-    )
-    return next(iter(gate.comparable_lessons(candidate, found)), None)
 
 
 def _events(reader: Reader, run: str) -> list[Event]:
@@ -448,58 +404,33 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
     with bank.transaction() as writer:
         episode = find_run(writer, run)
         found = run_findings(_events_of_kind(writer, run, EventKind.VERDICT))
-        if not found:
-            # Nothing to compare with every lesson that there is.
-            return Extraction((), (), 0)
-        counted = writer.select(Lesson, contains_item("runs", run))
+        # A finding that a lesson cites was extracted before, whatever became of that lesson.
+        counted = writer.select(Lesson, contains_item("runs", run)) if found else []
+        cited = {event for lesson in counted for event in lesson.evidence.events}
+        domain = domain or episode.domain or GENERAL
+        candidates = [
+            make_finding_candidate(each, domain=domain, rules=bank.config.lessons)
+            for each in found
+            if each.id not in cited
+        ]
+        if not candidates:
+            return Extraction()
         now = bank.now()
-        result = extract_findings(
-            found,
-            _matchable_lessons(writer, counted),
-            lambda lesson_id: lesson_desk.find(writer, lesson_id),
-            cited={event for lesson in counted for event in lesson.evidence.events},
-            run=run,
-            domain=domain or episode.domain or GENERAL,
-            run_count=episode.number or writer.run_count() + 1,
-            now=now,
+        sighting = Sighting(
+            provenance=Provenance.REVIEWED,
             actor=bank.actor,
-            rules=bank.config.lessons,
-            new_id=lambda: bank.new_id(now),
+            now=now,
+            run_count=episode.number or writer.run_count() + 1,
+            run=run,
+            counted=run,
+            seen=now,
         )
-        met = tuple(
-            lesson
-            for lesson in (_with_trusted_status(bank, writer, each) for each in result.met)
-            if writer.put(lesson, "see")
-        )
-        created = tuple(
-            replace(_with_trusted_status(bank, writer, lesson), number=writer.next_number())
-            for lesson in result.created
-        )
-        for lesson in created:
-            writer.put(lesson, "extract")
-    return replace(result, met=met, created=created)
-
-
-def _with_trusted_status(bank: Bank, reader: Reader, lesson: Lesson) -> Lesson:
-    """Return a lesson that was met with the standing it had, where only an agent says that it was."""
-    if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
-        return lesson
-    before = reader.get(Lesson, lesson.id)
-    if lesson.status is Status.QUARANTINED:
-        return lesson
-    return replace(lesson, status=before.status if before else Status.CANDIDATE)
-
-
-def _matchable_lessons(reader: Reader, counted: Sequence[Lesson]) -> list[LessonStub]:
-    """Return the live lessons as matching needs them, and those this run was counted for."""
-    live = reader.select_fields(
-        Lesson,
-        ("id", "summary", "tags"),
-        one_of("status", (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)),
+        kept = bank.lessons.keep_many(candidates, sighting)
+    return Extraction(
+        met=tuple(each.lesson for each in kept if each.change is LessonChange.MET),
+        created=tuple(each.lesson for each in kept if each.is_new),
+        slight=sum(each.change is LessonChange.DROPPED for each in kept),
     )
-    known = {row[0]: LessonStub(row[0], row[1], tuple(json.loads(row[2]))) for row in live}
-    known |= {lesson.id: LessonStub(lesson.id, lesson.summary, lesson.tags) for lesson in counted}
-    return list(known.values())
 
 
 def _events_of_kind(reader: Reader, run: str, kind: EventKind) -> list[Event]:

@@ -431,6 +431,7 @@ def _clean_entry(entry: Entry) -> Entry:
     told = find_references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
     return replace(
         entry,
+        id=clean_text(entry.id),
         action=action,
         content=content,
         role=validate_name("role", entry.role),

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from archivist.capture.clean import clean_name
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
 from archivist.workspace.problems import LintProblem
@@ -57,6 +58,9 @@ class WorkspaceScope(NamedTuple):
         for part in parts:
             if not part or part.startswith((".", "_")) or any(sign in part for sign in "/\\\0:"):
                 raise InputError(f"no scope: {str(text)!r}", hint=_SCOPE_HINT)
+            # A scope becomes the name of a folder.
+            if clean_name(part) != part:
+                raise InputError("a scope must not hold a secret", hint=_SCOPE_HINT)
         return cls(*parts)
 
     @property

@@ -126,7 +126,15 @@ class _Trajectory:
         time = as_time(value.get("timestamp"))
         recorder.extend_span(time)
         recorder.use_model(text(value.get("model_name")))
-        self._count(mapping(value.get("metrics")))
+        metrics = mapping(value.get("metrics"))
+        self._counted.add(
+            UsageTotals(
+                input_tokens=count(metrics.get("prompt_tokens")),
+                output_tokens=count(metrics.get("completion_tokens")),
+                cached_tokens=count(metrics.get("cached_tokens")),
+                cost_usd=as_float(metrics.get("cost_usd")) or 0.0,
+            )
+        )
         said = content_text(value.get("message"))
         if chosen := _CHOSEN_TASK.match(said):
             recorder.task = recorder.task or task_of(chosen.group(1))
@@ -140,7 +148,10 @@ class _Trajectory:
         if not (results and role == "system" and not calls):
             yield from recorder.message(role, said, time, name=text(extra.get("event_type")))
         yield from self._calls_with_results(recorder, calls, results, extra, time)
-        self._update_status(recorder, calls, extra)
+        if any(call.tool in _FINISHERS for _, call in calls):
+            recorder.stated = EpisodeStatus.SUCCESS
+        if extra.get("event_type") == "session_complete" and isinstance(extra.get("success"), bool):
+            recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
 
     def finish(self) -> Iterator[Event | Episode]:
         if not (self._recorder or self.facts):
@@ -167,26 +178,20 @@ class _Trajectory:
                 recorder.extra[name] = text(self.facts[key])[:500]
         if text(agent.get("version")):
             recorder.extra["agent_version"] = agent["version"]
-        self._fill_from(recorder, extra)
-        self._set_usage(recorder)
-        yield from recorder.finish()
-
-    def _fill_from(self, recorder: Recorder, extra: Mapping[str, Any]) -> None:
         instance = text(extra.get("instance")) or instance_in(self._origin.path_name)
         if instance:
             recorder.extra["instance"] = instance
-        folder = text(extra.get("cwd"))
-        stated_project = text(extra.get("project"))
-        project = stated_project or project_of_instance(instance) or project_of_folder(folder)
-        recorder.project = project
+        recorder.project = (
+            text(extra.get("project"))
+            or project_of_instance(instance)
+            or project_of_folder(text(extra.get("cwd")))
+        )
         recorder.task = text(extra.get("task")) or recorder.task
         if isinstance(extra.get("success"), bool):
             recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
         recorder.stated = status_of_word(text(extra.get("status"))) or recorder.stated
         for key in ("start_time", "end_time"):
             recorder.extend_span(as_time(extra.get(key)))
-
-    def _set_usage(self, recorder: Recorder) -> None:
         final = mapping(self.facts.get("final_metrics"))
         recorder.spent = UsageTotals(
             input_tokens=count(final.get("total_prompt_tokens")) or self._counted.input_tokens,
@@ -194,16 +199,7 @@ class _Trajectory:
             cached_tokens=count(final.get("total_cached_tokens")) or self._counted.cached_tokens,
             cost_usd=as_float(final.get("total_cost_usd")) or self._counted.cost_usd,
         )
-
-    def _count(self, metrics: Mapping[str, Any]) -> None:
-        self._counted.add(
-            UsageTotals(
-                input_tokens=count(metrics.get("prompt_tokens")),
-                output_tokens=count(metrics.get("completion_tokens")),
-                cached_tokens=count(metrics.get("cached_tokens")),
-                cost_usd=as_float(metrics.get("cost_usd")) or 0.0,
-            )
-        )
+        yield from recorder.finish()
 
     def _calls_with_results(
         self,
@@ -233,15 +229,6 @@ class _Trajectory:
             # A step holds its results, so a call without one by now has none.
             if recorder.pending_tool(call_id) and results:
                 yield from recorder.result(call_id, CallOutcome())
-
-    def _update_status(
-        self, recorder: Recorder, calls: list[tuple[str, LoggedCall]], extra: Mapping[str, Any]
-    ) -> None:
-        """Take what a step says about the run's end."""
-        if any(call.tool in _FINISHERS for _, call in calls):
-            recorder.stated = EpisodeStatus.SUCCESS
-        if extra.get("event_type") == "session_complete" and isinstance(extra.get("success"), bool):
-            recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
 
 
 def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, LoggedCall]]:

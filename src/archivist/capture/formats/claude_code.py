@@ -32,37 +32,13 @@ from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 _CONVERSATION = ("user", "assistant", "system", "result")
 # Records of the client's own housekeeping, which tell nothing about the run.
-_HOUSEKEEPING = frozenset(
-    {
-        "summary",
-        "ai-title",
-        "custom-title",
-        "customTitle",
-        "last-prompt",
-        "lastPrompt",
-        "tag",
-        "queue-operation",
-        "progress",
-        "file-history-snapshot",
-        "stream_event",
-        "control_request",
-        "control_response",
-        "rate_limit_event",
-        "keep_alive",
-        "agent-name",
-        "agent-color",
-        "agent-setting",
-        "mode",
-        "permission-mode",
-        "pr-link",
-        "tool_progress",
-        "tool_use_summary",
-        "auth_status",
-        "worktree-state",
-        "content-replacement",
-        "attribution-snapshot",
-    }
-)
+_HOUSEKEEPING = frozenset((
+    "summary", "ai-title", "custom-title", "customTitle", "last-prompt", "lastPrompt", "tag",
+    "queue-operation", "progress", "file-history-snapshot", "stream_event", "control_request",
+    "control_response", "rate_limit_event", "keep_alive", "agent-name", "agent-color", "agent-setting",
+    "mode", "permission-mode", "pr-link", "tool_progress", "tool_use_summary", "auth_status",
+    "worktree-state", "content-replacement", "attribution-snapshot",
+))  # fmt: skip
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSED = (
     "The user doesn't want to proceed with this tool use",
@@ -144,7 +120,14 @@ class _Session:
             return
         _remember(self._seen, uuid, None)
         if not self._session:
-            self._session = _session_of(value) or derived_id("claude-code", compact_json(value))
+            names = (
+                value.get("sessionId"),
+                value.get("session_id"),
+                mapping(value.get("message")).get("session_id"),
+            )
+            self._session = next(
+                filter(None, map(text, names)), derived_id("claude-code", compact_json(value))
+            )
         recorder = yield from self._recorder(value, uuid)
         time = as_time(value.get("timestamp"))
         recorder.extend_span(time)
@@ -251,19 +234,19 @@ class _Session:
             if block.get("type") == "tool_result":
                 call_id = text(block.get("tool_use_id"))
                 outcome = _outcome(block, value, recorder.pending_tool(call_id))
-                self._link_sidechain(call_id, outcome)
+                # A call may have started a sidechain, which then ended as the call did.
+                chain = text(outcome.extra.pop("chain", "")) or call_id
+                if chain != call_id or chain in self._children:
+                    outcome.extra["child"] = f"{self._origin.run or self._session}.{chain}"
+                if chain in self._children:
+                    is_failed = outcome.is_error
+                    self._children[chain].stated = (
+                        EpisodeStatus.FAILED if is_failed else EpisodeStatus.SUCCESS
+                    )
                 recorder.is_interrupted = "rejected" in outcome.extra
                 yield from recorder.result(call_id, outcome, time)
             elif block.get("type") == "text":
                 yield from self._read_user_text(recorder, text(block.get("text")), value)
-
-    def _link_sidechain(self, call_id: str, outcome: CallOutcome) -> None:
-        """Link a call with the sidechain that it started, and end that one as the call did."""
-        chain = text(outcome.extra.pop("chain", "")) or call_id
-        if chain != call_id or chain in self._children:
-            outcome.extra["child"] = f"{self._origin.run or self._session}.{chain}"
-        if chain in self._children:
-            self._children[chain].stated = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
 
     def _read_user_text(self, recorder: Recorder, words: str, value: Mapping[str, Any]) -> Iterator[Event]:
         time = as_time(value.get("timestamp"))
@@ -352,11 +335,6 @@ def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMB
         del memory[next(iter(memory))]
 
 
-def _session_of(value: Mapping[str, Any]) -> str:
-    body = mapping(value.get("message"))
-    return text(value.get("sessionId")) or text(value.get("session_id")) or text(body.get("session_id"))
-
-
 def _note_environment(recorder: Recorder, value: Mapping[str, Any]) -> None:
     folder = text(value.get("cwd"))
     if folder and FOLDER not in recorder.extra:
@@ -390,14 +368,11 @@ def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> C
     if text(told.get("agentId")):
         extra["chain"] = told["agentId"]
     duration_ms = as_float(told.get("durationMs")) or as_float(told.get("totalDurationMs"))
+    duration_s = None if duration_ms is None else duration_ms / 1000
     # The client marks every exit but zero as an error, so a foreground command without the mark exited 0.
     is_plain_shell = tool == "Bash" and not ({"backgroundTaskId", "returnCodeInterpretation"} & told.keys())
     exited_well = is_plain_shell and not is_error and not content.startswith("Command running in background")
     if not is_error:
         # An output may itself begin like an error's frame; only an error has one.
-        return CallOutcome(content, 0 if exited_well else None, duration_s=_seconds(duration_ms), extra=extra)
-    return read_outcome(content, is_error=True, duration_s=_seconds(duration_ms), extra=extra)
-
-
-def _seconds(milliseconds: float | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
+        return CallOutcome(content, 0 if exited_well else None, duration_s=duration_s, extra=extra)
+    return read_outcome(content, is_error=True, duration_s=duration_s, extra=extra)

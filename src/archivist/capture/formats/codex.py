@@ -30,15 +30,10 @@ from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
-_OTHER_ENVELOPES = frozenset(
-    {
-        "world_state",
-        "inter_agent_communication",
-        "inter_agent_communication_metadata",
-        "security_risk_score",
-        "ghost_snapshot",
-    }
-)
+_OTHER_ENVELOPES = frozenset((
+    "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score",
+    "ghost_snapshot",
+))  # fmt: skip
 _CALLS = frozenset(
     {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"}
 )
@@ -77,8 +72,10 @@ class Codex:
         first = found.document
         if not first:
             return False
-        if any(_is_enveloped(value) or value.get("type") == "thread.started" for value in found.objects):
-            return True
+        for value in found.objects:
+            is_enveloped = text(value.get("type")) in _ENVELOPES and isinstance(value.get("payload"), dict)
+            if is_enveloped or value.get("type") == "thread.started":
+                return True
         is_meta = "id" in first and "timestamp" in first and "type" not in first
         return is_meta and any(
             text(value.get("type")) in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
@@ -96,10 +93,6 @@ class Codex:
             yield from thread.take(line)
         if thread is not None:
             yield from thread.finish()
-
-
-def _is_enveloped(value: Mapping[str, Any]) -> bool:
-    return text(value.get("type")) in _ENVELOPES and isinstance(value.get("payload"), dict)
 
 
 class _Thread:
@@ -179,7 +172,13 @@ class _Thread:
     def _item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         kind = text(item.get("type"))
         if kind == "message":
-            yield from self._message(item, time)
+            role, said = text(item.get("role")), content_text(item.get("content"))
+            if role == "user" and said.lstrip().startswith(_BY_CLIENT):
+                role = "system"
+            if role == "user":
+                self._recorder.stated = None
+                self._recorder.is_interrupted = False
+            yield from self._recorder.message(role if role in ("user", "assistant") else "system", said, time)
         elif kind in _CALLS:
             self._recorder.stated = None
             call_id = text(item.get("call_id")) or text(item.get("id"))
@@ -189,22 +188,14 @@ class _Thread:
         elif kind in _RESULTS:
             call_id = text(item.get("call_id"))
             outcome = _outcome(item.get("output"))
-            known = self._facts.pop(call_id, None)
-            yield from self._recorder.result(
-                call_id, _merge_outcomes(outcome, known) if known else outcome, time
-            )
-
-    def _message(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        said = content_text(item.get("content"))
-        role = text(item.get("role"))
-        if role == "user" and not said.lstrip().startswith(_BY_CLIENT):
-            self._recorder.stated = None
-            self._recorder.is_interrupted = False
-            yield from self._recorder.message("user", said, time)
-        elif role == "assistant":
-            yield from self._recorder.message("assistant", said, time)
-        else:
-            yield from self._recorder.message("system", said, time)
+            if known := self._facts.pop(call_id, None):
+                outcome = replace(
+                    outcome,
+                    exit_code=known.exit_code if known.exit_code is not None else outcome.exit_code,
+                    is_error=outcome.is_error or known.is_error,
+                    duration_s=known.duration_s if known.duration_s is not None else outcome.duration_s,
+                )
+            yield from self._recorder.result(call_id, outcome, time)
 
     def _read_event(self, event: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         recorder = self._recorder
@@ -320,15 +311,6 @@ def _outcome(output: object) -> CallOutcome:
     if outcome.exit_code is None and _FAILED_CALL.match(content):
         return replace(outcome, is_error=True)
     return outcome
-
-
-def _merge_outcomes(outcome: CallOutcome, known: CallOutcome) -> CallOutcome:
-    return replace(
-        outcome,
-        exit_code=known.exit_code if known.exit_code is not None else outcome.exit_code,
-        is_error=outcome.is_error or known.is_error,
-        duration_s=known.duration_s if known.duration_s is not None else outcome.duration_s,
-    )
 
 
 def _duration(value: object) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -35,6 +36,7 @@ from archivist.records import Episode, Event, EventKind
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
 _SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSED = "Command not executed"
+_TAGGED_OUTPUT = re.compile(r"<output>\s*(.*?)\s*</output>", re.DOTALL)
 _IMAGE_INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)_1776_([A-Za-z0-9][\w.-]*?-\d+)")
 # Messages held back until the first reply, which makes the run's id.
 _MAX_OPENING = 8
@@ -102,7 +104,12 @@ class _Trajectory:
         config = mapping(info.get("config"))
         environment = mapping(config.get("environment"))
         recorder.use_model(text(mapping(config.get("model")).get("model_name")))
-        instance = self._instance(text(environment.get("image")))
+        in_image = _IMAGE_INSTANCE.search(text(environment.get("image")))
+        instance = (
+            text(self.facts.get("instance_id"))
+            or (f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else "")
+            or instance_in(self._origin.path_name)
+        )
         if instance:
             recorder.extra["instance"] = instance
         if text(info.get("mini_version")):
@@ -120,14 +127,6 @@ class _Trajectory:
             recorder.extra["exit_status"] = exit_status
             yield from recorder.note(EventKind.FINISH, exit_status, submission)
         yield from recorder.finish()
-
-    def _instance(self, image: str) -> str:
-        in_image = _IMAGE_INSTANCE.search(image)
-        return (
-            text(self.facts.get("instance_id"))
-            or (f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else "")
-            or instance_in(self._origin.path_name)
-        )
 
     def _start(self) -> Iterator[Event]:
         beginning = [_beginning(message) for message in self._opening]
@@ -168,7 +167,8 @@ class _Trajectory:
         self, recorder: Recorder, message: Mapping[str, Any], time: datetime | None
     ) -> Iterator[Event]:
         extra = mapping(message.get("extra"))
-        said = content_text(message.get("content")) or _response_text(message)
+        replies = (content_text(part.get("content")) for part in objects(message.get("output")))
+        said = content_text(message.get("content")) or "\n".join(filter(None, replies))
         recorder.use_model(text(mapping(extra.get("response")).get("model")))
         self._count(recorder, extra)
         yield from recorder.message("assistant", said, time)
@@ -191,7 +191,8 @@ class _Trajectory:
             return CallOutcome(raw, code, bool(code) or bool(failure), took, more)
         is_error = True if more else None
         outcome = read_outcome(said, exit_code=code, is_error=is_error, duration_s=took, extra=more)
-        return outcome if not outcome.extra.get("timed_out") else _output_of_timeout(outcome)
+        inner = _TAGGED_OUTPUT.search(outcome.output) if outcome.extra.get("timed_out") else None
+        return replace(outcome, output=inner.group(1), is_error=True) if inner else outcome
 
     def _count(self, recorder: Recorder, extra: Mapping[str, Any]) -> None:
         usage = mapping(mapping(extra.get("response")).get("usage"))
@@ -222,12 +223,6 @@ def _beginning(message: Mapping[str, Any]) -> list[object]:
     ]
 
 
-def _response_text(message: Mapping[str, Any]) -> str:
-    return "\n".join(
-        content_text(each.get("content")) for each in objects(message.get("output")) if each.get("content")
-    )
-
-
 def _calls(
     message: Mapping[str, Any], extra: Mapping[str, Any], said: str
 ) -> Iterator[tuple[str, LoggedCall]]:
@@ -249,10 +244,3 @@ def _calls(
     blocks = _BLOCK.findall(said)
     if not given and len(blocks) == 1:
         yield "", LoggedCall("bash", {"command": blocks[0]})
-
-
-def _output_of_timeout(outcome: CallOutcome) -> CallOutcome:
-    inner = re.search(r"<output>\s*(.*?)\s*</output>", outcome.output, re.DOTALL)
-    if inner is None:
-        return outcome
-    return CallOutcome(inner.group(1), outcome.exit_code, True, outcome.duration_s, outcome.extra)

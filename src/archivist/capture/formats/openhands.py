@@ -44,38 +44,21 @@ _TOOLS = {
     "edit": "str_replace_editor",
     "write": "write_file",
 }
-_QUIET = frozenset(
-    {
-        "recall",
-        "think",
-        "null",
-        "condensation",
-        "condensation_request",
-        "change_agent_state",
-        "agent_state_changed",
-    }
-)
-_KINDS = frozenset(
-    {
-        "MessageEvent",
-        "ActionEvent",
-        "ObservationEvent",
-        "AgentErrorEvent",
-        "UserRejectObservation",
-        "SystemPromptEvent",
-        "ConversationStateUpdateEvent",
-        "ConversationErrorEvent",
-        "Condensation",
-        "CondensationRequest",
-        "CondensationSummaryEvent",
-        "PauseEvent",
-        "InterruptEvent",
-        "HookExecutionEvent",
-        "TokenEvent",
-        "LLMCompletionLogEvent",
-        "StreamingDeltaEvent",
-    }
-)
+_QUIET = frozenset((
+    "recall", "think", "null", "condensation", "condensation_request", "change_agent_state",
+    "agent_state_changed",
+))  # fmt: skip
+_KINDS = frozenset((
+    "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent", "UserRejectObservation",
+    "SystemPromptEvent", "ConversationStateUpdateEvent", "ConversationErrorEvent", "Condensation",
+    "CondensationRequest", "CondensationSummaryEvent", "PauseEvent", "InterruptEvent", "HookExecutionEvent",
+    "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent",
+))  # fmt: skip
+# Arguments that steer the harness and say nothing about what was done.
+_QUIET_ARGUMENTS = (
+    "thought", "hidden", "confirmation_state", "security_risk", "blocking", "is_static", "is_input",
+    "impl_source",
+)  # fmt: skip
 _SOURCES = ("agent", "user", "environment", "hook")
 
 
@@ -99,7 +82,8 @@ class OpenHands:
                 yield from _read_evaluation(each.value, origin)
                 continue
             if conversation is None:
-                conversation = _Conversation(_run_of(each.value, origin), origin)
+                run = origin.run or derived_id("openhands", compact_json(each.value))
+                conversation = _Conversation(run, origin)
             yield from conversation.take(each)
         if conversation is not None:
             yield from conversation.finish()
@@ -157,10 +141,6 @@ class _RejoinedSource:
             if first.endswith(b"\n") or len(first) == size
             else first + self._source.readline(size - len(first))
         )
-
-
-def _run_of(first: Mapping[str, Any], origin: LogOrigin) -> str:
-    return origin.run or derived_id("openhands", compact_json(first))
 
 
 def _read_evaluation(
@@ -303,13 +283,7 @@ class _Conversation:
                 yield from recorder.message("system", content_text(value.get("system_prompt")), time)
             case "MessageEvent":
                 said = mapping(value.get("llm_message"))
-                role = (
-                    "user"
-                    if value.get("source") == "user"
-                    else "assistant"
-                    if value.get("source") == "agent"
-                    else "system"
-                )
+                role = {"user": "user", "agent": "assistant"}.get(text(value.get("source")), "system")
                 yield from recorder.message(role, content_text(said.get("content")), time)
             case "ActionEvent":
                 yield from self._sdk_action(value, time)
@@ -364,17 +338,9 @@ def _id(value: object) -> str:
 def _call(kind: str, function: str, given: Mapping[str, Any]) -> LoggedCall:
     if kind == "call_tool_mcp":
         return LoggedCall(text(given.get("name")) or function, arguments_from(given.get("arguments")))
-    quiet = (
-        "thought",
-        "hidden",
-        "confirmation_state",
-        "security_risk",
-        "blocking",
-        "is_static",
-        "is_input",
-        "impl_source",
-    )
-    told = {key: each for key, each in given.items() if key not in quiet and each not in (None, "")}
+    told = {
+        key: value for key, value in given.items() if key not in _QUIET_ARGUMENTS and value not in (None, "")
+    }
     return LoggedCall(function or _TOOLS.get(kind, kind), told)
 
 

@@ -20,17 +20,10 @@ from archivist.errors import InputError
 from archivist.files.open import head_of, open_file
 from archivist.records import Episode, Event
 
-__all__ = [
-    "ADAPTERS",
-    "Adapter",
-    "LogOrigin",
-    "SkippedRecord",
-    "adapter_named",
-    "head_of",
-    "open_file",
-    "read_log",
-    "recognise",
-]
+__all__ = (
+    "ADAPTERS", "Adapter", "LogOrigin", "SkippedRecord", "adapter_named", "head_of", "open_file",
+    "read_log", "recognise",
+)  # fmt: skip
 
 
 class Adapter(Protocol):

@@ -26,25 +26,10 @@ _OPENING_MESSAGES = 16
 _EDIT = re.compile(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*?)\n?(?:end_of_edit)?\s*\Z", re.DOTALL)
 _CREATE = re.compile(r"\Acreate\s+(['\"]?)([^\n]+?)\1\s*\Z")
 _OPENED = re.compile(r"\[File: (\S+?)\s* \(\d+ lines total\)\]")
-_COMMANDS = frozenset(
-    {
-        "open",
-        "goto",
-        "scroll_up",
-        "scroll_down",
-        "find_file",
-        "search_dir",
-        "search_file",
-        "submit",
-        "set_cursors",
-        "insert",
-        "append",
-        "str_replace_editor",
-        "filemap",
-        "exit_forfeit",
-        "view_image",
-    }
-)
+_COMMANDS = frozenset((
+    "open", "goto", "scroll_up", "scroll_down", "find_file", "search_dir", "search_file", "submit",
+    "set_cursors", "insert", "append", "str_replace_editor", "filemap", "exit_forfeit", "view_image",
+))  # fmt: skip
 _REPOSITORY_FOLDER = re.compile(r"\A/([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*)\Z")
 _FAILED = re.compile(
     r"\A\s*(?:EXECUTION FAILED OR COMMAND MALFORMED|Your proposed edit has introduced|EXECUTION TIMED OUT)"

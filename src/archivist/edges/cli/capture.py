@@ -31,17 +31,10 @@ if TYPE_CHECKING:
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
 
-_FORMATS = [
-    "auto",
-    "atif",
-    "claude-code",
-    "codex",
-    "swe-agent",
-    "mini-swe-agent",
-    "openhands",
-    "archeflow",
+_FORMATS = (
+    "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow",
     "stream",
-]
+)  # fmt: skip
 _SHOWN = 20
 
 

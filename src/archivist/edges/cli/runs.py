@@ -114,11 +114,7 @@ def finish(
     overrides = CaptureOverrides(run=run_id, status=EpisodeStatus(status) if status else None)
     with session.bank() as bank:
         done = bank.runs.finish(
-            *files,
-            overrides=overrides,
-            domain=domain,
-            is_strict=strict,
-            global_bank=session.global_bank(),
+            *files, overrides=overrides, domain=domain, is_strict=strict, global_bank=session.global_bank()
         )
         embed(bank)
         if as_json:

@@ -21,16 +21,7 @@ from archivist.edges.http import answers
 from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BodyRoute, LongRoute, Upload, UploadRoute
 from archivist.edges.http.pages import Asked
-from archivist.edges.http.shapes import (
-    CheckBody,
-    Ended,
-    FinishBody,
-    Format,
-    Id,
-    Only,
-    ReflectBody,
-    RunBody,
-)
+from archivist.edges.http.shapes import CheckBody, Ended, FinishBody, Format, Id, Only, ReflectBody, RunBody
 from archivist.edges.http.visits import Visitor, clean_json, json_response
 from archivist.edges.views import (
     brief_view,

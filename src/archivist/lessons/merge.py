@@ -1,8 +1,8 @@
-"""Merge two versions of a lesson, as two clones left them.
+"""Merge two versions of a lesson that two clones hold.
 
 The merge is commutative, associative and idempotent: sets are united, counters come from their sets
-or take the larger, words and standing come from the version edited last. Where two versions were
-edited at the same instant, the one whose words sort last wins everywhere alike.
+or take the larger value, words and status come from the version edited last. When two versions were edited
+at the same instant, the one whose words sort last wins, so that every clone decides alike.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from archivist.lessons.standing import merge_sets, with_status
 from archivist.records import Evidence, Lesson, Status
 from archivist.records.plain import canonical_json, to_plain
 
-# What is not part of the words: sets, counters and what each bank counts for itself.
+# What does not come from the version edited last: sets, counters and what each bank counts for itself.
 _APART = {
     "id", "number", "created", "updated", "tags", "evidence", "runs", "faded", "confirmed", "last_seen_run",
     "last_seen", "unseen_from", "prior_uses", "prior_last_used",
@@ -23,20 +23,25 @@ _APART = {
 
 
 def merge_lessons(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Lesson:
-    """Return one lesson from two versions of it."""
-    if first.id != second.id:
-        raise RecordError(f"lessons {first.id!r} and {second.id!r} are not versions of one lesson")
+    """Return one lesson from two versions of it, with the status that it has earned."""
     if first == second:
         return first
+    return with_status(merge_versions(first, second), promote_at_runs=promote_at_runs)
+
+
+def merge_versions(first: Lesson, second: Lesson) -> Lesson:
+    """Return one lesson from two versions of it; its status is that of the version edited last."""
+    if first.id != second.id:
+        raise RecordError(f"lessons {first.id!r} and {second.id!r} are not versions of one lesson")
     worded = max(first, second, key=_edit_order)
     seen = max(first, second, key=_sighting_order)
-    joined = replace(
+    return replace(
         worded,
         number=min(filter(None, (first.number, second.number)), default=0),
         created=min(first.created, second.created),
         updated=max(first.updated, second.updated),
         tags=first.tags if first.tags == second.tags else merge_sets(first.tags, second.tags),
-        evidence=_merge_evidence(first.evidence, second.evidence),
+        evidence=merge_evidence(first.evidence, second.evidence),
         runs=merge_sets(first.runs, second.runs),
         faded=max(first.faded, second.faded),
         confirmed=first.confirmed or second.confirmed,
@@ -46,11 +51,10 @@ def merge_lessons(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Les
         prior_uses=max(first.prior_uses, second.prior_uses),
         prior_last_used=max(filter(None, (first.prior_last_used, second.prior_last_used)), default=None),
     )
-    return with_status(joined, promote_at_runs=promote_at_runs)
 
 
 def _edit_order(lesson: Lesson) -> tuple[object, ...]:
-    """Order versions by their last edit; live is one standing, since its two words are derived."""
+    """Order versions by their last edit; active and candidate are one, since both are derived."""
     plain = {
         each.name: to_plain(getattr(lesson, each.name)) for each in fields(lesson) if each.name not in _APART
     }
@@ -63,7 +67,8 @@ def _sighting_order(lesson: Lesson) -> tuple[str, str]:
     return to_text(lesson.last_seen) if lesson.last_seen else "", lesson.last_seen_run
 
 
-def _merge_evidence(first: Evidence, second: Evidence) -> Evidence:
+def merge_evidence(first: Evidence, second: Evidence) -> Evidence:
+    """Return what either version cites."""
     return Evidence(
         **{
             each.name: merge_sets(getattr(first, each.name), getattr(second, each.name))

@@ -1,0 +1,212 @@
+"""Keep candidates: clean them, find the lesson each one repeats, then create or update that lesson."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from archivist.access.rights import Layer, Verb, may, may_change
+from archivist.lessons import gate
+from archivist.lessons.candidate import (
+    FIXED_FIELDS,
+    Candidate,
+    KeptLesson,
+    LessonChange,
+    Provenance,
+    Sighting,
+    clean_candidate,
+)
+from archivist.lessons.duplicates import find_duplicate
+from archivist.lessons.quarantine import distrust_imported
+from archivist.lessons.standing import with_status
+from archivist.recall.keywords import KeywordIndex, Overlap, keywords
+from archivist.records import Lesson, Status
+from archivist.store.filters import contains_item, equals, not_equals, one_of
+from archivist.store.results import SearchFilter, TextQuery
+from archivist.store.scope_tokens import scope_token
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.store.protocol import Writer
+
+_LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
+_FROM_FILES = (Provenance.IMPORTED, Provenance.SHARED)
+# How many of the best text matches a suggestion is compared with; a twin shares most of its words.
+_COMPARED = 20
+# The same words for another place are another lesson.
+_PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
+# Ledger verbs of a new lesson, and of one that files bring a newer version of.
+_VERBS = {
+    Provenance.MINED: "reflect",
+    Provenance.REVIEWED: "extract",
+    Provenance.SAID: "add",
+    Provenance.SUGGESTED: "suggest",
+    Provenance.IMPORTED: "import",
+    Provenance.SHARED: "share",
+}
+
+
+class LessonGate:
+    """Keep the candidates of one sighting, in one transaction.
+
+    What they are compared with is read once: 1,000 findings against 10,000 lessons take about a second
+    (bench/lessons.py), nearly all of it for writing.
+    """
+
+    def __init__(self, bank: Bank, writer: Writer, sighting: Sighting) -> None:
+        self._bank = bank
+        self._writer = writer
+        self._sighting = sighting
+        finders: dict[Provenance, Callable[[Candidate], Lesson | None]] = {
+            Provenance.MINED: self._find_by_key_or_likeness,
+            Provenance.REVIEWED: self._find_by_keywords,
+            Provenance.SAID: self._find_by_words_and_place,
+            Provenance.SUGGESTED: self._find_by_likeness,
+            Provenance.IMPORTED: self._find_by_id,
+            Provenance.SHARED: self._find_by_id,
+        }
+        self._find_twin = finders[sighting.provenance]
+
+    def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
+        """Store what a candidate says as a new lesson or as one more sighting of a known one."""
+        candidate = clean_candidate(candidate, is_exact=self._sighting.provenance in _FROM_FILES)
+        known = self._find_twin(candidate)
+        draft = gate.draft_lesson(candidate, self._sighting)
+        if known is not None:
+            return self._update(known, candidate, draft)
+        if not may_create or candidate.is_known_only:
+            return KeptLesson(draft, LessonChange.DROPPED)
+        if self._sighting.provenance in _FROM_FILES:
+            draft = distrust_imported(draft, None)
+        lesson = self._put_new(draft, candidate.number, _VERBS[self._sighting.provenance])
+        return KeptLesson(lesson, LessonChange.CREATED)
+
+    def _update(self, known: Lesson, candidate: Candidate, draft: Lesson) -> KeptLesson:
+        sighting = self._sighting
+        if sighting.provenance is Provenance.MINED:
+            better = gate.refine_lesson(known, candidate, sighting)
+            if better is not None:
+                better = self._put_new(better, 0, "refine")
+                now = sighting.now
+                old = replace(
+                    known, status=Status.SUPERSEDED, superseded_by=better.id, updated=now, edited=now
+                )
+                self._writer.put(old, "supersede")
+                self._project_lessons.pop(known.id, None)
+                return KeptLesson(better, LessonChange.REFINED)
+        met = gate.MEETINGS[sighting.provenance](known, candidate, draft, sighting)
+        # A lesson that this sighting does not change keeps its status, whatever the rules say by now.
+        after = met if met == known else self._settle(met, known)
+        verb = _VERBS[sighting.provenance] if sighting.provenance in _FROM_FILES else "see"
+        if not self._writer.put(after, verb):
+            return KeptLesson(known, LessonChange.UNCHANGED)
+        self._remember(after)
+        return KeptLesson(after, LessonChange.MET)
+
+    def _put_new(self, draft: Lesson, wanted_number: int, verb: str) -> Lesson:
+        """Give a draft its id, number and status, and store it."""
+        writer = self._writer
+        number = wanted_number
+        if wanted_number and not writer.select_fields(Lesson, ("id",), equals("number", wanted_number)):
+            writer.reserve_number(number)
+        else:
+            number = writer.next_number()
+        lesson = replace(draft, id=draft.id or self._bank.new_id(self._sighting.now), number=number)
+        lesson = self._settle(lesson, None)
+        writer.put(lesson, verb)
+        self._remember(lesson)
+        if self._sighting.provenance is Provenance.REVIEWED:
+            self._keyword_index.add(lesson.id, lesson.summary, lesson.tags)
+        return lesson
+
+    def _settle(self, lesson: Lesson, before: Lesson | None) -> Lesson:
+        """Return a lesson with the status that it has earned; an agent's own reviews earn none."""
+        lesson = with_status(lesson, promote_at_runs=self._bank.config.lessons.promote_at_runs)
+        is_trusted = may(self._bank.actor, Layer.LESSONS, Verb.DECIDE)
+        if self._sighting.provenance is not Provenance.REVIEWED or is_trusted:
+            return lesson
+        if lesson.status is Status.QUARANTINED:
+            return lesson
+        return replace(lesson, status=before.status if before else Status.CANDIDATE)
+
+    def _remember(self, lesson: Lesson) -> None:
+        if self._sighting.provenance is Provenance.MINED:
+            self._project_lessons[lesson.id] = lesson
+
+    @cached_property
+    def _project_lessons(self) -> dict[str, Lesson]:
+        projects = one_of("repo", (self._sighting.project, ""))
+        lessons = self._writer.select(Lesson, one_of("status", _LIVE), projects)
+        return {lesson.id: lesson for lesson in lessons}
+
+    @cached_property
+    def _keyword_index(self) -> KeywordIndex:
+        """Index the live lessons, and those that count this run: it must not create them again."""
+        rules = self._bank.config.lessons
+        rows = self._writer.select_fields(Lesson, ("id", "summary", "tags"), one_of("status", _LIVE))
+        known = {row[0]: (row[1], tuple(json.loads(row[2]))) for row in rows}
+        for lesson in self._writer.select(Lesson, contains_item("runs", self._sighting.counted)):
+            known[lesson.id] = (lesson.summary, lesson.tags)
+        index = KeywordIndex(Overlap(rules.finding_overlap, rules.lesson_overlap))
+        for lesson_id, (summary, tags) in known.items():
+            index.add(lesson_id, summary, tags)
+        return index
+
+    def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:
+        """Return the lesson of the same key or of like words, else a retired one of the same key.
+
+        A lesson that people forgot must not be learnt again.
+        """
+        lessons = gate.comparable_lessons(candidate, self._project_lessons.values())
+        twin = find_duplicate(candidate, lessons)
+        if twin is not None or not candidate.key:
+            return twin
+        retired = self._writer.select(
+            Lesson,
+            equals("signature", candidate.key),
+            not_equals("status", Status.SUPERSEDED),
+            order=("-updated",),
+        )
+        return next(iter(gate.comparable_lessons(candidate, retired)), None)
+
+    def _find_by_keywords(self, candidate: Candidate) -> Lesson | None:
+        """Return the lesson that holds half of a finding's words; `detail` holds a long finding in full."""
+        match = self._keyword_index.find(candidate.detail or candidate.summary)
+        return self._writer.get(Lesson, match.key) if match else None
+
+    def _find_by_words_and_place(self, candidate: Candidate) -> Lesson | None:
+        """Return the live lesson that says exactly the same for the same place."""
+        if candidate.given & FIXED_FIELDS:
+            return None
+        for lesson in self._writer.lessons_with_summary(candidate.summary):
+            is_same_place = all(getattr(lesson, name) == getattr(candidate, name) for name in _PLACE)
+            if lesson.status.is_live and is_same_place:
+                return lesson
+        return None
+
+    def _find_by_likeness(self, candidate: Candidate) -> Lesson | None:
+        """Return the lesson that says the same; an agent need not name the repository or the provider."""
+        query = TextQuery(tuple(sorted(keywords(candidate.summary))))
+        only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),))
+        hits = self._writer.search(query, search_filter=only_lessons, limit=_COMPARED)
+        documents = self._writer.indexed_documents([hit.place for hit in hits])
+        found: Mapping[str, Lesson] = self._writer.records(
+            "lesson", [documents[hit.place].record for hit in hits]
+        )
+        lessons = [lesson for lesson in found.values() if lesson.status.is_live]
+        if gate.candidate_suspicion(candidate):
+            # Suspicious words are added to no lesson that is told; quarantined ones are hidden from search.
+            lessons = [lesson for lesson in lessons if not may_change(self._sighting.actor, lesson)]
+            lessons += self._writer.select(Lesson, equals("status", Status.QUARANTINED))
+        words = replace(candidate, key="")
+        for lesson in lessons:
+            repo, provider = words.repo or lesson.repo, words.provider or lesson.provider
+            if find_duplicate(replace(words, repo=repo, provider=provider), [lesson]):
+                return lesson
+        return None
+
+    def _find_by_id(self, candidate: Candidate) -> Lesson | None:
+        return self._writer.get(Lesson, candidate.record.id) if candidate.record else None

@@ -1,0 +1,1 @@
+"""Attacks on the memory, each through every door."""
