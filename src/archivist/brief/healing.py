@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from archivist.records import Lesson
 else:
-    # A cold process that finds nothing to tell makes no class for an annotation.
+    # A hook that finds nothing to say need not make the record's class for an annotation.
     Lesson = Any
 
-# So many lessons and remedies are told.
-SHOWN = 3
-_LONGEST = 200
-# Ways of overcoming a failure that are told in words, not as a command.
-_SPOKEN = ("said", "edit", "path")
-# Of what an error says a lesson about the same holds most; a few words are like anything.
-_LEAST_LIKE = 2 / 3
-_LEAST_WORDS = 3
+# More than three remedies are a list to read, not a help next to an error.
+MAX_SHOWN = 3
+_MAX_LINE = 200
+# Ways of overcoming a failure that are described in words, not as a command.
+_DESCRIBED = ("said", "edit", "path")
+# A lesson about the same error has most of its words; a few words are like anything.
+_MIN_SHARE = 2 / 3
+_MIN_WORDS = 3
 _IN_ANY_ERROR = frozenset(["code", "error", "errors", "exception", "exit", "failed", "fatal", "file", "line"])
 
 
@@ -34,40 +34,8 @@ class Recovery(NamedTuple):
 
 
 def failure_family(key: str) -> str:
-    """Return what a failure's key says beside the repository, so that other repositories' runs count too."""
+    """Return a failure's key without its repository, by which runs of other repositories count too."""
     return key.partition("|")[2] or key
-
-
-def find_recovery(
-    key: str, subject: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
-) -> Recovery | None:
-    """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
-
-    What the same repository met counts; only when it never met it, what others did. A failure that is about
-    something (a module, a flag, a file) is the same only when it is about that. Having been met, with nothing
-    that helped, is nothing to tell.
-    """
-    every = list(digests)
-    for is_it in (lambda other: other == key, lambda other: failure_family(other) == failure_family(key)):
-        met = [
-            (other, found)
-            for digest in every
-            for other, found in _failures(digest)
-            if is_it(other) and _is_about(subject, found.get("subjects"))
-        ]
-        known = tuple(
-            lesson
-            for lesson in lessons
-            if lesson.signature
-            and is_it(lesson.signature)
-            and names_subject(subject, f"{lesson.summary} {lesson.rule}", lesson.remedies, lesson.tags)
-        )
-        worked = _describe_remedies([found for _, found in met], subject)
-        if worked or any(_advice(lesson) for lesson in known):
-            keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
-            places = {_repository_of(each) for each in keys} - {"", _repository_of(key)}
-            return Recovery(len(met), worked, _best_lessons(known), tuple(sorted(places)))
-    return None
 
 
 def _repository_of(key: str) -> str:
@@ -75,74 +43,110 @@ def _repository_of(key: str) -> str:
     return key.partition("|")[0] if "|" in key else ""
 
 
+def find_recovery(
+    key: str, subject: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
+) -> Recovery | None:
+    """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
+
+    Runs of the same repository count; only if none of them met the failure, those of others. A failure that
+    is about something (a module, a flag, a file) is the same only when it is about that. A failure that was
+    met and never overcome is nothing to tell.
+    """
+    noted = [digest.get("failures") for digest in digests]
+    failures = [
+        (other, failure)
+        for each in noted
+        if isinstance(each, Mapping)
+        for other, failure in each.items()
+        if _is_about(subject, failure.get("subjects"))
+    ]
+    lessons = [
+        lesson
+        for lesson in lessons
+        if lesson.signature
+        and names_subject(subject, f"{lesson.summary} {lesson.rule}", lesson.remedies, lesson.tags)
+    ]
+    for is_same in (lambda other: other == key, lambda other: failure_family(other) == failure_family(key)):
+        met = [(other, failure) for other, failure in failures if is_same(other)]
+        known = [lesson for lesson in lessons if is_same(lesson.signature)]
+        worked = _describe_remedies([failure for _, failure in met], subject)
+        if worked or any(_advice(lesson) for lesson in known):
+            keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
+            elsewhere = {_repository_of(other) for other in keys} - {"", _repository_of(key)}
+            known.sort(key=lambda lesson: (not lesson.remedies, -lesson.frequency, lesson.number))
+            return Recovery(len(met), worked, tuple(known[:MAX_SHOWN]), tuple(sorted(elsewhere)))
+    return None
+
+
 def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
     """Say what worked in runs, the latest given first, in how many of them, and whether it failed since."""
-    ways = {text: way for each in met for text, way in _remedies(each, subject).items()}
+    cures = [
+        {
+            str(text): str(way[0]) if way else ""
+            for about, text, *way in failure.get("cures") or ()
+            if text and _is_about(subject, [about])
+        }
+        for failure in met
+    ]
+    ways = {text: way for cure in cures for text, way in cure.items()}
     if not ways:
         return ()
     from archivist.reading.hazards import WARNING, is_destructive
     from archivist.reading.proofs import proofs
 
-    told: list[str] = []
-    warned: list[str] = []
-    proven = proofs([(_remedies(each, subject), each.get("in_vain") or ()) for each in reversed(met)])
+    lines: list[str] = []
+    warnings: list[str] = []
+    attempts = [(cure, failure.get("in_vain") or ()) for cure, failure in zip(cures, met, strict=True)]
+    proven = proofs(attempts[::-1])
     for text in sorted(ways, key=lambda text: proven[text].rank):
         runs, has_failed, *_ = proven[text]
-        shown = text if ways[text] in _SPOKEN else _as_code(text)
-        if ways[text] not in _SPOKEN and is_destructive(text):
-            # What one run destroyed is not told; of what several did a healer is warned.
-            warned += [f"{_format_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
+        is_command = ways[text] not in _DESCRIBED
+        shown = _as_code(text) if is_command else text
+        if is_command and is_destructive(text):
+            # What one run destroyed is not repeated; what several did is shown as a warning.
+            warnings += [f"{_count_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
         else:
-            told.append(f"worked in {_format_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
-    return (*told, *warned)
-
-
-def _best_lessons(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
-    """Return the lessons that are told: those that know a remedy and were met most."""
-    order = sorted(lessons, key=lambda lesson: (not lesson.remedies, -lesson.frequency, lesson.number))
-    return tuple(order[:SHOWN])
+            lines.append(f"worked in {_count_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
+    return (*lines, *warnings)
 
 
 def render_recovery(found: Recovery, failure: str) -> str:
-    """Return a recovery as text, facts only: a healer decides by itself. `failure` is what the error says.
+    """Return a recovery as text, facts only: the reader decides. `failure` is what the error says.
 
     What comes from another repository says so.
     """
     lines = ["### What earlier runs did about this error", ""]
     if found.runs:
         times = "once" if found.runs == 1 else f"in {found.runs} runs"
-        where = f", in {_join_names(found.elsewhere)}" if found.elsewhere else ""
-        lines.append(f"Met {times}{where}: {' '.join(failure.split())[:_LONGEST]}")
-    lines += [f"- {each}" for each in found.worked[:SHOWN]] or [
-        _advice_line(lesson, found.elsewhere) for lesson in found.lessons if _advice(lesson)
-    ]
+        first, more = found.elsewhere[:2], len(found.elsewhere) - 2
+        names = f"{', '.join(first)} and {more} more" if more > 0 else " and ".join(first)
+        where = f", in {names}" if names else ""
+        lines.append(f"Met {times}{where}: {' '.join(failure.split())[:_MAX_LINE]}")
+    lines += [f"- {line}" for line in found.worked[:MAX_SHOWN]]
+    for lesson in () if found.worked else found.lessons:
+        if advice := _advice(lesson):
+            repository = _repository_of(lesson.signature)
+            where = f" in {repository}" if repository in found.elsewhere else ""
+            runs = _count_runs(len(lesson.runs))
+            lines.append(f"- advised by {lesson.short_id}, met in {runs}{where}: {advice}")
     return "\n".join(lines) + "\n"
 
 
-def _advice_line(lesson: Lesson, elsewhere: Sequence[str]) -> str:
-    place = _repository_of(lesson.signature)
-    where = f" in {place}" if place in elsewhere else ""
-    return (
-        f"- advised by {lesson.short_id}, met in {_format_runs(len(lesson.runs))}{where}: {_advice(lesson)}"
-    )
-
-
-def _join_names(names: Sequence[str]) -> str:
-    more = len(names) - 2
-    return f"{names[0]}, {names[1]} and {more} more" if more > 0 else " and ".join(names)
-
-
 def _advice(lesson: Lesson) -> str:
-    """Return what a lesson says to do; of several remedies its own words say which is for what."""
+    """Return what a lesson says to do; where it has several remedies, its summary says which is for what."""
     if len(lesson.remedies) == 1:
-        is_spoken = failure_family(lesson.signature).startswith("edit_not_applied:")
-        return lesson.remedies[0] if is_spoken else _as_code(lesson.remedies[0])
-    # A lesson without a rule only says that it was met.
+        is_described = failure_family(lesson.signature).startswith("edit_not_applied:")
+        return lesson.remedies[0] if is_described else _as_code(lesson.remedies[0])
+    # A lesson without a rule only says that the failure was met.
     return " ".join(lesson.summary.split()) if lesson.rule else ""
 
 
-def _format_runs(count: int) -> str:
+def _count_runs(count: int) -> str:
     return f"{count} {'run' if count == 1 else 'runs'}"
+
+
+def _as_code(remedy: str) -> str:
+    return remedy if "`" in remedy else f"`{remedy}`"
 
 
 def _is_about(subject: str, subjects: object) -> bool:
@@ -154,7 +158,7 @@ def _is_about(subject: str, subjects: object) -> bool:
 def names_subject(subject: str, words: str, remedies: Iterable[str], tags: Iterable[str]) -> bool:
     """Say whether a lesson's words or tags name a thing; what it advises instead is not what it is about.
 
-    A longer name is another's: `pvlib-python` is no `pvlib`.
+    A longer name is another's: `pvlib-python` is not `pvlib`.
     """
     if not subject:
         return True
@@ -165,25 +169,6 @@ def names_subject(subject: str, words: str, remedies: Iterable[str], tags: Itera
 
 
 def is_similar_error(error: Iterable[str], words: Iterable[str]) -> bool:
-    """Say whether the words of a lesson are so much of those of an error that it is likely about the same."""
+    """Say whether a lesson has so many of an error's words that it is likely about the same."""
     asked = set(error) - _IN_ANY_ERROR
-    common = len(asked.intersection(words))
-    return common >= max(_LEAST_WORDS, _LEAST_LIKE * len(asked))
-
-
-def _remedies(found: Mapping[str, Any], subject: str) -> dict[str, str]:
-    """Return what worked in a run against a failure that is about something, not its likes, and how."""
-    return {
-        str(text): str(way[0]) if way else ""
-        for about, text, *way in found.get("cures") or ()
-        if text and _is_about(subject, [about])
-    }
-
-
-def _failures(digest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    found = digest.get("failures")
-    return list(found.items()) if isinstance(found, Mapping) else []
-
-
-def _as_code(remedy: str) -> str:
-    return remedy if "`" in remedy else f"`{remedy}`"
+    return len(asked.intersection(words)) >= max(_MIN_WORDS, _MIN_SHARE * len(asked))

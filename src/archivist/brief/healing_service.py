@@ -1,7 +1,7 @@
-"""Work on errors: say what earlier runs did about one. Kept light: an agent waits beside its error.
+"""Look up what earlier runs did about an error. An agent waits next to its error, so this is kept light.
 
-What decides whether there is anything to say reads single fields of the tables; records are made only of what
-is told.
+What decides whether there is anything to say reads single fields of the tables; records are made only for
+what is shown.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist import projects
 from archivist.brief.healing import (
-    SHOWN,
+    MAX_SHOWN,
     failure_family,
     find_recovery,
     is_similar_error,
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader
 
 _LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
-_SAID = ("summary", "rule", "tags")
-# So many of the latest runs are asked what they did about an error, and so many lessons.
+_FIELDS = ("remedies", "id", "runs", "summary", "rule", "tags", "signature")
+# How many of the latest runs are asked what they did about an error, and how many lessons.
 _LATEST_RUNS = 500
-_MOST_LESSONS = 50
-_ERROR_WORDS = 2000
+_MAX_LESSONS = 50
+# The end of an output says what failed.
+_LAST_CHARACTERS = 2_000
 _LAST_LINES = 20
 _HITS = 50
-_MOST_LIKE = 2
-# So many documents are scored by an error's words at most.
+_MAX_SIMILAR = 2
+# Above this many documents scoring every word took longer than a hook has; only rare words are scored then.
 _SCORED = 4_000
 
 
@@ -48,7 +49,7 @@ def heal(
 ) -> RenderedBrief:
     """Say what earlier runs did about an error, known by its signature; else what says nearly the same.
 
-    The run that asks is no earlier one. Nothing is told of an error that nobody met.
+    The run that asks is not an earlier one. An error that nobody met gives an empty text.
     """
     from archivist.reading.failures import detect_failure, failure_key
 
@@ -61,14 +62,12 @@ def heal(
             lessons = _failure_lessons(reader, key, failure.subject, run)
             found = find_recovery(key, failure.subject, _failure_notes(reader, key, run), lessons)
             if found is not None:
-                return RenderedBrief(
-                    render_recovery(found, failure.line),
-                    tuple(BriefedLesson(lesson) for lesson in found.lessons),
-                )
-        like = _similar_lessons(reader, failure, error, project, run)
-        if not like:
+                chosen = tuple(BriefedLesson(lesson) for lesson in found.lessons)
+                return RenderedBrief(render_recovery(found, failure.line), chosen)
+        similar = _similar_lessons(reader, failure, error, project, run)
+        if not similar:
             return RenderedBrief("", ())
-        chosen = tuple(BriefedLesson(each) for each in reader.records("lesson", like).values())
+        chosen = tuple(BriefedLesson(lesson) for lesson in reader.records("lesson", similar).values())
     from archivist.brief.render import render_brief
     from archivist.brief.request import BriefFormat
 
@@ -76,38 +75,38 @@ def heal(
 
 
 def _failure_notes(reader: Reader, key: str, run: str) -> list[dict[str, Any]]:
-    """Return what the latest runs but this one noted, of those that speak of a failure's kind."""
+    """Return the notes of the latest other runs that speak of a failure's kind."""
     spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
     rows = reader.select_fields(
         "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
     )
-    told = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
-    notes = [json.loads(extra).get(NOTES) for extra in told]
+    # Most extras are not about the failure; finding that out by text is far cheaper than by parsing them.
+    extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
+    notes = [json.loads(extra).get(NOTES) for extra in extras]
     return [note for note in notes if isinstance(note, dict)]
 
 
 def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:
-    """Return the live lessons to tell of a failure's key, else of the same failure in other repositories.
+    """Return the live lessons about a failure's key, else about the same failure in other repositories.
 
-    Those that do not name what the failure is about are about another one, and what only this run met is no
-    earlier one's. Of the rest those that know a remedy come first, then the most frequent.
+    Those that know a remedy come first, then the most frequent.
     """
-    about = any_of(*((contains_text(field, subject),) for field in _SAID))
+    names_it = any_of(*((contains_text(field, subject),) for field in ("summary", "rule", "tags")))
 
     def find_by_signature(*keys: str) -> list[str]:
         rows = reader.select_fields(
             "lesson",
-            ("remedies", "id", "runs", "summary", "rule", "tags"),
+            _FIELDS,
             one_of("signature", keys),
             _LIVE,
-            about,
+            names_it,
             order=("-frequency", "number"),
-            limit=_MOST_LESSONS,
+            limit=_MAX_LESSONS,
         )
         rows.sort(key=lambda row: row[0] == "[]")
-        return [str(row[1]) for row in rows if _is_relevant(row, subject, run)][:SHOWN]
+        return [str(row[1]) for row in rows if _is_relevant(row, subject, run)][:MAX_SHOWN]
 
-    # By the index of signatures, one look a repository: no lesson is read that is about something else.
+    # One look-up a repository in the index of signatures: no lesson about something else is read.
     ids = find_by_signature(key) or find_by_signature(
         *(f"{name}|{failure_family(key)}" for name in ("", *projects.all_projects(reader)))
     )
@@ -115,67 +114,62 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
 
 
 def _is_relevant(row: tuple[Any, ...], subject: str, run: str) -> bool:
-    remedies, _, runs, summary, rule, tags = row
+    """Say whether a lesson's row names what a failure is about, and another run than this one met it."""
+    remedies, _, runs, summary, rule, tags, _ = row
     met_in = json.loads(runs)
-    if met_in and all(_is_same_run(run, each) for each in met_in):
+    if met_in and all(_is_same_run(run, name) for name in met_in):
         return False
     return names_subject(subject, f"{summary} {rule}", json.loads(remedies), json.loads(tags))
 
 
 def _is_same_run(run: str, name: str) -> bool:
-    """Say whether a run is another one, or the part of it that was done in another repository."""
+    """Say whether a name is that of a run, or of the part of it that was done in another repository."""
     return name == run or (bool(run) and name.startswith(f"{run}{PART}"))
 
 
 def _similar_lessons(
     reader: Reader, failure: Failure | None, error: str, project: str, run: str
 ) -> list[str]:
-    """Return the lessons of the project, and of none, that say most of what a line of an error says.
+    """Return the ids of lessons of the project, and of none, that say most of what a line of an error says.
 
-    What another repository met only sounds like it. What this run alone met, or was told, is no news to it.
+    A lesson of another repository only sounds like it. One that this run was given need not be said again.
     """
     from archivist.recall.lexical import extract_terms, select_words
 
-    text = failure.line if failure else error[-_ERROR_WORDS:]
+    text = failure.line if failure else error[-_LAST_CHARACTERS:]
+    subject = failure.subject if failure else ""
     lines = [extract_terms(line).words for line in text.splitlines()[-_LAST_LINES:]]
 
     def count_documents(word: str, at_most: int) -> int:
         return reader.count_documents_with(word, at_most=at_most)
 
-    wanted = select_words(extract_terms(text), count_documents, _SCORED)
-    if not wanted.words:
+    query = select_words(extract_terms(text), count_documents, _SCORED)
+    if not query.words:
         return []
-    hits = reader.search(
-        wanted, search_filter=SearchFilter(groups=((scope_token("kind", "lesson"),),)), limit=_HITS
-    )
-    ids = [each.record for each in reader.indexed_documents([hit.place for hit in hits]).values()]
+    is_lesson = SearchFilter(groups=((scope_token("kind", "lesson"),),))
+    hits = reader.search(query, search_filter=is_lesson, limit=_HITS)
+    documents = reader.indexed_documents([hit.place for hit in hits]).values()
     rows = reader.select_fields(
         "lesson",
-        ("remedies", "id", "runs", "summary", "rule", "tags", "signature"),
-        one_of("id", ids),
+        _FIELDS,
+        one_of("id", [document.record for document in documents]),
         one_of("repo", (project, "")),
         _LIVE,
         order=("-frequency", "number"),
     )
-    subject = failure.subject if failure else ""
-    near = [
-        str(row[1])
-        for row in rows
-        if _is_relevant(row[:6], subject, run)
-        and _is_same_kind(row[6], failure)
-        and any(is_similar_error(line, extract_terms(f"{row[3]} {row[4]}").words) for line in lines)
-    ]
-    if not near:
+
+    def is_similar(row: tuple[Any, ...]) -> bool:
+        *_, summary, rule, _, signature = row
+        # A lesson about another kind of failure only shares its words.
+        if subject and failure and signature and not failure_family(signature).startswith(f"{failure.kind}:"):
+            return False
+        words = extract_terms(f"{summary} {rule}").words
+        return _is_relevant(row, subject, run) and any(is_similar_error(line, words) for line in lines)
+
+    similar = [str(row[1]) for row in rows if is_similar(row)]
+    if not similar:
         return []
     from archivist.brief.record_service import briefed_lessons
 
-    # What only sounds like it need not be said twice.
     known = briefed_lessons(reader, run)
-    return [each for each in near if each not in known][:_MOST_LIKE]
-
-
-def _is_same_kind(signature: str, failure: Failure | None) -> bool:
-    """Say whether a lesson can be about a failure: one about another kind only shares its words."""
-    if failure is None or not failure.subject or not signature:
-        return True
-    return failure_family(signature).startswith(f"{failure.kind}:")
+    return [name for name in similar if name not in known][:_MAX_SIMILAR]

@@ -1,8 +1,8 @@
-"""Look at the working tree: is what a lesson names still there.
+"""Look at the working tree: is what a lesson names still there?
 
-What is gone must have been there: git's history, or an earlier look, has to vouch for that, and each
-question to the history is asked once and remembered. A look that finds HEAD, the index and the files it
-rests on as they were runs no process and answers from `liveness.json` beside the bank.
+What is gone must have been there: git's history, or an earlier look, has to vouch for that, and each question
+to the history is asked once and remembered. Where HEAD, the index and the files that a look rests on are
+unchanged, the answer comes from `liveness.json` beside the bank and no process is started.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from archivist.records import Lesson, Scope
 from archivist.service import BankService
 
 if TYPE_CHECKING:
-    from archivist.brief.liveness import CodeReference, PresenceState, ReferenceCheck
+    from archivist.brief.liveness import CodeReference, ReferenceCheck
 
 FILE_NAME = "liveness.json"
+# All questions to git of one brief together; a hook's client waits about ten seconds.
 PATIENCE_S = 2.0
 _FORMAT = 1
-_MOST_KEPT = 1000
-_MOST_FILE_BYTES = 512 * 1024
-_MOST_READ_BYTES = 2 * 1024 * 1024
-_MOST_MANIFESTS = 20
+_MAX_ENTRIES = 1000
+_MAX_FILE_BYTES = 512 * 1024
+_MAX_READ_BYTES = 2 * 1024 * 1024
+# A repository with more Makefiles or manifests than this is asked nothing about targets and scripts.
+_MAX_MANIFESTS = 20
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-# Where a name may still be written without being there; ours hold the lessons themselves.
+# Files that may still write a name of something that is gone; our own hold the lessons themselves.
 _PROSE = ("*.md", "*.rst", "*.txt", "*.jsonl", f"{FOLDER}/**")
-# No settings of the repository may start a program or fetch from elsewhere, and no lock is taken.
+# No setting of the repository may start a program or fetch from elsewhere, and no lock is taken.
 _QUIET = ("-c", "core.fsmonitor=false", "-c", "log.follow=false")
 _QUIET_LOG = ("--no-renames", "--no-textconv", "--no-ext-diff", "--no-show-signature")
 _ENVIRONMENT = {
@@ -42,17 +44,55 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "LC_ALL": "C",
 }
+# Witnesses of a look for which only being there counts, not the content.
 _ABSENT, _PRESENT = 0, 1
 # Exit codes that git itself never has.
 _TOO_LONG, _NOT_RUN = -1000, -1001
 
 
-class LivenessCache:
-    """What earlier looks found, as the file has it: checked where it is used, since most of it is not.
+class Liveness(BankService):
+    """Whether what lessons name is still there."""
 
-    `looks` has for each lesson a digest of its words, the reason and its witnesses: paths with a figure of
-    their last change, 0 when absent, 1 when only being there counts. `history` has for each question to
-    git's history whether the answer was yes and at which HEAD it was asked; `programs` where each was found.
+    @reads(Layer.LESSONS)
+    def find_stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
+        """Return, by lesson id, what each stale lesson names that is gone from the working tree."""
+        return find_stale(self._bank.path.parent, lessons)
+
+
+def find_stale(
+    bank_folder: Path,
+    lessons: Iterable[Lesson],
+    repo_names: Collection[str] = (),
+    *,
+    timeout_s: float = PATIENCE_S,
+) -> dict[str, str]:
+    """Return, by lesson id, why it is stale; a lesson is stale only where that is certain.
+
+    Only lessons of this project are looked at: of no repository, or of one that is called like the folder,
+    its git remote or one of `repo_names`. The folder is the bank's (`.archivist`) or the project's.
+    """
+    if bank_folder == home_folder():
+        return {}
+    folder = bank_folder.parent if bank_folder.name == FOLDER else bank_folder
+    tree = WorkingTree.at(folder, timeout_s=timeout_s)
+    if tree is None:
+        return {}
+    names = {_last_part(name) for name in repo_names} | tree.names()
+    reasons = {
+        lesson.id: tree.reason(lesson)
+        for lesson in lessons
+        if lesson.scope is not Scope.GLOBAL and (not lesson.repo or _last_part(lesson.repo) in names)
+    }
+    tree.save_cache()
+    return {lesson_id: reason for lesson_id, reason in reasons.items() if reason}
+
+
+class LivenessCache:
+    """What earlier looks found, as the file has it. Entries are checked when used, since most are not.
+
+    `looks` has for each lesson a digest of its words, the reason, and its witnesses: paths with a figure of
+    their last change. `history` has for each question to git's history whether the answer was yes, and at
+    which HEAD it was asked. `programs` has where each was found.
     """
 
     def __init__(self, text: bytes = b"") -> None:
@@ -70,6 +110,36 @@ class LivenessCache:
         except (ValueError, KeyError, TypeError, RecursionError):
             self.stamp = ""
 
+    @classmethod
+    def load(cls, path: Path) -> LivenessCache:
+        """Read the file; an empty cache when it cannot be read."""
+        try:
+            with path.open("rb") as file:
+                return cls(file.read(_MAX_FILE_BYTES))
+        except OSError:
+            return cls()
+
+    def save(self, path: Path) -> None:
+        """Replace the file in one step, readable by its owner only: it holds what lessons name."""
+        text, most = self._encode(_MAX_ENTRIES), _MAX_ENTRIES
+        while len(text) > _MAX_FILE_BYTES and most:
+            most //= 2
+            text = self._encode(most)
+        made = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
+        try:
+            with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+                file.write(text)
+            made.replace(path)
+        except OSError:
+            with suppress(OSError):
+                made.unlink()
+
+    def _encode(self, most: int) -> bytes:
+        """Write the latest entries of each kind."""
+        kinds = {"looks": self.looks, "history": self.history, "programs": self.programs}
+        latest = {name: dict(list(kind.items())[max(0, len(kind) - most) :]) for name, kind in kinds.items()}
+        return json.dumps({"format": _FORMAT, "stamp": self.stamp, **latest}, separators=(",", ":")).encode()
+
     def reason(self, lesson_id: str, words: str) -> str | None:
         """Return the reason that was found for a lesson, or None when what it rests on has changed."""
         try:
@@ -80,56 +150,19 @@ class LivenessCache:
         return str(reason) if stands else None
 
     def _is_unchanged(self, path: str, seen: int) -> bool:
-        # Lessons of a project name the same files again and again.
+        # The lessons of a project name the same files again and again.
         if path not in self._figures:
             self._figures[path] = _change_stamp(path)
         figure = self._figures[path]
         return bool(figure) == bool(seen) if seen in (_ABSENT, _PRESENT) else figure == seen
 
     def answer(self, question: str) -> tuple[bool, str]:
-        """Return what history answered, and at which HEAD; a no at none when it was not asked."""
+        """Return what history answered, and at which HEAD; no at none when it was not asked."""
         try:
             was_there, head = self.history[question]
         except (KeyError, ValueError, TypeError):
             return False, ""
         return was_there is True, str(head)
-
-    def encode(self, max_entries: int) -> bytes:
-        """Write the latest of each kind."""
-        kinds = {"looks": self.looks, "history": self.history, "programs": self.programs}
-        parts = {
-            name: dict(list(kind.items())[max(0, len(kind) - max_entries) :]) for name, kind in kinds.items()
-        }
-        return json.dumps({"format": _FORMAT, "stamp": self.stamp, **parts}, separators=(",", ":")).encode()
-
-
-def find_stale(
-    bank_folder: Path,
-    lessons: Iterable[Lesson],
-    repo_names: Collection[str] = (),
-    *,
-    timeout_s: float = PATIENCE_S,
-) -> dict[str, str]:
-    """Return, by lesson id, why it is stale; what cannot be known for certain is not.
-
-    Only lessons of this project are looked at: of no repository in particular, or of one that is called
-    like the folder, its git remote or one of `repo_names`. The folder is the bank's (`.archivist`) or the
-    project's. All questions to git together take no longer than the patience.
-    """
-    if bank_folder == home_folder():
-        return {}
-    folder = bank_folder.parent if bank_folder.name == FOLDER else bank_folder
-    tree = WorkingTree.at(folder, timeout_s=timeout_s)
-    if tree is None:
-        return {}
-    names = {_last_part(name) for name in repo_names} | tree.names()
-    reasons = {
-        lesson.id: tree.reason(lesson)
-        for lesson in lessons
-        if lesson.scope is not Scope.GLOBAL and (not lesson.repo or _last_part(lesson.repo) in names)
-    }
-    tree.save_cache()
-    return {lesson_id: reason for lesson_id, reason in reasons.items() if reason}
 
 
 def _last_part(name: str) -> str:
@@ -191,7 +224,7 @@ def _read_text(path: Path) -> str:
     """Return a small file's text, empty when it cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(_MOST_READ_BYTES).strip()
+            return file.read(_MAX_READ_BYTES).strip()
     except (OSError, ValueError):
         return ""
 
@@ -215,13 +248,19 @@ def _change_stamp(path: str | Path) -> int:
 
 
 class WorkingTree:
-    """A project's files at one moment, with git's word on what they were; ask `reason`, then `remember`."""
+    """A project's files at one moment, with git's word on what they were.
 
-    def __init__(self, folder: Path, git: GitFolder | None, kept: LivenessCache, timeout_s: float) -> None:
+    Ask `reason` for each lesson, then `save_cache`.
+    """
+
+    def __init__(self, folder: Path, git: GitFolder | None, cache: LivenessCache, timeout_s: float) -> None:
         self.folder = folder
         self.git = git
-        self._kept = kept
-        self._has_news = False
+        top = git.top if git else folder
+        self._roots = (folder,) if top == folder else (folder, top)
+        self._cache = cache
+        self._is_cache_changed = False
+        # Of the look at one lesson: whether every question was answered, and the files that it rests on.
         self._is_complete = True
         self._witnesses: dict[str, int] = {}
         self._tracked: dict[str, bool] | None = None
@@ -232,23 +271,35 @@ class WorkingTree:
         """Look at a project's folder; None when it is in no git working tree and holds nothing to compare."""
         folder = folder.resolve()
         git = GitFolder.of(folder)
-        if git is None and not _holds_files(folder):
+        if git is None and all(entry.name == FOLDER for entry in _entries(folder)):
             return None
-        kept = _load(folder / FOLDER / FILE_NAME)
-        stamp = f"{_machine_name()} {git.stamp() if git else folder}"
-        if kept.stamp != stamp:
-            kept.looks.clear()
-            kept.stamp = stamp
-        return cls(folder, git, kept, timeout_s)
+        cache = LivenessCache.load(folder / FOLDER / FILE_NAME)
+        # A container may share the file and have other programs.
+        machine = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+        stamp = f"{machine} {git.stamp() if git else folder}"
+        if cache.stamp != stamp:
+            cache.looks.clear()
+            cache.stamp = stamp
+        return cls(folder, git, cache, timeout_s)
 
     def names(self) -> set[str]:
         """Return what this project is called."""
         return {_last_part(self.folder.name)} | (self.git.names() if self.git else set())
 
+    def save_cache(self) -> None:
+        """Keep what was found for the next look; where it cannot be written, it is found again."""
+        path = self.folder / FOLDER / FILE_NAME
+        if self._is_cache_changed and path.parent.is_dir():
+            self._cache.save(path)
+            self._is_cache_changed = False
+
     def reason(self, lesson: Lesson) -> str:
         """Say why a lesson is stale, or return an empty text."""
-        words = _digest("\n".join((lesson.summary, lesson.rule, *lesson.remedies)))
-        known = self._kept.reason(lesson.id, words)
+        from archivist.cold_start import blake2b
+
+        words = "\n".join((lesson.summary, lesson.rule, *lesson.remedies)).encode("utf-8", "replace")
+        digest = blake2b(words, digest_size=8).hexdigest()
+        known = self._cache.reason(lesson.id, digest)
         if known is not None:
             return known
         from archivist.brief.liveness import references_in, staleness_reason
@@ -256,154 +307,131 @@ class WorkingTree:
         self._is_complete = True
         self._witnesses = {}
         names = references_in(lesson)
-        reason = staleness_reason(names, {name: self.answer(name) for name in names})
-        self._kept.looks.pop(lesson.id, None)
+        reason = staleness_reason(names, {name: self._check(name) for name in names})
+        self._cache.looks.pop(lesson.id, None)
         if self._is_complete:
-            self._kept.looks[lesson.id] = (words, reason, list(self._witnesses.items()))
-            self._has_news = True
+            self._cache.looks[lesson.id] = (digest, reason, list(self._witnesses.items()))
+            self._is_cache_changed = True
         return reason
 
-    def answer(self, name: CodeReference) -> ReferenceCheck:
-        """Say whether a name is there, gone for certain, or not known."""
-        from archivist.brief.liveness import ReferenceCheck, ReferenceKind
+    def _check(self, name: CodeReference) -> ReferenceCheck:
+        """Say whether a name is there, gone for certain, or not known.
 
+        The methods below answer the same with True, False and None.
+        """
+        from archivist.brief.liveness import PresenceState, ReferenceCheck, ReferenceKind
+
+        instead = ""
         match name.kind:
             case ReferenceKind.FILE:
-                return self._file_answer(name.text)
+                is_there, instead = self._has_file(name.text)
             case ReferenceKind.SYMBOL:
                 last_part = name.text.replace("::", ".").rsplit(".", 1)[-1]
-                return ReferenceCheck(self._content_state(last_part, name.places, ("-w",)))
+                is_there = self._has_content(last_part, name.places, "-w")
             case ReferenceKind.FLAG:
-                return ReferenceCheck(self._content_state(name.text, (name.program,), ()))
-            case ReferenceKind.COMMAND if name.program == "make":
-                return ReferenceCheck(self._make_target_state(name.text))
+                is_there = self._has_content(name.text, (name.program,))
             case ReferenceKind.COMMAND if name.program:
-                return ReferenceCheck(self._package_script_state(name.text))
+                is_there = self._has_target(name.text, is_make=name.program == "make")
             case ReferenceKind.COMMAND:
-                return ReferenceCheck(self._program_state(name.text, is_advised=name.is_advised))
+                is_there = self._has_program(name.text, is_advised=name.is_advised)
+        states = {True: PresenceState.THERE, False: PresenceState.GONE, None: PresenceState.UNKNOWN}
+        return ReferenceCheck(states[is_there], instead)
 
-    def save_cache(self) -> None:
-        """Keep what was found for the next look; where that cannot be written, it is found again."""
-        path = self.folder / FOLDER / FILE_NAME
-        if self._has_news and path.parent.is_dir():
-            _save(path, self._kept)
-            self._has_news = False
-
-    def _file_answer(self, text: str) -> ReferenceCheck:
-        from archivist.brief.liveness import PresenceState, ReferenceCheck
-
+    def _has_file(self, text: str) -> tuple[bool | None, str]:
+        """Say whether a file is there; for one that is gone, return where the only one of its name lies."""
         if self._find_on_disk(text):
-            return ReferenceCheck(PresenceState.THERE)
+            return True, ""
         path = text.removeprefix("./")
         tracked = self._tracked_paths()
         # A sparse checkout leaves files out, and a path may be meant from a folder further down.
-        for each, is_left_out in tracked.items():
-            if f"/{path}/" in f"/{each}/" and (is_left_out or self._find_on_disk(each)):
-                return ReferenceCheck(PresenceState.THERE)
+        for other, is_left_out in tracked.items():
+            if f"/{path}/" in f"/{other}/" and (is_left_out or self._find_on_disk(other)):
+                return True, ""
         for each in self._paths_from_top(path):
-            if (each in tracked or self._was_in_history(each)) and not self._is_ignored(each):
-                return ReferenceCheck(PresenceState.GONE, self._find_moved(path))
-        return ReferenceCheck(PresenceState.UNKNOWN)
+            was_there = each in tracked or self._was_in_history(each)
+            if was_there and self._git("check-ignore", "-q", "--no-index", "--", each)[0] == 1:
+                base = path.rsplit("/", 1)[-1]
+                same_name = [other for other in tracked if other.rsplit("/", 1)[-1] == base]
+                moved = [other for other in same_name if self._find_on_disk(other)]
+                return False, moved[0] if len(moved) == 1 else ""
+        return None, ""
 
-    def _find_moved(self, path: str) -> str:
-        """Return the only file of the same name elsewhere, or an empty text."""
-        base = path.rsplit("/", 1)[-1]
-        same = [
-            each
-            for each in self._tracked_paths()
-            if each.rsplit("/", 1)[-1] == base and self._find_on_disk(each)
-        ]
-        return same[0] if len(same) == 1 else ""
-
-    def _content_state(self, text: str, places: Sequence[str], how: tuple[str, ...]) -> PresenceState:
-        """Say whether files that are there still hold a text that they, and nothing else now, once held."""
-        from archivist.brief.liveness import PresenceState
-
-        files = [found for found in map(self._find_on_disk, places) if found]
-        contents = [self._read(found) for found in files]
-        if not files or not all(contents):
-            return PresenceState.UNKNOWN
+    def _has_content(self, text: str, places: Sequence[str], *how: str) -> bool | None:
+        """Say whether files that are there still hold a text which they, and nothing else now, once held."""
+        contents = [self._read(found) for found in map(self._find_on_disk, places) if found]
+        if not contents or not all(contents):
+            return None
         if any(text in content for content in contents):
-            return PresenceState.THERE
-        if self._is_elsewhere(text, how):
-            return PresenceState.UNKNOWN
-        once = any(
-            self._was_in_history(each, f"-S{text}")
-            for place in places
-            for each in self._paths_from_top(place)
-        )
-        return PresenceState.GONE if once else PresenceState.UNKNOWN
+            return True
+        but_prose = [f":(exclude,glob)**/{pattern}" for pattern in _PROSE]
+        words = ("grep", "-q", "--untracked", "-F", *how, "-e", text, "--", ".", *but_prose)
+        # Found elsewhere, or no answer.
+        if self._git(*words)[0] != 1:
+            return None
+        return self._look_up_history(places, f"-S{text}")
 
-    def _make_target_state(self, target: str) -> PresenceState:
-        from archivist.brief.liveness import PresenceState
+    def _has_target(self, target: str, *, is_make: bool) -> bool | None:
+        """Say whether a Makefile has a target, or a package.json a script."""
+        if is_make:
+            manifests = self._manifests(lambda base: base in _MAKEFILES or base.endswith(".mk"))
+            is_there = bool(self._find_on_disk(target)) or any(
+                _has_target(target, self._read(file)) for file in manifests
+            )
+        else:
+            manifests = self._manifests(lambda base: base == "package.json")
+            # A dependency of that name may bring a script; only a name that no manifest has is gone.
+            is_there = any(f'"{target}"' in self._read(file) for file in manifests)
+        if is_there:
+            return True
+        if len(manifests) > _MAX_MANIFESTS:
+            return None
+        if is_make:
+            return self._look_up_history(_MAKEFILES, f"-G^{target}[ \t]*:([^=]|$)")
+        return self._look_up_history(("package.json",), f'-G"{target}"[ \t]*:')
 
-        manifests = self._manifests(lambda base: base in _MAKEFILES or base.endswith(".mk"))
-        if self._find_on_disk(target) or any(_has_target(target, self._read(each)) for each in manifests):
-            return PresenceState.THERE
-        if len(manifests) > _MOST_MANIFESTS:
-            return PresenceState.UNKNOWN
-        rule = f"-G^{target}[ \t]*:([^=]|$)"
-        once = any(
-            self._was_in_history(each, rule) for base in _MAKEFILES for each in self._paths_from_top(base)
-        )
-        return PresenceState.GONE if once else PresenceState.UNKNOWN
-
-    def _package_script_state(self, script: str) -> PresenceState:
-        from archivist.brief.liveness import PresenceState
-
-        manifests = self._manifests(lambda base: base == "package.json")
-        # A dependency of that name may bring a script; only a name that no manifest has is gone.
-        if any(f'"{script}"' in self._read(each) for each in manifests):
-            return PresenceState.THERE
-        if len(manifests) > _MOST_MANIFESTS:
-            return PresenceState.UNKNOWN
-        once = any(
-            self._was_in_history(each, f'-G"{script}"[ \t]*:')
-            for each in self._paths_from_top("package.json")
-        )
-        return PresenceState.GONE if once else PresenceState.UNKNOWN
-
-    def _program_state(self, program: str, *, is_advised: bool) -> PresenceState:
-        """Say whether a program can be run; one that is not found here may only be out of this PATH."""
+    def _has_program(self, program: str, *, is_advised: bool) -> bool | None:
+        """Say whether a program can be run; one that is not found may only be outside this PATH."""
         from shutil import which
 
-        from archivist.brief.liveness import PresenceState
-
-        known = str(self._kept.programs.get(program, ""))
+        known = str(self._cache.programs.get(program, ""))
         found = which(program) or (known if known and Path(known).exists() else "")
         if found:
             self._witnesses[found] = _PRESENT
             # An environment comes and goes with its shell: its programs are no fact about the machine.
-            if found != known and not _is_in_environment(Path(found)):
-                self._kept.programs[program] = found
-                self._has_news = True
-            return PresenceState.THERE
-        if self._is_lost_entry_point(program) or (known and is_advised):
-            # Installing it again changes nothing that a kept look could rest on.
+            path = Path(found)
+            is_in_environment = "node_modules" in path.parts or (path.parent.parent / "pyvenv.cfg").exists()
+            if found != known and not is_in_environment:
+                self._cache.programs[program] = found
+                self._is_cache_changed = True
+            return True
+        if (known and is_advised) or self._is_lost_entry_point(program):
+            # Installing it again changes no file that a kept look could rest on.
             self._is_complete = False
-            return PresenceState.GONE
-        return PresenceState.UNKNOWN
+            return False
+        return None
 
     def _is_lost_entry_point(self, program: str) -> bool:
+        """Say whether the project itself once installed a program, and no longer does."""
         manifests = self._manifests(lambda base: base in ("pyproject.toml", "setup.cfg", "setup.py"))
-        if len(manifests) > _MOST_MANIFESTS or any(program in self._read(each) for each in manifests):
+        if len(manifests) > _MAX_MANIFESTS or any(program in self._read(file) for file in manifests):
             return False
         spelled = program.replace(".", "[.]").replace("+", "[+]")
         entry = f"-G^{spelled}[ \t]*=[ \t]*[\"'][A-Za-z0-9_.]+:[A-Za-z0-9_.]+[\"']"
-        return any(self._was_in_history(each, entry) for each in self._paths_from_top("pyproject.toml"))
+        return self._look_up_history(("pyproject.toml",), entry) is False
 
-    def _roots(self) -> tuple[Path, ...]:
-        top = self.git.top if self.git else self.folder
-        return (self.folder,) if top == self.folder else (self.folder, top)
+    def _look_up_history(self, paths: Iterable[str], pattern: str) -> bool | None:
+        """Return False for what is not there now where these files once had it; else it is not known."""
+        candidates = (each for path in paths for each in self._paths_from_top(path))
+        return False if any(self._was_in_history(each, pattern) for each in candidates) else None
 
     def _paths_from_top(self, path: str) -> list[str]:
         """Return the paths from the top of the working tree that a path may mean."""
-        top = self._roots()[-1]
-        return [os.path.relpath(root / path, top).replace(os.sep, "/") for root in self._roots()]
+        top = self._roots[-1]
+        return [os.path.relpath(root / path, top).replace(os.sep, "/") for root in self._roots]
 
     def _find_on_disk(self, path: str) -> str:
         """Return where a path lies, or an empty text; either way the look rests on it."""
-        for root in self._roots():
+        for root in self._roots:
             full = os.path.normpath(root / path)
             is_there = os.path.lexists(full)
             # A look that has read the file rests on more than its being there.
@@ -416,13 +444,13 @@ class WorkingTree:
         """Return a file's text, on which the look then rests; empty when it is too long to read whole."""
         self._witnesses[full] = _change_stamp(full)
         text = _read_text(Path(full))
-        return text if len(text) < _MOST_READ_BYTES // 2 else ""
+        return text if len(text) < _MAX_READ_BYTES // 2 else ""
 
     def _manifests(self, is_wanted: Callable[[str], bool]) -> list[str]:
-        """Return the files whose names are wanted, and those that this folder and the top could have."""
+        """Return the tracked files whose names are wanted, and those in this folder and at the top."""
         tracked = [path for path in self._tracked_paths() if is_wanted(path.rsplit("/", 1)[-1])]
-        near = [entry.name for root in self._roots() for entry in _entries(root) if is_wanted(entry.name)]
-        found = [self._find_on_disk(path) for path in (*near, *tracked[: _MOST_MANIFESTS + 1])]
+        near = [entry.name for root in self._roots for entry in _entries(root) if is_wanted(entry.name)]
+        found = [self._find_on_disk(path) for path in (*near, *tracked[: _MAX_MANIFESTS + 1])]
         return [path for path in dict.fromkeys(found) if path]
 
     def _tracked_paths(self) -> dict[str, bool]:
@@ -444,7 +472,7 @@ class WorkingTree:
         if self.git is None:
             return False
         key, head = "\n".join((path, *which)), self.git.head()
-        was_there, asked_at = self._kept.answer(key)
+        was_there, asked_at = self._cache.answer(key)
         if was_there or asked_at == head:
             return was_there
         commits = f"{asked_at}..HEAD" if asked_at.isalnum() else "HEAD"
@@ -452,22 +480,14 @@ class WorkingTree:
         was_there = code == 0 and bool(out.strip())
         # What took too long is not asked again; what failed, as where a commit was pruned, is.
         if code in (0, _TOO_LONG):
-            self._kept.history[key] = (was_there, head)
+            self._cache.history[key] = (was_there, head)
         elif code is not None:
-            self._kept.history.pop(key, None)
-        self._has_news = True
+            self._cache.history.pop(key, None)
+        self._is_cache_changed = True
         return was_there
 
-    def _is_ignored(self, path: str) -> bool:
-        return self._git("check-ignore", "-q", "--no-index", "--", path)[0] != 1
-
-    def _is_elsewhere(self, text: str, how: tuple[str, ...]) -> bool:
-        """Say whether any file but prose has a text; no answer counts as yes."""
-        but = [f":(exclude,glob)**/{pattern}" for pattern in _PROSE]
-        return self._git("grep", "-q", "--untracked", "-F", *how, "-e", text, "--", ".", *but)[0] != 1
-
     def _git(self, *words: str) -> tuple[int | None, str]:
-        """Run git and return its exit code and output; no code when the patience is used up before."""
+        """Run git and return its exit code and output; no code when the patience was used up before."""
         if self.git is None:
             return None, ""
         if self._left_s <= 0:
@@ -476,9 +496,9 @@ class WorkingTree:
         from time import monotonic
 
         start = monotonic()
-        found = _run_git(self.git.top, words, self._left_s)
+        answer = _run_git(self.git.top, words, self._left_s)
         self._left_s -= monotonic() - start
-        return found
+        return answer
 
 
 def _run_git(top: Path, words: Sequence[str], timeout_s: float) -> tuple[int, str]:
@@ -519,64 +539,9 @@ def _has_target(target: str, makefile: str) -> bool:
     return False
 
 
-def _is_in_environment(program: Path) -> bool:
-    return "node_modules" in program.parts or (program.parent.parent / "pyvenv.cfg").exists()
-
-
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
     except OSError:
         return []
-
-
-def _holds_files(folder: Path) -> bool:
-    return any(entry.name != FOLDER for entry in _entries(folder))
-
-
-def _machine_name() -> str:
-    """Return the machine's name: a container may share the file and have other programs."""
-    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-
-
-def _digest(text: str) -> str:
-    from archivist.cold_start import blake2b
-
-    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _load(path: Path) -> LivenessCache:
-    try:
-        with path.open("rb") as file:
-            return LivenessCache(file.read(_MOST_FILE_BYTES))
-    except OSError:
-        return LivenessCache()
-
-
-def _save(path: Path, kept: LivenessCache) -> None:
-    """Replace the file in one step, readable by its owner only: it holds what lessons name."""
-    most = _MOST_KEPT
-    text = kept.encode(most)
-    while len(text) > _MOST_FILE_BYTES and most:
-        most //= 2
-        text = kept.encode(most)
-    made = path.with_name(f"{FILE_NAME}.{os.urandom(6).hex()}")
-    try:
-        with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(text)
-        made.replace(path)
-    except OSError:
-        with suppress(OSError):
-            made.unlink()
-
-
-class Liveness(BankService):
-    """Whether what lessons name is still there."""
-
-    @reads(Layer.LESSONS)
-    def find_stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
-        """Return, by lesson id, what each that is stale names and is gone from the working tree."""
-        from archivist.brief.liveness_service import find_stale
-
-        return find_stale(self._bank.path.parent, lessons)

@@ -1,12 +1,12 @@
-"""Rank what a run on a project should be told: how often and how lately the project met it comes first.
+"""Rank what a run on a project should be given: how often and how lately the project met it comes first.
 
     chance  = frequency · ½^(runs since / half-life)
     trust   = (helpful + 1) ÷ (helpful + ineffective + 2), the mean of a Beta posterior: ½ before any verdict;
-              where the hold-out has withheld it often enough, the chance that being told prevents its failure
+              where the hold-out has withheld it often enough, the chance that giving it prevents its failure
     merit   = (chance + importance / 2 + ¼ when the remedy is known) · (½ + trust)
 
-Likeness to the task's words only settles ties: it says little about which failures a run will meet. What is
-hardly likely any more is not told at all, and of lessons that say the same no more than two.
+Likeness to the task's words only settles ties: it says little about which failures a run will meet. A lesson
+that is hardly likely any more is left out, and so is the third of lessons that say the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,17 @@ HALF_LIFE_RUNS = 20
 REMEDY_BONUS = 0.25
 # Below this chance a lesson is not worth its tokens: one sighting, seventy runs ago.
 LEAST_CHANCE = 0.09
-# What a line has besides the lesson's own words: its number and its marks.
+# A line has a number and its counts besides the lesson's own words.
 _LINE_CHARACTERS = 28
-# Two lessons of which so large a share of the words is common say the same.
-_ALIKE = 0.6
-# From so many runs of either kind on, told and withheld are compared.
+# Lessons that share this much of their words say the same; two such wordings of one thing may both help.
+_ALIKE_SHARE = 0.6
+_MAX_ALIKE = 2
+# Given and withheld runs are compared from this many of each on: both posteriors are then nearly normal.
 _COMPARED_RUNS = 5
-_MOST_ALIKE = 2
 
 
 class LessonScore(NamedTuple):
-    """How much a lesson deserves to be told, and each part of it."""
+    """How much a lesson deserves to be given, and each part of it."""
 
     total: float
     chance: float
@@ -40,7 +40,7 @@ class LessonScore(NamedTuple):
 
 
 def score_lesson(lesson: Lesson, runs_since: int, tally: Tally | None = None) -> LessonScore:
-    """Return how much a lesson deserves to be told."""
+    """Return how much a lesson deserves to be given."""
     has_remedy = bool(lesson.rule or lesson.remedies)
     return score_row(lesson.frequency, lesson.importance, has_remedy, runs_since, tally)
 
@@ -48,7 +48,7 @@ def score_lesson(lesson: Lesson, runs_since: int, tally: Tally | None = None) ->
 def score_row(
     frequency: int, importance: float, has_remedy: bool, runs_since: int, tally: Tally | None = None
 ) -> LessonScore:
-    """Return the merit of what a lesson's row says, without the lesson."""
+    """Return the score of what a lesson's row says, without making the record."""
     trust = trust_in(tally) if tally is not None else 0.5
     chance = frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
     remedy = REMEDY_BONUS if has_remedy else 0.0
@@ -64,7 +64,6 @@ def trust_in(tally: Tally) -> float:
         mean = (failed + 1) / (runs + 2)
         means.append(mean)
         variance += mean * (1 - mean) / (runs + 3)
-    # Both posteriors are near enough to normal from five runs on.
     return (1 + erf((means[1] - means[0]) / sqrt(2 * variance))) / 2
 
 
@@ -77,43 +76,36 @@ def rank_lessons(
     tallies: Mapping[str, Tally] | None = None,
     tokens: Callable[[str], int] | None = None,
 ) -> list[BriefedLesson]:
-    """Return the lessons to tell, best first, within the number and the budget that the rules allow.
+    """Return the lessons to give, best first, within the number and the budget that the rules allow.
 
-    Lessons met in one run only come after all others, and no more of them than the rules allow. `tokens`
-    counts a text's tokens; without it four characters are one.
+    Candidates come after all others, and no more of them than the rules allow. `tokens` counts a text's
+    tokens; without it four characters are one.
     """
-    merits = {
-        each.lesson.id: score_lesson(
-            each.lesson, runs_since.get(each.lesson.id, 0), (tallies or {}).get(each.lesson.id)
-        )
-        for each in offered
-    }
-
-    def key(each: BriefedLesson) -> tuple[bool, float, float, int]:
+    likely: list[tuple[bool, float, float, int, int]] = []
+    for place, each in enumerate(offered):
         lesson = each.lesson
-        return (
-            lesson.status is Status.CANDIDATE,
-            -round(merits[lesson.id].total, 3),
-            -similarity.get(lesson.id, 0.0),
-            lesson.number,
-        )
-
-    told: list[BriefedLesson] = []
+        score = score_lesson(lesson, runs_since.get(lesson.id, 0), (tallies or {}).get(lesson.id))
+        if score.chance >= LEAST_CHANCE:
+            is_candidate = lesson.status is Status.CANDIDATE
+            likeness = similarity.get(lesson.id, 0.0)
+            likely.append((is_candidate, -round(score.total, 3), -likeness, lesson.number, place))
+    chosen: list[BriefedLesson] = []
     words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens
     candidates_left = rules.max_candidates
-    likely = [each for each in offered if merits[each.lesson.id].chance >= LEAST_CHANCE]
-    for each in sorted(likely, key=key):
-        if len(told) >= rules.max_task_lessons:
+    for is_candidate, *_, place in sorted(likely):
+        if len(chosen) >= rules.max_task_lessons:
             break
-        is_candidate = each.lesson.status is Status.CANDIDATE
-        cost = cost_in_tokens(each.lesson, tokens)
-        if cost > room or (is_candidate and not candidates_left) or _is_redundant(each.lesson, told, words):
+        lesson = offered[place].lesson
+        cost = cost_in_tokens(lesson, tokens)
+        if cost > room or (is_candidate and not candidates_left):
             continue
-        told.append(each)
+        if sum(_say_the_same(lesson, other.lesson, words) for other in chosen) >= _MAX_ALIKE:
+            continue
+        chosen.append(offered[place])
         room -= cost
         candidates_left -= is_candidate
-    return told
+    return chosen
 
 
 def cost_in_tokens(lesson: Lesson, tokens: Callable[[str], int] | None = None) -> float:
@@ -123,22 +115,17 @@ def cost_in_tokens(lesson: Lesson, tokens: Callable[[str], int] | None = None) -
     return characters / CHARACTERS_PER_TOKEN if tokens is None else tokens(text) + _LINE_CHARACTERS // 4
 
 
-def _is_redundant(lesson: Lesson, told: Sequence[BriefedLesson], words: dict[str, frozenset[str]]) -> bool:
-    """Say whether enough of what is told already says the same; `words` keeps those of each lesson."""
-    return sum(_are_equivalent(lesson, each.lesson, words) for each in told) >= _MOST_ALIKE
+def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) -> bool:
+    """Say whether two lessons ask for the same, or are worded alike; `words` keeps the words of each.
 
-
-def _are_equivalent(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) -> bool:
-    """Say whether two lessons ask for the same, or are worded alike; mined ones share many words anyway."""
+    Mined lessons are built from few phrases and share many words anyway: only their remedies count.
+    """
     if one.signature and other.signature:
         return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)
-    mine, others = _words_of(one, words), _words_of(other, words)
-    return len(mine & others) >= _ALIKE * len(mine | others)
+    from archivist.recall.keywords import keywords
 
-
-def _words_of(lesson: Lesson, words: dict[str, frozenset[str]]) -> frozenset[str]:
-    if lesson.id not in words:
-        from archivist.recall.keywords import keywords
-
-        words[lesson.id] = keywords(lesson.summary)
-    return words[lesson.id]
+    for lesson in (one, other):
+        if lesson.id not in words:
+            words[lesson.id] = keywords(lesson.summary)
+    ours, theirs = words[one.id], words[other.id]
+    return len(ours & theirs) >= _ALIKE_SHARE * len(ours | theirs)

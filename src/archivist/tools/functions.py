@@ -14,7 +14,7 @@ from msgspec import Meta
 from archivist.access.rights import Layer
 from archivist.edges.views import approach_view, entry_view, hit_view
 from archivist.records.plain import to_plain
-from archivist.tools.answers import Answer, day_range, page, pick_fields, reason_for_agents, text_page
+from archivist.tools.paging import Answer, day_range, page, pick_fields, reason_for_agents, text_page
 from archivist.tools.registry import (
     COUNT,
     DEFAULT,

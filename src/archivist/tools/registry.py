@@ -19,7 +19,7 @@ import msgspec
 
 from archivist.access.rights import Layer, Verb, may
 from archivist.errors import AccessError, InputError, NotFoundError
-from archivist.tools.answers import Answer, hint_for_agents
+from archivist.tools.paging import Answer, hint_for_agents
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

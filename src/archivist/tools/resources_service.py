@@ -1,9 +1,8 @@
-"""Show parts of the bank by address, whole, for hosts that read instead of calling functions."""
+"""Read parts of the bank by their address, for hosts that read resources instead of calling functions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -24,14 +23,14 @@ _RECENT = 20
 
 
 class ResourceText(NamedTuple):
-    """A text and what kind of text it is."""
+    """A text and its media type."""
 
     text: str
     media_type: str
 
 
 class Address(NamedTuple):
-    """Something that can be read by its address."""
+    """A resource as a host lists it."""
 
     uri: str
     title: str
@@ -55,39 +54,32 @@ TEMPLATE = Address(
 def read_resource(bank: Bank, uri: str) -> ResourceText:
     """Return what lies at an address."""
     if uri.startswith(MEMORY) and len(uri) > len(MEMORY):
-        return _read_memory(bank, unquote(uri.removeprefix(MEMORY)))
-    readers: dict[str, Callable[[Bank], ResourceText]] = {
-        f"{SCHEME}core": lambda asked: ResourceText(asked.core.render(), _MARKDOWN),
-        f"{SCHEME}lessons/recent": _recent_lessons,
-        f"{SCHEME}plans": _plans,
-    }
-    if uri not in readers:
-        places = ", ".join([*readers, TEMPLATE.uri])
-        raise NotFoundError("resource", uri, hint=f"one of {places}")
-    return readers[uri](bank)
+        name = unquote(uri.removeprefix(MEMORY))
+        text = bank.workspace.text_at(name) if name.endswith(".md") else None
+        if text is not None:
+            return ResourceText(text, _MARKDOWN)
+        _, record = bank.ledger.find(name)
+        return ResourceText(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
+    match uri.removeprefix(SCHEME):
+        case "core":
+            return ResourceText(bank.core.render(), _MARKDOWN)
+        case "lessons/recent":
+            return ResourceText(_recent_lessons(bank), _MARKDOWN)
+        case "plans":
+            from archivist.workspace.answers import plans_view, to_yaml
+
+            return ResourceText(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
+    known = ", ".join(address.uri for address in (*ADDRESSES, TEMPLATE))
+    raise NotFoundError("resource", uri, hint=f"one of {known}")
 
 
-def _read_memory(bank: Bank, name: str) -> ResourceText:
-    text = bank.workspace.text_at(name) if name.endswith(".md") else None
-    if text is not None:
-        return ResourceText(text, _MARKDOWN)
-    _, record = bank.ledger.find(name)
-    return ResourceText(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
-
-
-def _recent_lessons(bank: Bank) -> ResourceText:
+def _recent_lessons(bank: Bank) -> str:
     bank.require(Layer.LESSONS, Verb.READ)
     with bank.reading() as reader:
         live = one_of("status", LIVE)
         lessons = reader.select(Lesson, live, order=("-updated", "-number"), limit=_RECENT)
     lines = [
-        f"- {each.short_id} ({each.status.value}): {each.summary}" + (f" {each.rule}" if each.rule else "")
-        for each in lessons
+        f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"
+        for lesson in lessons
     ]
-    return ResourceText("\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n", _MARKDOWN)
-
-
-def _plans(bank: Bank) -> ResourceText:
-    from archivist.workspace.answers import plans_view, to_yaml
-
-    return ResourceText(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
+    return "\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n"

@@ -1,13 +1,13 @@
-"""Commands that ask whether memory helped."""
+"""Commands that judge whether lessons helped."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import global_option, json_option, note, print_json, print_table
+from archivist.edges.cli.output import global_option, json_option, note, print_json, print_table, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.views import regression_view, report_row_view, verdicts_view
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from archivist.audit.lift import Lift
-    from archivist.audit.report import LessonRecommendation, Report, ReportRow
+    from archivist.audit.report import ReportRow
 
 _LEGEND = (
-    "Helped: followed, and its failure did not come, or not again; Failed: it did;"
-    " Likely share: of helped, with its 95 % bounds."
+    "Helped: followed, and its failure did not occur, or not again; Failed: it did;"
+    " Likely share: the share that helped, with its 95 % interval."
 )
 _LEGEND_HELD_OUT = (
-    " Withheld: runs not told, by lot; Prevents: failures fewer a run when told, with 95 % bounds;"
-    " More runs: until it is an even bet that this shows."
+    " Withheld: runs from which it was randomly withheld; Prevents: fewer failures a run when given, with the"
+    " 95 % interval; More runs: how many until an effect shows with even odds."
 )
 
 
@@ -37,7 +37,7 @@ def audit() -> None:
 @json_option
 @click.pass_obj
 def check(session: Session, run: str, as_json: bool) -> None:
-    """Judge each lesson that RUN was told: ineffective when its reviewers found it again, else helpful."""
+    """Judge each lesson that RUN was given: ineffective when its failure occurred again, else helpful."""
     with session.bank() as bank:
         global_bank = session.global_bank()
         verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
@@ -56,15 +56,15 @@ def check(session: Session, run: str, as_json: bool) -> None:
 
 
 @audit.command()
-@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw the course over time.")
-@click.option("--lesson", "name", metavar="ID", help="Of this lesson only.")
+@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Write a chart to FILE.")
+@click.option("--lesson", "name", metavar="ID", help="Only this lesson.")
 @global_option
 @json_option
 @click.pass_obj
 def report(session: Session, svg: str | None, name: str | None, is_global: bool, as_json: bool) -> None:
-    """Sum up whether lessons helped: per lesson, worst first, per month, and in all.
+    """Sum up whether lessons helped: per lesson, worst first, per month, and in total.
 
-    Where lessons are withheld from some runs (hold-out), failures with and without are compared.
+    Where lessons are withheld from some runs (hold-out), failures with and without them are compared.
     """
     from archivist.audit.report import recommend_steps
     from archivist.brief.select import global_mark_of
@@ -83,9 +83,17 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
         if lesson in (each.lesson, "")
     ]
     if svg and lines:
-        _draw_chart(svg, lines[0] if lesson else found.total)
+        from archivist.audit.chart import draw_report_chart
+
+        title = f"Did {lines[0].lesson} help?" if lesson else "Did the lessons help?"
+        write_file(svg, draw_report_chart(lines[0] if lesson else found.total, title))
     if as_json:
-        _print_report(found, lines, steps, is_whole=not lesson)
+        whole = {
+            "months": [report_row_view(line) for line in found.months],
+            "total": report_row_view(found.total),
+        }
+        rows = {"lessons": [report_row_view(line) for line in lines]}
+        print_json({**rows, "proposals": [asdict(each) for each in steps], **({} if lesson else whole)})
     elif not lines:
         note("no verdicts yet: archivist audit check RUN makes them")
     else:
@@ -117,48 +125,22 @@ def regressions(session: Session, run: str, as_json: bool) -> int:
     return 1 if rows else 0
 
 
-def _draw_chart(path: str, line: ReportRow) -> None:
-    from pathlib import Path
-
-    from archivist.audit.chart import draw_report_chart
-    from archivist.errors import InputError
-
-    title = "Did the lessons help?" if line.lesson == "all" else f"Did {line.lesson} help?"
-    try:
-        Path(path).write_text(draw_report_chart(line, title), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path!r} cannot be written: {error.strerror}", hint="name a file that can be"
-        ) from None
-    note(f"wrote {path}")
-
-
-def _print_report(
-    found: Report, lines: Sequence[ReportRow], steps: Sequence[LessonRecommendation], *, is_whole: bool
-) -> None:
-    told: dict[str, Any] = {
-        "lessons": [report_row_view(line) for line in lines],
-        "proposals": [asdict(each) for each in steps],
-    }
-    if is_whole:
-        told |= {
-            "months": [report_row_view(line) for line in found.months],
-            "total": report_row_view(found.total),
-        }
-    print_json(told)
-
-
 def _print_lines(lines: Sequence[ReportRow], steps: dict[str, str]) -> None:
     is_held_out = any(line.lift.arms.withheld for line in lines)
     headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
     headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
+
+    def share_text(line: ReportRow) -> str:
+        low, high = line.posterior.interval
+        return f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})" if line.judged_count else "-"
+
     print_table(
         (*headings, "Proposal", "Description"),
         [
             (
                 *(line.lesson, line.told, line.followed, line.ignored, line.not_applicable),
                 *(line.helpful, line.ineffective),
-                _posterior_text(line),
+                share_text(line),
                 *(_lift_cells(line.lift) if is_held_out else ()),
                 steps.get(line.lesson, ""),
                 line.summary,
@@ -167,13 +149,6 @@ def _print_lines(lines: Sequence[ReportRow], steps: dict[str, str]) -> None:
         ],
     )
     note(_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""))
-
-
-def _posterior_text(line: ReportRow) -> str:
-    if not line.judged_count:
-        return "-"
-    low, high = line.posterior.interval
-    return f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})"
 
 
 def _lift_cells(lift: Lift) -> tuple[str, ...]:

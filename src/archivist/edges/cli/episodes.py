@@ -15,6 +15,7 @@ from archivist.edges.cli.output import (
     print_json,
     print_table,
     say,
+    write_file,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import approach_view, attempt_view, episode_view, rate_view
@@ -70,7 +71,7 @@ def list_(
 @click.pass_obj
 def show(session: Session, run: str, as_json: bool) -> None:
     """Print what the run RUN was: its outcome, what worked, what failed, what was decided."""
-    from archivist.edges.cli.telling import episode_lines
+    from archivist.edges.cli.output import episode_lines
 
     with session.bank() as bank:
         episode = bank.runs.episode(run)
@@ -209,7 +210,9 @@ def stats(
     with session.bank() as bank:
         found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
     if svg:
-        _draw_chart(svg, found)
+        from archivist.audit.rate_chart import draw_rate_chart
+
+        write_file(svg, draw_rate_chart(found))
     if as_json:
         rows = [rate_view(each) for each in found.rows]
         print_json({"by": by, "step": step, "rows": rows, "total": rate_view(found.total)})
@@ -250,21 +253,6 @@ def _parse_time(text: str | None) -> datetime | None:
         return from_text(text) if text else None
     except (ValueError, OverflowError):
         raise InputError(f"{text!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
-
-
-def _draw_chart(path: str, found: Analytics) -> None:
-    from pathlib import Path
-
-    from archivist.audit.rate_chart import draw_rate_chart
-    from archivist.errors import InputError
-
-    try:
-        Path(path).write_text(draw_rate_chart(found), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path!r} cannot be written: {error.strerror}", hint="name a file that can be"
-        ) from None
-    note(f"wrote {path}")
 
 
 def _print_rates(found: Analytics) -> None:

@@ -142,7 +142,7 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     if as_json:
         print_json(view)
         return
-    from archivist.edges.cli.telling import lesson_lines
+    from archivist.edges.cli.output import lesson_lines
 
     for line in lesson_lines(view):
         say(line)

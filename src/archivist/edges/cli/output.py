@@ -1,26 +1,30 @@
-"""Print: data to stdout, everything else to stderr."""
+"""Print: data to stdout, everything else to stderr. Options that many commands share."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from archivist.cold_start import lazy_pattern
 from archivist.text import make_legible
 
+if TYPE_CHECKING:
+    from archivist.records import Episode
+
 EXIT_PARTIAL = 7
 _PROBLEMS_SHOWN = 20
-# No column is cut to less: the last one, and any between it and the first; then where that is too wide.
-_LEAST = ((10, 5), (8, 3))
-# What JSON leaves as it is and a terminal, or UTF-8, does not.
+# The least widths of the last column and of those between it and the first; the second pair for narrow
+# terminals.
+_MIN_WIDTHS = ((10, 5), (8, 3))
+# Characters that JSON leaves as they are, but a terminal obeys or UTF-8 cannot hold.
 _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -28,7 +32,7 @@ global_option = click.option("--global", "is_global", is_flag=True, help="Use th
 
 
 def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
-    """Return the choice of a closed set's words; Click by itself would ask for the names of its members."""
+    """Return the choice of an enumeration's values; Click by itself would offer the names of its members."""
     return click.Choice([word.value for word in words])
 
 
@@ -47,12 +51,12 @@ class DateTimeParam(click.DateTime):
 
 
 def say(text: object = "", *, nl: bool = True) -> None:
-    """Print a text to stdout; what came from somebody's log must not steer the reader's terminal."""
+    """Print a text to stdout, without what would control the reader's terminal: it may come from a log."""
     click.echo(make_legible(str(text)), nl=nl)
 
 
 def note(text: object) -> None:
-    """Say something that is not data; where it cannot be said, the work goes on without."""
+    """Print a message to stderr; a closed stderr is no reason to stop."""
     try:
         click.echo(make_legible(str(text)), err=True)
     except OSError:
@@ -60,14 +64,14 @@ def note(text: object) -> None:
 
 
 def close_quietly(*streams: TextIO) -> None:
-    """Point streams elsewhere, so that the interpreter's last flush is quiet too."""
+    """Point streams to the null device, so that the interpreter's last flush raises no error."""
     for stream in streams:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON, exactly: what a terminal would obey is escaped."""
+    """Print a value as JSON; what would control a terminal is escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     click.echo(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
@@ -86,30 +90,28 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
 
 
 def fit_widths(widths: Sequence[int], columns: int) -> list[int]:
-    """Return the widths of columns that stand in a line; the first, by which a row is called, stays whole."""
-    fits = [_trim_widths(widths, columns, *least) for least in _LEAST]
-    return next((fit for fit in fits if sum(fit) + 2 * (len(fit) - 1) <= columns), fits[0])
-
-
-def _trim_widths(widths: Sequence[int], columns: int, least_last: int, least_between: int) -> list[int]:
-    fit = list(widths)
-    last = len(fit) - 1
-    for place in (last, *sorted(range(1, last), key=lambda each: -widths[each])):
-        over = sum(fit) + 2 * last - columns
-        least = least_last if place == last else least_between
-        fit[place] = max(fit[place] - max(0, over), min(fit[place], least))
-    return fit
+    """Return widths that fit into a line; the first column stays whole, since it names the row."""
+    last = len(widths) - 1
+    tried = []
+    for min_last, min_between in _MIN_WIDTHS:
+        fit = list(widths)
+        for place in (last, *sorted(range(1, last), key=lambda each: -widths[each])):
+            excess = max(0, sum(fit) + 2 * last - columns)
+            least = min_last if place == last else min_between
+            fit[place] = max(fit[place] - excess, min(fit[place], least))
+        if sum(fit) + 2 * last <= columns:
+            return fit
+        tried.append(fit)
+    return tried[0]
 
 
 def _pad_cell(cell: str, width: int) -> str:
-    """Return a cell that takes up a width: cut where it is wider, filled up where it is not."""
-    taken = _display_width(cell)
-    if taken > width:
+    """Return a cell of exactly this width: cut or filled up."""
+    if _display_width(cell) > width:
         while cell and _display_width(cell) >= width:
             cell = cell[:-1]
         cell += "…"
-        taken = _display_width(cell)
-    return cell + " " * (width - taken)
+    return cell + " " * (width - _display_width(cell))
 
 
 def _display_width(text: str) -> int:
@@ -124,7 +126,7 @@ def _display_width(text: str) -> int:
 
 @contextmanager
 def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
-    """Show progress on a terminal and nothing elsewhere; the function given moves it so many steps on."""
+    """Show progress on a terminal and nothing elsewhere; the function given advances it by some steps."""
     if not sys.stderr.isatty() or length < 2:
         yield lambda _steps: None
         return
@@ -133,7 +135,7 @@ def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
 
 
 def report_problems(problems: Sequence[object]) -> int:
-    """Name the lines that were left out; return the exit code that says whether there were any."""
+    """Print which lines were left out; return the exit code."""
     for problem in problems[:_PROBLEMS_SHOWN]:
         note(f"archivist: {problem}")
     if len(problems) > _PROBLEMS_SHOWN:
@@ -147,3 +149,79 @@ def report_problems(problems: Sequence[object]) -> int:
 def pluralize(number: int, noun: str) -> str:
     """Return `1 lesson` or `3 lessons`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a text that a command was asked to write, and say so."""
+    from pathlib import Path
+
+    from archivist.errors import InputError
+
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror
+        raise InputError(f"{path!r} cannot be written: {reason}", hint="name a file that can be") from None
+    note(f"wrote {path}")
+
+
+# Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
+_LESSON_FIELDS = (
+    "status", "quarantined_for",
+    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
+    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
+    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
+)  # fmt: skip
+_LISTED = 6
+
+
+def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a lesson as lines: its words first, then what is known of it."""
+    yield f"{view['id']}  {view['summary']}"
+    for key in ("rule", "detail"):
+        if view[key]:
+            yield f"  {view[key]}"
+    yield ""
+    for key in _LESSON_FIELDS:
+        if view.get(key) not in ("", None):
+            yield f"  {key.replace('_', ' '):<22}{view[key]}"
+    evidence = view["evidence"]
+    lists = {"tags": view["tags"], "runs": view["runs"]}
+    lists |= {f"seen in {key}": values for key, values in evidence.items() if values not in lists.values()}
+    for key, values in lists.items():
+        if values:
+            more = len(values) - _LISTED
+            rest = f" and {more} more" if more > 0 else ""
+            yield f"  {key:<22}{', '.join(values[:_LISTED])}{rest}"
+
+
+def episode_lines(episode: Episode) -> Iterator[str]:
+    """Yield a run as lines: its story first, then what is known of it."""
+    from archivist.clock import to_short_text
+
+    yield f"{episode.id}  {episode.summary or episode.task}"
+    notes = episode.extra.get("reflection")
+    if isinstance(notes, Mapping):
+        for heading, key in (
+            ("What worked", "worked"),
+            ("What failed", "failed"),
+            ("Decisions", "decisions"),
+        ):
+            if notes.get(key):
+                yield ""
+                yield heading
+                yield from (f"  - {line}" for line in notes[key])
+    yield ""
+    for key in ("status", "kind", "project", "agent", "provider", "model", "parent", "session"):
+        value = getattr(episode, key)
+        if value:
+            yield f"  {key:<12}{value}"
+    for key in ("started", "finished"):
+        moment = getattr(episode, key)
+        if moment:
+            yield f"  {key:<12}{to_short_text(moment)}"
+    if episode.usage:
+        spent = episode.usage
+        tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
+        # A log that states no cost may well have had one.
+        yield f"  {'usage':<12}{tokens}" + (f", ${spent.cost_usd:.2f}" if spent.cost_usd else "")

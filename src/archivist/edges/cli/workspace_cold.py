@@ -177,7 +177,7 @@ def _print_lines(shown: TranscriptLines, *, is_full: bool) -> None:
 
 
 def _print_transcript(transcript: Transcript) -> None:
-    from archivist.edges.cli.telling import episode_lines
+    from archivist.edges.cli.output import episode_lines
 
     if not transcript.runs:
         say(f"{transcript.name}  {_format_size(transcript.size_bytes)}  not captured")

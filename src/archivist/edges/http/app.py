@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from archivist import __version__
 from archivist.bank import Bank
-from archivist.edges.http import house, lessons, memory, problems, runs, stream, telling, tiers, workspace
+from archivist.edges.http import brief, house, lessons, memory, problems, runs, stream, tiers, workspace
 from archivist.edges.http.answers import ProblemOut
 from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
@@ -26,7 +26,7 @@ from archivist.edges.wire.refusals import MEDIA_TYPE
 
 # What is asked most comes first.
 _ROUTERS = (
-    telling.router, stream.router, memory.router, tiers.router, lessons.router, runs.router, runs.longer,
+    brief.router, stream.router, memory.router, tiers.router, lessons.router, runs.router, runs.longer,
     runs.uploads, house.router, workspace.router,
 )  # fmt: skip
 _KEY = {

@@ -19,8 +19,8 @@ from archivist.edges.mcp.late_bank import CallQueue, LazyBank, agent_from_client
 from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
 from archivist.tools import prompts
-from archivist.tools.answers import hint_for_agents
 from archivist.tools.functions import Tool, for_mcp
+from archivist.tools.paging import hint_for_agents
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -27,7 +27,7 @@ Answer: TypeAlias = "dict[str, Plain]"
 def page(
     name: str,
     found: Sequence[Any],
-    view: Callable[[Any], Mapping[str, Plain]] = dict,
+    view: Callable[[Any], Mapping[str, Any]] = dict,
     *,
     offset: int = 0,
     limit: int | None = None,

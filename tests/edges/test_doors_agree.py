@@ -1,0 +1,94 @@
+"""The same question has the same answer at the command line, over HTTP and by a tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.commands import Command
+from tests.edges.http_server import serving
+from tests.samples import MISSING_MODULE, agent_log
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(bank_cli: Command, project: Path) -> Ask:
+    """Return the JSON that a command prints in a project whose bank knows something of every kind."""
+
+    def ask(*words: str) -> Any:
+        ran = bank_cli(*words)
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    ask("lessons", "add", "Round invoices half up", "--tag", "money", "--json")
+    log = agent_log(project.parent / "s-1.jsonl", MISSING_MODULE, session="s-1")
+    ask("run", "finish", str(log), "--json")
+    ask("knowledge", "set", "convention", "rounding", "half up", "--json")
+    ask("episodes", "log", "Fix it", "--agent", "ada", "--action", "failed", "--approach", "guess", "--json")
+    ask("stream", "log", "Rounded invoices", "--cycle", "3", "--json")
+    return ask
+
+
+@pytest.fixture
+def http(ask: Ask, project: Path) -> Iterator[httpx.Client]:
+    """Come in over HTTP to the same bank."""
+    assert ask
+    with serving(project, "--quiet") as served, served.client() as client:
+        yield client
+
+
+def test_a_brief_is_the_same_in_every_door(ask: Ask, http: httpx.Client) -> None:
+    for fields in (
+        {},
+        {"task": "Round the invoice"},
+        {"domain": "code"},
+        {"repo": "billing", "format": "yaml"},
+    ):
+        words = [word for name, value in fields.items() for word in (f"--{name}", value)]
+        by_command = ask("brief", *words, "--json")
+        assert by_command["lessons"] or "domain" in fields
+        assert http.post("/api/brief", json=fields).json() == by_command
+        if "format" not in fields and "domain" not in fields:
+            by_tool = ask("tools", "call", "brief", json.dumps(fields))
+            assert by_tool == {
+                "text": by_command["text"],
+                "lessons": [lesson["id"] for lesson in by_command["lessons"]],
+            }
+
+
+def test_a_run_is_started_by_the_same_brief(ask: Ask, http: httpx.Client) -> None:
+    by_command = ask("run", "start", "--run", "r-1", "--task", "Round the invoice", "--json")
+    over_http = http.post("/api/runs", json={"run": "r-2", "task": "Round the invoice"}).json()
+    assert by_command.keys() == over_http.keys()
+    names = [[lesson["id"] for lesson in each["lessons"]] for each in (by_command, over_http)]
+    assert names[0] == names[1] != []
+    # The fence names the brief's record; the rest of the text is the same.
+    assert by_command["text"].splitlines()[1:] == over_http["text"].splitlines()[1:]
+
+
+# A command, the route of the same, and the key of the answer there; without one it is the whole answer.
+SAME = [
+    (["lessons", "show", "m-001"], "/api/lessons/m-001", "lesson"),
+    (["lessons", "history", "m-001"], "/api/lessons/m-001/history", "history"),
+    (["recall", "round invoices"], "/api/recall?query=round+invoices", "hits"),
+    (["episodes", "show", "s-1"], "/api/runs/s-1", "run"),
+    (["episodes", "failures"], "/api/memory/episodes", "episodes"),
+    (["knowledge", "list"], "/api/memory/knowledge", "knowledge"),
+    (["stream", "list"], "/api/stream", "entries"),
+    (["audit", "report"], "/api/audit/report", "lessons"),
+    (["core", "show"], "/api/core", ""),
+]
+
+
+def test_a_record_has_the_same_view_in_both_doors(ask: Ask, http: httpx.Client) -> None:
+    for words, path, key in SAME:
+        by_command = ask(*words, "--json")
+        answer = http.get(path).json()
+        over_http = answer[key] if key else answer
+        assert over_http == by_command or over_http in by_command.values(), words
