@@ -29,7 +29,8 @@ sys.stdin.readline()
 
 _AS_NOBODY = """
 import os, sys, urllib.parse
-import archivist.store.sqlite.store, archivist.store.sqlite.erase, archivist.forget.service, archivist.exchange.service
+import archivist.store.sqlite.store, archivist.store.sqlite.erase
+import archivist.forget.service, archivist.exchange.service
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
 os.setgid(65534); os.setuid(65534)
