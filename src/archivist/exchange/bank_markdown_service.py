@@ -57,7 +57,7 @@ class _Page(NamedTuple):
     digest: str
     bank: BankPage
     about: FileDescription
-    time: datetime
+    entries: tuple[Entry, ...]
     is_archived: bool
 
 
@@ -85,7 +85,7 @@ def import_banks(bank: Bank, paths: Sequence[str | Path], relative: Callable[[st
     # A line that several versions hold is one entry, dated by the first version.
     entries: dict[str, Entry] = {}
     for page in fresh:
-        for entry in _entries_of(page):
+        for entry in page.entries:
             entries.setdefault(entry.id, entry)
     with bank.reading() as reader:
         stored = reader.records("entry", list(entries))
@@ -116,25 +116,22 @@ def _parse_page(name: str, text: str, file_time: datetime) -> _Page:
         raise RecordError("an empty file")
     bank = parse_bank(text)
     about = describe_file(name, text, type=DocumentType.CYCLE, file_time=bank.updated or file_time)
-    digest = sha256(text.encode()).hexdigest()
-    is_archived = Path(name).name.startswith("bank-")
-    return _Page(name, text, digest, bank, about, about.date or file_time, is_archived)
-
-
-def _entries_of(page: _Page) -> Iterator[Entry]:
-    """Yield the lines about cycles as entries of the stream."""
-    for line in page.bank.cycles:
-        yield Entry(
+    entries = tuple(
+        Entry(
             id=derived_id("entry", "bank", str(line.cycle), line.role, line.action, line.content),
             seq=0,
             cycle=line.cycle,
-            time=page.time,
+            time=about.date or file_time,
             role=line.role,
             action=line.action,
             content=line.content,
             tags=("bank",),
-            extra={"source": page.name},
+            extra={"source": name},
         )
+        for line in bank.cycles
+    )
+    digest = sha256(text.encode()).hexdigest()
+    return _Page(name, text, digest, bank, about, entries, Path(name).name.startswith("bank-"))
 
 
 def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportResult:

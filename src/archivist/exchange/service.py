@@ -22,10 +22,9 @@ from archivist.lessons.candidate import LessonChange, Provenance, Sighting, cand
 from archivist.paths import as_text
 from archivist.records import Brief, Episode, Proposal
 from archivist.records.episode import merge_episode
-from archivist.records.lines import Kept, later_record
+from archivist.records.lines import later_record
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
-from archivist.store.filters import equals
 from archivist.store.rows import kind_of
 
 if TYPE_CHECKING:
@@ -106,7 +105,10 @@ class Exchange(BankService):
                     renumbered[f"m-{number:03d}"] = kept.lesson.short_id
         for record in batch.kept:
             before = writer.get(type(record), record.id)
-            after = _renumber_proposal(writer, record) if before is None else later_record(before, record)
+            after = record if before is None else later_record(before, record)
+            if before is None and isinstance(after, Proposal):
+                numbers = {row[0] for row in writer.select_fields(Proposal, ("number",))}
+                after = replace(after, number=max(numbers) + 1) if after.number in numbers else after
             kind = f"{kind_of(type(record))}s"
             count(kind, is_known=before is not None, is_changed=writer.put(after, "import"))
         for line in batch.audit:
@@ -119,8 +121,8 @@ class Exchange(BankService):
             kind = "briefs" if isinstance(judged, Brief) else "verdicts"
             count(kind, is_known=is_known, is_changed=writer.put(judged, "import"))
         stream = self._bank.stream.import_entries(batch.stream)
-        numbers = (stream.added, stream.changed, stream.unchanged)
-        for counter, number in zip(counts.values(), numbers, strict=True):
+        entries = (stream.added, stream.changed, stream.unchanged)
+        for counter, number in zip(counts.values(), entries, strict=True):
             if number:
                 counter["stream entries"] += number
         created, changed, unchanged = (counts[outcome] for outcome in outcomes)
@@ -189,16 +191,6 @@ class Exchange(BankService):
     def _sighting(self, reader: Reader, provenance: Provenance) -> Sighting:
         bank = self._bank
         return Sighting(provenance=provenance, actor=bank.actor, now=bank.now(), run_count=reader.run_count())
-
-
-def _renumber_proposal(reader: Reader, record: Kept) -> Kept:
-    """Give a new proposal the next free number when its own is taken."""
-    if not isinstance(record, Proposal):
-        return record
-    if not reader.select_fields(Proposal, ("id",), equals("number", record.number)):
-        return record
-    last = reader.select_fields(Proposal, ("number",), order=("-number",), limit=1)
-    return replace(record, number=last[0][0] + 1)
 
 
 def _read_shared(folder: Path, replica: str) -> SharedRecords:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,14 @@ def clean_files(
     beside = {file for path in files for file in path.parent.glob("*.jsonl")} - files.keys()
     for file in sorted(beside):
         places += _check_foreign_file(file, query, _FOREIGN)
-    return [*places, *_rewrite_progress(bank, query), *_check_bank_folder(bank, query, files.keys())]
+    places += _rewrite_progress(bank, query)
+    folder = bank.path.absolute().parent
+    if folder.name == FOLDER or folder == home_folder():
+        for path in sorted(folder.rglob("*")):
+            # Closing a second handle on a database file would release the locks that the store holds.
+            if path.is_file() and ".db" not in path.suffix and path.resolve() not in files:
+                places += _check_foreign_file(path, query, "the bank did not write it: check it yourself")
+    return places
 
 
 def _clean_file(bank: Bank, path: Path, digest: str, erased: _ErasedContent) -> Iterator[ErasureLocation]:
@@ -148,16 +155,3 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
     if found_before or left or is_changed:
         note = "outside of the section of lessons: check it yourself" if left else ""
         yield ErasureLocation(as_text(path), found_before - left, left, _RAW_BYTES, note)
-
-
-def _check_bank_folder(
-    bank: Bank, query: ErasureQuery, checked: Collection[Path]
-) -> Iterator[ErasureLocation]:
-    """Search the other files beside the bank, when the folder is the bank's own."""
-    folder = bank.path.absolute().parent
-    if folder.name != FOLDER and folder != home_folder():
-        return
-    for path in sorted(folder.rglob("*")):
-        # Closing a second handle on a database file would release the locks that the store holds.
-        if path.is_file() and ".db" not in path.suffix and path.resolve() not in checked:
-            yield from _check_foreign_file(path, query, "the bank did not write it: check it yourself")

@@ -179,14 +179,23 @@ class Erasure(BankService):
         self, receipt: Receipt, query: ErasureQuery, done: _ErasureProgress, is_scrubbed: bool
     ) -> Receipt:
         """Search every place of the bank again, and enter the finished receipt in the ledger."""
-        raw = self._bank.store.count_raw_bytes(query.needles)
+        files = []
+        for name, count in self._bank.store.count_raw_bytes(query.needles).items():
+            if not query.needles:
+                left, check, note = (0 if is_scrubbed else None), "it has no text to search for", ""
+            elif is_scrubbed:
+                left, check, note = count, "raw bytes", ""
+            else:
+                note = "another process uses the bank: stop it and erase again"
+                left, check = count or None, "raw bytes"
+            files.append(ErasureLocation(name, 0, left, check, note))
         with self._bank.store.erasing(self._bank.actor, self._bank.now()) as eraser:
             tombstones = eraser.count_tombstones()
             places = [
                 *_check_rows(eraser, query, done, is_text=bool(receipt.digest)),
                 ErasureLocation(_VECTORS, done.removed[_VECTORS], done.vectors_left, "rows counted"),
                 ErasureLocation(_INDEX, done.removed[_INDEX], tombstones, "deleted entries in its segments"),
-                *(_check_raw_bytes(name, count, query, is_scrubbed) for name, count in raw.items()),
+                *files,
             ]
             receipt = replace(receipt, places=(*places, *receipt.places))
             if is_scrubbed:
@@ -400,30 +409,24 @@ def _erase_records(
                 remove("verdict", verdict)
             eraser.forget_tally(target.id)
         remove(target.kind, target.id)
-    _remove_citations(eraser, done.gone, now)
-    done.removed += Counter()
-    done.vectors_left = eraser.vector_count(places)
-
-
-def _remove_citations(eraser: Eraser, gone: set[str], now: datetime) -> None:
-    """Remove erased runs and events from the evidence of the remaining lessons."""
+    gone = done.gone
     for name, cited in eraser.select_fields(Lesson, ("id", "evidence")):
         # The rows are searched as text first: decoding every lesson of a large bank takes seconds.
         is_citing = any(json.dumps(each, ensure_ascii=False) in cited for each in gone)
         lesson = eraser.get(Lesson, name) if is_citing else None
         if lesson is None:
             continue
-        evidence = replace(
-            lesson.evidence,
-            episodes=tuple(run for run in lesson.evidence.episodes if run not in gone),
-            events=tuple(
-                event
-                for event in lesson.evidence.events
-                if event not in gone and event.rpartition("#")[0] not in gone
-            ),
+        episodes = tuple(run for run in lesson.evidence.episodes if run not in gone)
+        events = tuple(
+            event
+            for event in lesson.evidence.events
+            if event not in gone and event.rpartition("#")[0] not in gone
         )
+        evidence = replace(lesson.evidence, episodes=episodes, events=events)
         if evidence != lesson.evidence:
             eraser.put(replace(lesson, evidence=evidence, updated=now), _VERB)
+    done.removed += Counter()
+    done.vectors_left = eraser.vector_count(places)
 
 
 def _sample_texts(eraser: Eraser, targets: Sequence[ErasureTarget]) -> list[str]:
@@ -461,15 +464,6 @@ def _check_rows(
             continue
         note = "sealed entries that name the record stay" if name == "ledger" else ""
         yield ErasureLocation(name, done.removed[name], left.get(name, 0), "rows searched", note)
-
-
-def _check_raw_bytes(name: str, count: int, query: ErasureQuery, is_scrubbed: bool) -> ErasureLocation:
-    if not query.needles:
-        return ErasureLocation(name, 0, 0 if is_scrubbed else None, "it has no text to search for")
-    if is_scrubbed:
-        return ErasureLocation(name, 0, count, "raw bytes")
-    note = "another process uses the bank: stop it and erase again"
-    return ErasureLocation(name, 0, count or None, "raw bytes", note)
 
 
 def _load_needs(reader: Reader) -> RetentionNeeds:

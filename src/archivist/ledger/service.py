@@ -104,7 +104,14 @@ class Ledger(BankService):
     def _undo_record(self, writer: Writer, name: str, record_id: str) -> Any:
         types = types_by_kind()
         changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in types]
-        free = [change for change in changes if not _is_protected(change)]
+        free = [
+            change
+            for change in changes
+            if change.entry.kind not in _PROTECTED_KINDS
+            and not (
+                change.entry.kind == "block" and change.entry.record.partition(":")[0] in _PROTECTED_BLOCKS
+            )
+        ]
         if changes and not free:
             self._bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_PROTECTED_HINT)
         target = undo_target(free)
@@ -122,12 +129,6 @@ class Ledger(BankService):
             self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=present.short_id, hint=APPROVAL_HINT)
         writer.put(record, verb)
         return record
-
-
-def _is_protected(change: LedgerChange) -> bool:
-    kind, record = change.entry.kind, change.entry.record
-    is_guarded_block = kind == "block" and record.partition(":")[0] in _PROTECTED_BLOCKS
-    return is_guarded_block or kind in _PROTECTED_KINDS
 
 
 def _last_changed_ids(reader: Reader, name: str) -> list[str]:

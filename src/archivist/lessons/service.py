@@ -213,7 +213,9 @@ class Lessons(BankService):
         now = record.created
         with bank.transaction() as writer:
             counted = f"told-{now.date().isoformat()}"
-            if run and self._is_run_of_others(writer, run):
+            first = writer.changes(record_id=run, limit=1) if run and writer.get(Episode, run) else []
+            # A run that the agent opened itself is as easy to invent as a name.
+            if first and first[0].entry.actor != bank.actor:
                 counted = run
                 cited = replace(cited, episodes=tuple(sorted({*cited.episodes, run})))
             record = replace(
@@ -248,12 +250,6 @@ class Lessons(BankService):
         times = {"created": now, "updated": now, "edited": now}
         made = {"id": self._bank.new_id(now), "actor": self._bank.actor, **times}
         return validate_lesson(from_plain(Lesson, made | values))
-
-    def _is_run_of_others(self, reader: Reader, run: str) -> bool:
-        """Say whether a run is known and was not opened by the agent itself."""
-        first = reader.changes(record_id=run, limit=1)
-        is_known = reader.get(Episode, run) is not None and bool(first)
-        return is_known and first[0].entry.actor != self._bank.actor
 
     def _resolve_evidence(self, names: Sequence[str]) -> Evidence:
         """Return evidence by the kind of record that each id names."""
