@@ -314,7 +314,7 @@ def test_a_broken_line_is_named_and_the_good_ones_are_taken(
 def test_strict_refuses_all(bank_cli: Command, project: Path) -> None:
     ran = _bad(bank_cli, project, b"{broken\n" + GOOD, "--strict")
     assert ran.code == 4
-    assert "nothing was imported; the first: bad.jsonl:1: not JSON" in ran.err
+    assert "nothing was taken; the first: bad.jsonl:1: not JSON" in ran.err
     assert bank_cli("lessons", "list", "--all").out.count("m-0") == 0
     write_jsonl(project / "l.jsonl", [{**DOCUMENT_LESSONS[0], "type": "hunch"}, DOCUMENT_LESSONS[1]])
     ran = bank_cli("import", "l.jsonl", "--strict")

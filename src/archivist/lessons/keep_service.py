@@ -86,9 +86,8 @@ class LessonGate:
         better = gate.refine_lesson(known, candidate, sighting) if is_mined else None
         if better is not None:
             better = self._put_new(better, 0, "refine")
-            times = {"updated": sighting.now, "edited": sighting.now}
-            old = replace(known, status=Status.SUPERSEDED, superseded_by=better.id, **times)
-            self._writer.put(old, "supersede")
+            old = replace(known, status=Status.SUPERSEDED, superseded_by=better.id)
+            self._writer.put(replace(old, updated=sighting.now, edited=sighting.now), "supersede")
             self._project_lessons.pop(known.id, None)
             return KeptLesson(better, LessonChange.REFINED)
         met = gate.MEETINGS[provenance](known, candidate, draft, sighting)

@@ -198,13 +198,9 @@ class Lessons(BankService):
         cited = self._resolve_evidence(evidence)
         # Cleaned before they are lowered: the forms of keys are recognised by their capitals.
         tags = (clean_lesson_text(tag).strip().lower() for tag in fields.get("tags") or ())
-        values = {
-            **{name: value for name, value in fields.items() if value is not None},
-            "summary": " ".join(summary.split()),
-            "tags": tuple(dict.fromkeys(filter(None, tags))),
-            "origin": AGENT_ORIGIN,
-        }
-        record = self._new_record(values)
+        values = {name: value for name, value in fields.items() if value is not None}
+        values |= {"summary": " ".join(summary.split()), "tags": tuple(dict.fromkeys(filter(None, tags)))}
+        record = self._new_record({**values, "origin": AGENT_ORIGIN})
         if is_confirmed(record):
             raise InputError(
                 "type: an agent cannot add a preference",
@@ -213,7 +209,8 @@ class Lessons(BankService):
         now = record.created
         with bank.transaction() as writer:
             counted = f"told-{now.date().isoformat()}"
-            first = writer.changes(record_id=run, limit=1) if run and writer.get(Episode, run) else []
+            is_known = bool(run) and writer.get(Episode, run) is not None
+            first = writer.changes(record_id=run, limit=1) if is_known else []
             # A run that the agent opened itself is as easy to invent as a name.
             if first and first[0].entry.actor != bank.actor:
                 counted = run
