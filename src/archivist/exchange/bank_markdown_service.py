@@ -28,7 +28,7 @@ _BANKS = "imported_banks"
 
 
 class BankImportResult(NamedTuple):
-    """What importing banks did; `kept` names the sections of which something is now a document."""
+    """What importing banks did; `kept` names the sections that became documents, in part or whole."""
 
     pages: int = 0
     unchanged: int = 0

@@ -1,4 +1,4 @@
-"""The lines of exported files in the shapes of the documents, and how imported lines are told apart."""
+"""The lines of exported files in the shapes of the documents, and how imported lines are recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find any record by what people call it."""
+"""Find any record by its id, its short id or its label."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class LessonGate:
         )
         lessons = [lesson for lesson in found.values() if lesson.status.is_live]
         if gate.candidate_suspicion(candidate):
-            # Suspicious words are added to no lesson that is told; quarantined ones are hidden from search.
+            # Suspicious words must not join a live lesson; quarantined ones are not in the text index.
             lessons = [lesson for lesson in lessons if not may_change(self._sighting.actor, lesson)]
             lessons += self._writer.select(Lesson, equals("status", Status.QUARANTINED))
         words = replace(candidate, key="")

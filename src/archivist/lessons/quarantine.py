@@ -47,7 +47,7 @@ _HIDDEN = "hidden characters"
 
 
 class _Sign(NamedTuple):
-    """The reason shown to people, words of which the text holds at least one, and the pattern that matches.
+    """The reason shown to people, hints (the text holds at least one of them) and the pattern that matches.
 
     Patterns match lower-case text with single spaces; those of speech ignore emphasis. Most texts hold no
     hint, so that no pattern is tried on them.
@@ -219,7 +219,7 @@ _SIGNS = (
         ),
     ),
 )
-_UNSTATED = "held back earlier, for words it no longer has"
+_UNSTATED = "quarantined earlier, for words it no longer has"
 APPROVAL_HINT = "a person must approve a quarantined lesson: archivist lessons approve ID"
 
 
@@ -273,7 +273,7 @@ def is_hidden_from(record: Any, actor: Actor) -> bool:
 
 
 def may_release(actor: Actor, lesson: Lesson) -> bool:
-    """Say whether an actor may let a lesson be told: a quarantined one only a person may release."""
+    """Say whether an actor may make a lesson live: only a person may release a quarantined one."""
     return lesson.status is not Status.QUARANTINED or actor.kind is ActorKind.HUMAN
 
 

@@ -65,7 +65,7 @@ MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
 MOST_MET = ("-frequency", "-importance", "number")
 _FILTERED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain")
-# More results than anybody reads.
+# A text query without a limit: more results than a person reads.
 _TEXT_HITS = 200
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
@@ -199,7 +199,8 @@ class Lessons(BankService):
         # Cleaned before they are lowered: the forms of keys are recognised by their capitals.
         tags = (clean_lesson_text(tag).strip().lower() for tag in fields.get("tags") or ())
         values = {name: value for name, value in fields.items() if value is not None}
-        values |= {"summary": " ".join(summary.split()), "tags": tuple(dict.fromkeys(filter(None, tags)))}
+        values["summary"] = " ".join(clean_lesson_text(summary).split())
+        values["tags"] = tuple(dict.fromkeys(filter(None, tags)))
         record = self._new_record({**values, "origin": AGENT_ORIGIN})
         if is_confirmed(record):
             raise InputError(
