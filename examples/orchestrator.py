@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,9 +109,8 @@ def is_still_good(bank: Bank, project: Path, task: Task) -> bool:
 
 def inputs(project: Path, task: Task) -> list[str]:
     """Return what a task reads, with the beginning of each file's digest."""
-    from archivist.exchange.service import file_digest
-
-    return [f"{name} {file_digest(project / name)[:8]}" for name in task.reads if (project / name).exists()]
+    files = [name for name in task.reads if (project / name).exists()]
+    return [f"{name} {sha256((project / name).read_bytes()).hexdigest()[:8]}" for name in files]
 
 
 def execute(bank: Bank, project: Path, task: Task) -> tuple[Worker, list[str]]:

@@ -222,9 +222,7 @@ def _check_quarantine(bank: Bank) -> Check:
 
 
 def _check_size(bank: Bank) -> Check:
-    from archivist.forget.service import check_growth
-
-    warnings = check_growth(bank)
+    warnings = bank.erasure.check_growth()
     return Check("size", not warnings, "; ".join(warnings) or "small enough")
 
 

@@ -458,7 +458,7 @@ def test_sharing_again_takes_nothing_in(bank_cli: Command) -> None:
     bank_cli("lessons", "add", "Zebra pull requests bundle again")
     bank_cli("share", "team")
     before = json.loads(bank_cli("lessons", "history", "m-001", "--json").out)
-    assert bank_cli("share", "team").out.startswith("took in 0 lessons")
+    assert bank_cli("share", "team").out.startswith("imported 0 lessons")
     assert json.loads(bank_cli("lessons", "history", "m-001", "--json").out) == before
 
 

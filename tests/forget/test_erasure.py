@@ -25,7 +25,6 @@ from archivist.forget.receipt import (
     redact_value,
     text_digest,
 )
-from archivist.forget.service import check_growth
 from archivist.recall.query import Query
 from archivist.records import Brief, Effect, Episode, Event, EventKind, Evidence, Lesson, Verdict
 from archivist.records.plain import canonical_json, to_plain
@@ -306,7 +305,7 @@ def test_a_file_that_somebody_changed_is_left_alone_and_named(bank: Bank, tmp_pa
     file.write_text(file.read_text() + "\n")
     receipt = bank.erasure.erase(matching=SECRET)
     place = next(each for each in receipt.places if each.name == str(file))
-    assert (place.left, place.note) == (1, "not ours any more: look yourself")
+    assert (place.left, place.note) == (1, "changed since the bank wrote it: check it yourself")
     assert SECRET in file.read_text()
 
 
@@ -392,11 +391,11 @@ def test_the_run_that_holds_the_count_stays(bank: Bank, clock: TickingClock) -> 
 def test_growth_is_told_once_the_bank_is_large(tmp_path: Path, clock: TickingClock) -> None:
     rules = Config(retention=RetentionRules(warn_at_mb=1))
     with fresh_bank(tmp_path / "large", clock=clock, config=rules) as bank:
-        assert check_growth(bank) == []
+        assert bank.erasure.check_growth() == []
         _capture(bank, "r1", *(_event("r1", seq, output="x" * 4000) for seq in range(400)), finished=OLD)
-        (said,) = check_growth(bank)
+        (said,) = bank.erasure.check_growth()
         assert said.startswith("events are 100 % of")
         assert "archivist prune --days 30 --yes frees about" in said
         bank.erasure.prune(is_dry_run=False)
-        assert check_growth(bank) == []
+        assert bank.erasure.check_growth() == []
         assert bank.erasure.sizes().total < 1_000_000

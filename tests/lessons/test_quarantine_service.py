@@ -295,7 +295,7 @@ def test_a_reason_is_given_only_for_words_that_have_one(bank: Bank, held: Lesson
     with bank.transaction() as writer:
         writer.put(replace(bank.lessons.get(held.id), **plain), "edit")  # type: ignore[arg-type]
     (view,) = bank.lessons.views([bank.lessons.get(held.id)])
-    assert view["quarantined_for"] == "held back earlier, for words it no longer has"
+    assert view["quarantined_for"] == "quarantined earlier, for words it no longer has"
 
 
 @pytest.mark.req("N7")

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from archivist.lessons.candidate import Candidate, Provenance, Sighting
-from archivist.lessons.decay import decay_lesson
 from archivist.lessons.gate import record_sighting
-from archivist.lessons.standing import with_status
+from archivist.lessons.standing import decay_lesson, with_status
 from archivist.records import ARCHIVIST, Lesson, LessonType, Source, Status
 from tests.samples import WHEN, lesson
 

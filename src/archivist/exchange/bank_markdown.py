@@ -1,12 +1,13 @@
-"""Read a `bank.md`: status, threads, role state and cycles where it tells them, and the rest as it stands.
+"""Read a `bank.md`: its status, threads, role state and cycles, and the rest unchanged.
 
-Nothing is lost: every line that is not taken by one of these parts is in the rest.
+Nothing is lost: every line that belongs to none of these parts is in the rest.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LABEL = re.compile(
     r"\*\*(?P<name>[^*:]+?):?\*\*:?[ \t]*(?P<text>.*)|(?P<plain>[A-Z][\w ]{2,20}):[ \t]+(?P<rest>.+)"
 )
-# The cycle that a line is of stands in brackets behind its words, or before them; a range is of none.
+# A line names its cycle in brackets after its words, or before them; a range of cycles does not count.
 _CYCLE = re.compile(
     r"(?:[(,;][ \t]*|^)(?:Cycle[ \t]*#?|C)(?P<cycle>\d{1,7})\b(?![ \t]*[-\u2013→][ \t]*C?\d)"
     r"(?:[ \t]*,[ \t]*(?P<role>[A-Za-z][\w -]{1,30}?)(?=[),;]))?",
@@ -53,12 +54,12 @@ _STATUS_LABEL = re.compile(
     r":?\*\*:?[ \t]*(?P<text>.*?)[ \t]*",
     re.IGNORECASE,
 )
-_SHORT_ID = 40
-_ACTION = 200
+_THREAD_ID_CHARACTERS = 40
+_ACTION_CHARACTERS = 200
 
 
 class RoleLine(NamedTuple):
-    """What a bank says of one role."""
+    """The state of one role."""
 
     role: str
     last_action: str = ""
@@ -76,7 +77,7 @@ class CycleLine(NamedTuple):
 
 
 class ThreadLine(NamedTuple):
-    """A matter that roles follow."""
+    """A topic that roles follow."""
 
     id: str
     summary: str
@@ -84,7 +85,7 @@ class ThreadLine(NamedTuple):
 
 
 class BankPage(NamedTuple):
-    """A bank in its parts. `parts` says for each line which of them it went into: a field, `role:ceo`, …"""
+    """A bank in its parts. `parts` names for each line the parts that hold it: a field, `role:ceo`, …"""
 
     lines: tuple[str, ...]
     parts: tuple[frozenset[str], ...]
@@ -101,7 +102,7 @@ class BankPage(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """A list item or a row of a table with the headings above it; nested lines belong to it."""
+    """A list item or a table row with its nested lines and the headings above it."""
 
     first: int
     last: int
@@ -111,18 +112,23 @@ class _Item(NamedTuple):
 
 
 def parse_bank(text: str) -> BankPage:
-    """Read a bank's text, leniently: sections and lines that mean nothing here stay in the rest."""
+    """Read a bank's text leniently: sections and lines of unknown meaning stay in the rest."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     head = "\n".join(lines[:30])
     items = list(_iter_items(lines))
-    known = tuple(dict.fromkeys(role_name(each.below) for each in items if _is_role_state(each)))
-    page = _PageParser(lines, frozenset(role for role in known if role))
+    roles = {role_name(item.below) for item in items if _is_role_state(item)}
+    page = _PageParser(lines, frozenset(roles - {""}))
     for item in items:
         page.read_item(item)
+    updated = None
+    if found := _UPDATED.search(head):
+        with suppress(ValueError):
+            day = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+            updated = day.replace(hour=int(found[2] or 0), minute=int(found[3] or 0))
     return BankPage(
         lines=tuple(lines),
         parts=tuple(map(frozenset, page.parts)),
-        updated=_parse_updated(head),
+        updated=updated,
         cycle=_find_number(_AT_CYCLE, head),
         version=_find_number(_VERSION, head),
         sprint=page.sprint,
@@ -131,20 +137,33 @@ def parse_bank(text: str) -> BankPage:
         recently_shipped=tuple(page.lists["recently_shipped"]),
         threads=tuple(page.threads),
         roles=tuple(page.roles.values()),
-        cycles=tuple(sorted(dict.fromkeys(page.cycles), key=lambda each: (each.cycle, each.role))),
+        cycles=tuple(sorted(dict.fromkeys(page.cycles), key=lambda line: (line.cycle, line.role))),
     )
 
 
 def text_without_parts(page: BankPage, removed_parts: Collection[str]) -> str:
-    """Return what is left of a bank when some of its parts were taken elsewhere; its line numbers stay."""
+    """Return a bank without some of its parts and without the headings that this leaves empty.
+
+    Removed lines become empty, so that line numbers stay.
+    """
     kept = [
         "" if parts & set(removed_parts) else line for line, parts in zip(page.lines, page.parts, strict=True)
     ]
-    return "\n".join(_without_bare_headings(kept))
+    # Read from the end: whether there is text below a heading of each rank.
+    has_text = [False] * 7
+    for place in range(len(kept) - 1, -1, -1):
+        heading = _HEADING.fullmatch(kept[place])
+        if heading:
+            rank = len(heading[1])
+            kept[place] = kept[place] if has_text[rank] else ""
+            has_text[rank:] = [False] * (7 - rank)
+        elif kept[place].strip() and not _RULE.fullmatch(kept[place]):
+            has_text = [True] * 7
+    return "\n".join(kept)
 
 
 def list_sections(text: str) -> tuple[str, ...]:
-    """Return the headings under which something is left of a bank, the topmost below its title, each once."""
+    """Return the topmost headings below the title that have text, each once."""
     found: dict[str, None] = {}
     section, rank = "", 7
     in_fence = False
@@ -165,12 +184,12 @@ def role_name(heading: str) -> str:
 
 
 def strip_emphasis(text: str) -> str:
-    """Return a line's words without the marks for bold and struck text."""
+    """Return a line without the marks for bold and struck text."""
     return " ".join(text.replace("**", "").replace("~~", "").split())
 
 
 class _PageParser:
-    """What has been read of a bank so far."""
+    """Collect the parts of a bank item by item."""
 
     def __init__(self, lines: Sequence[str], known: frozenset[str]) -> None:
         self._lines = lines
@@ -184,7 +203,7 @@ class _PageParser:
         self._ids: set[str] = set()
 
     def read_item(self, item: _Item) -> None:
-        """Read one item by the section that it stands in."""
+        """Read one item by the meaning of its section."""
         section, below = item.section.lower(), item.below.lower()
         if _is_role_state(item):
             self._read_role(item)
@@ -226,13 +245,14 @@ class _PageParser:
         if named:
             name = f"{'PR ' if (named['kind'] or '').upper() == 'PR' else ''}#{named['number']}"
         else:
-            name = _slug(label["name"] or label["plain"] if label else told)
+            words = _SLUG.sub("-", (label["name"] or label["plain"] if label else told).lower())
+            name = words.strip("-")[:_THREAD_ID_CHARACTERS].strip("-")
         if name in self._ids:
             return
         self._ids.add(name)
-        words = set(re.findall(r"[\w-]+", told.lower()))
+        mentioned = self._known & set(re.findall(r"[\w-]+", told.lower()))
         summary = (strip_emphasis(item.text[named.end() :]).lstrip(" :—-") if named else "") or told
-        self.threads.append(ThreadLine(name, summary, tuple(sorted(self._known & words))))
+        self.threads.append(ThreadLine(name, summary, tuple(sorted(mentioned))))
         self._mark_part(item, f"thread:{name}")
 
     def _read_sprint(self, item: _Item) -> None:
@@ -241,13 +261,13 @@ class _PageParser:
         is_named = "sprint" in told.lower() or (_normalize_heading(item.below) in _SPRINT and told != "")
         if is_named and (not self.sprint or not is_over):
             self.sprint = told
-            # Of several sprints the last that is not over is the present one; the others stay in the rest.
+            # The last sprint that is not over is the present one; the others stay in the rest.
             for parts in self.parts:
                 parts.discard("sprint")
             self._mark_part(item, "sprint")
 
     def _read_status_label(self, item: _Item, label: re.Match[str]) -> None:
-        """Read `- **Blockers:** one thing`, or the same above a list of its own."""
+        """Read `- **Blockers:** one thing`, or the label above a nested list."""
         name = _normalize_heading(label["name"])
         nested = [_ITEM.fullmatch(self._lines[place]) for place in range(item.first + 1, item.last)]
         texts = [each["text"] for each in nested if each] if nested and all(nested) else [label["text"]]
@@ -276,12 +296,12 @@ class _PageParser:
             self._add_cycle(item, CycleLine(int(found["cycle"]), role, *_split_action(text)))
 
     def _note_cycle(self, item: _Item, told: str, role: str) -> None:
-        """Note what was done in the cycle that a line names: `… (C286)`, `… (Cycle 174, Ops)`."""
+        """Add what was done in the cycle that a line names: `… (C286)`, `… (Cycle 174, Ops)`."""
         found = _CYCLE.search(told)
         if found is None:
             return
         named = role_name(found["role"] or "")
-        # One word behind the cycle is who did it; more are about what was done.
+        # One word after the cycle is the role; more words describe what was done.
         who = role or (named if named in self._known or "-" not in named else "")
         if not who:
             return
@@ -312,12 +332,11 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
             None if in_fence or heading or "status" not in section.lower() else _STATUS_LABEL.fullmatch(line)
         )
         if label:
-            # `**Blockers:**` alone stands above its list as a heading would; with words it says them itself.
+            # `**Blockers:**` alone is the heading of the list below it; with words it is an item itself.
             below = label["name"]
-            if label["text"]:
+            following = next((line for line in lines[place + 1 :] if line.strip()), "")
+            if label["text"] or _ITEM.fullmatch(following):
                 yield _Item(place, place + 1, label["text"], section, below)
-            elif _begins_list(lines, place + 1):
-                yield _Item(place, place + 1, "", section, below)
             place += 1
             continue
         item = None if in_fence else _ITEM.fullmatch(line)
@@ -334,18 +353,12 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
         place = end
 
 
-def _begins_list(lines: Sequence[str], place: int) -> bool:
-    """Say whether the next line that says anything is the first of a list."""
-    following = next((line for line in lines[place:] if line.strip()), "")
-    return _ITEM.fullmatch(following) is not None
-
-
 def _normalize_heading(heading: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", heading.lower()))
 
 
 def _is_nested(line: str, indent: int) -> bool:
-    """Say whether a line goes on with the item above it; a lazy continuation is not indented."""
+    """Say whether a line continues the item above it; a lazy continuation is not indented."""
     if not line.strip() or _HEADING.fullmatch(line) or _ROW.fullmatch(line) or _FENCE.match(line):
         return False
     deeper = len(line) - len(line.lstrip())
@@ -359,45 +372,14 @@ def _is_role_state(item: _Item) -> bool:
 
 
 def _split_action(told: str, place: int | None = None) -> tuple[str, str]:
-    """Return what was done in a few words, and what else a line says."""
+    """Split a line into what was done, in a few words, and the rest."""
     first = told[:place].strip() if place else ""
     first = first or re.split(r"(?<=[.!?])\s|\s—\s", told, maxsplit=1)[0]
-    if len(first) > _ACTION:
-        return f"{first[: _ACTION - 1]}…", told
+    if len(first) > _ACTION_CHARACTERS:
+        return f"{first[: _ACTION_CHARACTERS - 1]}…", told
     return first.rstrip(" -—\u2013:") or first, told[len(first) :].lstrip(" -—\u2013:")
-
-
-def _slug(text: str) -> str:
-    return _SLUG.sub("-", text.lower()).strip("-")[:_SHORT_ID].strip("-")
 
 
 def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
     found = pattern.search(text)
     return int(found[1]) if found else None
-
-
-def _parse_updated(text: str) -> datetime | None:
-    found = _UPDATED.search(text)
-    if found is None:
-        return None
-    try:
-        day = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-        return day.replace(hour=int(found[2] or 0), minute=int(found[3] or 0))
-    except ValueError:
-        return None
-
-
-def _without_bare_headings(lines: Sequence[str]) -> list[str]:
-    """Return lines without the headings under which nothing is left."""
-    kept = list(lines)
-    # Whether anything is said below a heading of each rank, read from the end.
-    is_said = [False] * 7
-    for place in range(len(kept) - 1, -1, -1):
-        heading = _HEADING.fullmatch(kept[place])
-        if heading:
-            rank = len(heading[1])
-            kept[place] = kept[place] if is_said[rank] else ""
-            is_said[rank:] = [False] * (7 - rank)
-        elif kept[place].strip() and not _RULE.fullmatch(kept[place]):
-            is_said = [True] * 7
-    return kept

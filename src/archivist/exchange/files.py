@@ -1,4 +1,4 @@
-"""The lines of exported files in the shapes of the documents, and how imported lines are told apart."""
+"""The lines of exported files in the shapes of the documents, and how imported lines are recognised."""
 
 from __future__ import annotations
 
@@ -116,41 +116,37 @@ def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[
         lines[ARCHIVE if lesson.status.is_retired else LESSONS].append(line)
     short_ids = {lesson.id: lesson.short_id for lesson in lessons}
     lines[EPISODES] = [to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
-    lines[AUDIT] = [
-        *(_brief_line(brief, short_ids) for brief in reader.select(Brief, order=("time", "id"))),
-        *(_verdict_line(verdict, short_ids) for verdict in reader.select(Verdict, order=("time", "id"))),
-    ]
+    audit: list[Brief | Verdict] = [*reader.select(Brief, order=("time", "id"))]
+    audit += reader.select(Verdict, order=("time", "id"))
+    lines[AUDIT] = [audit_line(record, short_ids) for record in audit]
     lines[STREAM] = [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
     for shape in SHAPES:
         lines[shape.file] = [to_line(record) for record in reader.select(shape.record, order=("id",))]
     return lines
 
 
-def _brief_line(brief: Brief, short_ids: Mapping[str, str]) -> dict[str, object]:
-    """Write a brief as the cross-run document's injection record."""
+def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[str, object]:
+    """Write a brief or a verdict as a record of the cross-run document's `audit.jsonl`."""
+    if isinstance(record, Verdict):
+        return {
+            "type": _EFFECTIVENESS,
+            "ts": to_short_text(record.time),
+            "run_id": record.run,
+            "lesson_id": short_ids.get(record.lesson, record.lesson),
+            "effectiveness": record.effect.value,
+            "lesson_uid": record.lesson,
+            **{key: value for key, value in record.extra.items() if key not in _VERDICT_KEYS},
+        }
     return {
-        "ts": to_short_text(brief.time),
-        "run_id": brief.run,
-        "domain": brief.domain,
-        "archetype": brief.role,
-        "lessons_injected": [short_ids.get(lesson, lesson) for lesson in brief.lessons],
-        "lesson_count": len(brief.lessons),
-        "id": brief.id,
-        "lesson_uids": list(brief.lessons),
-        **{key: value for key, value in brief.extra.items() if key not in _BRIEF_KEYS},
-    }
-
-
-def _verdict_line(verdict: Verdict, short_ids: Mapping[str, str]) -> dict[str, object]:
-    """Write a verdict as the cross-run document's effectiveness record."""
-    return {
-        "type": _EFFECTIVENESS,
-        "ts": to_short_text(verdict.time),
-        "run_id": verdict.run,
-        "lesson_id": short_ids.get(verdict.lesson, verdict.lesson),
-        "effectiveness": verdict.effect.value,
-        "lesson_uid": verdict.lesson,
-        **{key: value for key, value in verdict.extra.items() if key not in _VERDICT_KEYS},
+        "ts": to_short_text(record.time),
+        "run_id": record.run,
+        "domain": record.domain,
+        "archetype": record.role,
+        "lessons_injected": [short_ids.get(lesson, lesson) for lesson in record.lessons],
+        "lesson_count": len(record.lessons),
+        "id": record.id,
+        "lesson_uids": list(record.lessons),
+        **{key: value for key, value in record.extra.items() if key not in _BRIEF_KEYS},
     }
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
@@ -23,14 +23,12 @@ from archivist.files.jsonl import LineProblem, read_lines, write_lines
 from archivist.lessons.candidate import LessonChange, Provenance, Sighting, candidate_of
 from archivist.paths import as_text
 from archivist.records import Brief, Proposal
-from archivist.records.lines import Kept, later_record
+from archivist.records.lines import later_record
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
-from archivist.store.filters import equals
 from archivist.store.rows import kind_of
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank
     from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat
     from archivist.exchange.share import SharedRecords, ShareResult
     from archivist.store.protocol import Reader, Writer
@@ -56,7 +54,7 @@ class Exchange(BankService):
         }
         with _explain_write_errors(folder):
             written = {name: write_lines(folder / name, values) for name, values in lines.items()}
-        record_written(self._bank, [folder / name for name in lines])
+        self.record_written([folder / name for name in lines])
         return written
 
     @writes(Layer.BANK)
@@ -112,7 +110,10 @@ class Exchange(BankService):
         cleaner = Cleaner()
         for record in map(cleaner.clean, batch.kept):
             before = writer.get(type(record), record.id)
-            after = _renumber_proposal(writer, record) if before is None else later_record(before, record)
+            after = record if before is None else later_record(before, record)
+            if before is None and isinstance(after, Proposal):
+                numbers = {row[0] for row in writer.select_fields(Proposal, ("number",))}
+                after = replace(after, number=max(numbers) + 1) if after.number in numbers else after
             kind = f"{kind_of(type(record))}s"
             count(kind, is_known=before is not None, is_changed=writer.put(after, "import"))
         for line in batch.audit:
@@ -125,11 +126,12 @@ class Exchange(BankService):
             kind = "briefs" if isinstance(judged, Brief) else "verdicts"
             count(kind, is_known=is_known, is_changed=writer.put(judged, "import"))
         stream = self._bank.stream.import_entries(batch.stream)
-        numbers = (stream.added, stream.changed, stream.unchanged)
-        for counter, number in zip(counts.values(), numbers, strict=True):
+        entries = (stream.added, stream.changed, stream.unchanged)
+        for counter, number in zip(counts.values(), entries, strict=True):
             if number:
                 counter["stream entries"] += number
-        return files.FileImportResult(*counts.values(), renumbered, tuple(problems))
+        created, changed, unchanged = (counts[outcome] for outcome in outcomes)
+        return files.FileImportResult(created, changed, unchanged, renumbered, tuple(problems))
 
     @writes(Layer.BANK)
     def share(self, folder: Path) -> ShareResult:
@@ -160,59 +162,40 @@ class Exchange(BankService):
             if not note.exists():
                 note.write_text(share.README, encoding="utf-8")
             written = {name: write_lines(paths[name], values) for name, values in lines.items()}
-        record_written(bank, paths.values())
+        self.record_written(paths.values())
         return share.ShareResult(changed=changed, written=written, problems=tuple(shared.problems))
+
+    @reads(Layer.BANK)
+    def record_written(self, paths: Iterable[Path]) -> None:
+        """Record which files hold memory that this bank wrote, with their digests: erasure must find them.
+
+        A read-only bank records nothing: nothing can be erased from it either.
+        """
+        digests = {}
+        for path in (path.resolve() for path in paths):
+            # A path whose bytes are not UTF-8 is kept as a URI, since the setting is text.
+            name = str(path) if as_text(path) == str(path) else path.as_uri()
+            with path.open("rb") as stream:
+                digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        with suppress(BankReadOnlyError), self._bank.transaction() as writer:
+            listed = writer.setting(_WRITTEN)
+            updated = canonical_json({**json.loads(listed or "{}"), **digests})
+            if updated != listed:
+                writer.set_setting(_WRITTEN, updated)
+
+    @reads(Layer.BANK)
+    def written_files(self) -> dict[str, str]:
+        """Return the files that this bank wrote, with the digest that each had then."""
+        with self._bank.reading() as reader:
+            listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+        return {
+            os.fsdecode(unquote_to_bytes(name.removeprefix(_URI))) if name.startswith(_URI) else name: digest
+            for name, digest in listed.items()
+        }
 
     def _sighting(self, reader: Reader, provenance: Provenance) -> Sighting:
         bank = self._bank
         return Sighting(provenance=provenance, actor=bank.actor, now=bank.now(), run_count=reader.run_count())
-
-
-def record_written(bank: Bank, paths: Iterable[Path]) -> None:
-    """Record which files hold memory that this bank wrote, with their digests, so that erasure finds them.
-
-    A read-only bank records nothing: nothing can be erased from it either.
-    """
-    # A path whose bytes are not UTF-8 is kept as a URI, since the setting is text.
-    digests = {
-        str(path) if as_text(path) == str(path) else path.as_uri(): file_digest(path)
-        for path in (path.resolve() for path in paths)
-    }
-    try:
-        with bank.transaction() as writer:
-            listed = canonical_json({**json.loads(writer.setting(_WRITTEN) or "{}"), **digests})
-            if listed != writer.setting(_WRITTEN):
-                writer.set_setting(_WRITTEN, listed)
-    except BankReadOnlyError:
-        return
-
-
-def written_files(reader: Reader) -> dict[str, str]:
-    """Return the files that this bank wrote, with the digest that each had then."""
-    listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
-    return {
-        os.fsdecode(unquote_to_bytes(path.removeprefix(_URI))) if path.startswith(_URI) else path: digest
-        for path, digest in listed.items()
-    }
-
-
-def file_digest(path: Path) -> str:
-    """Return the digest of a file's bytes."""
-    with path.open("rb") as stream:
-        digest = sha256()
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _renumber_proposal(reader: Reader, record: Kept) -> Kept:
-    """Give a new proposal the next free number when its own is taken."""
-    if not isinstance(record, Proposal):
-        return record
-    if not reader.select_fields(Proposal, ("id",), equals("number", record.number)):
-        return record
-    last = reader.select_fields(Proposal, ("number",), order=("-number",), limit=1)
-    return replace(record, number=last[0][0] + 1)
 
 
 def _read_shared(folder: Path, replica: str) -> SharedRecords:

@@ -1,4 +1,4 @@
-"""Erase with a receipt: the spellings in which a text is sought, how it leaves a record, what was done."""
+"""Erasure as pure functions: the spellings of a text, how it is redacted in a record, and the receipt."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from archivist.clock import to_short_text
 from archivist.errors import InputError
 
 ERASED = "[erased]"
-# A shorter text stands everywhere, in times and in the names of columns.
+# Shorter texts occur everywhere, also in timestamps and in the names of columns.
 MIN_CHARACTERS = 4
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureQuery:
-    """Texts to erase, in every spelling in which rows and files hold them."""
+    """Texts to erase, in every spelling in which rows and files may hold them."""
 
     spellings: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -30,32 +30,34 @@ class ErasureQuery:
     words: frozenset[str] = frozenset()
 
     def is_in(self, text: str) -> bool:
-        """Say whether a text holds one, whatever the case."""
+        """Say whether a text holds one of them, ignoring case."""
         lowered = text.lower()
         return any(spelling in lowered for spelling in self.spellings)
 
     def redact_text(self, text: str) -> str:
-        """Return a text with a mark in the place of each."""
+        """Return a text with `[erased]` in place of each."""
         return self.pattern.sub(ERASED, text)
 
 
 def erasure_query(*texts: str) -> ErasureQuery:
-    """Return texts as they are looked for: as given and as JSON escapes them, up to twice over."""
+    """Return the query for some texts: as given and as JSON escapes them, up to twice."""
     for text in texts:
         if len(text.strip()) < MIN_CHARACTERS:
             raise InputError(
                 f"{text!r} is too short to erase", hint=f"give at least {MIN_CHARACTERS} characters"
             )
-    said: set[str] = set()
-    for text in texts:
-        for cased in {text, text.lower(), text.upper(), text.capitalize()}:
-            said |= _spellings(cased)
-    lowered = {spelling.lower() for spelling in said}
-    # The longest first, so that the escaping goes with what it escapes.
-    parts = sorted(map(re.escape, said), key=lambda part: (-len(part), part))
+    spellings = {cased for text in texts for cased in (text, text.lower(), text.upper(), text.capitalize())}
+    # Twice: a tool's JSON output is a text inside the JSON of a row.
+    for _ in range(2):
+        spellings |= {
+            json.dumps(each, ensure_ascii=flag)[1:-1] for each in spellings for flag in (True, False)
+        }
+    lowered = {spelling.lower() for spelling in spellings}
+    # The longest first, so that an escaped spelling is replaced with its backslashes.
+    parts = sorted(map(re.escape, spellings), key=lambda part: (-len(part), part))
     pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-    # Bytes are lowered as ASCII only; each spelling in capitals is a needle of its own.
-    needles = {spelling.encode("utf-8", "surrogatepass").lower() for spelling in said}
+    # Only ASCII letters are lowered in bytes, so other capitals need a needle of their own.
+    needles = {spelling.encode("utf-8", "surrogatepass").lower() for spelling in spellings}
     words = frozenset(_WORD.findall(" ".join(texts).lower()))
     return ErasureQuery(
         tuple(_drop_superstrings(lowered)), pattern, tuple(_drop_superstrings(needles)), words
@@ -63,7 +65,7 @@ def erasure_query(*texts: str) -> ErasureQuery:
 
 
 def redact_value(value: Any, query: ErasureQuery) -> Any:
-    """Return a record, or a value inside one, with the text replaced. Words, numbers and times stay."""
+    """Return a record, or a value inside one, with the text replaced in its strings."""
     if isinstance(value, StrEnum):
         return value
     if isinstance(value, str):
@@ -74,19 +76,19 @@ def redact_value(value: Any, query: ErasureQuery) -> Any:
         return redact_json(value, query)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(
-            value, **{each.name: redact_value(getattr(value, each.name), query) for each in fields(value)}
+            value, **{field.name: redact_value(getattr(value, field.name), query) for field in fields(value)}
         )
     return value
 
 
 def remaining_tags(tags: Iterable[str], text: str, query: ErasureQuery) -> list[str]:
-    """Return the tags of what is said now without those that were made of the erased text's words."""
-    made = query.words - set(_WORD.findall(text.lower()))
-    return [tag for tag in tags if tag.lower() not in made and tag != ERASED]
+    """Return the tags without words of the erased text that the remaining text does not hold."""
+    erased = query.words - set(_WORD.findall(text.lower()))
+    return [tag for tag in tags if tag.lower() not in erased and tag != ERASED]
 
 
 def redact_json(value: Any, query: ErasureQuery) -> Any:
-    """Return a JSON value with the text replaced, in keys and in numbers too."""
+    """Return a JSON value with the text replaced, also in keys and numbers."""
     if isinstance(value, str):
         return query.redact_text(value)
     if isinstance(value, list | tuple):
@@ -99,12 +101,12 @@ def redact_json(value: Any, query: ErasureQuery) -> Any:
 
 
 def count_occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
-    """Count how often needles occur in raw bytes, whatever the case of ASCII letters."""
+    """Count how often needles occur in raw bytes, ignoring the case of ASCII letters."""
     longest = max(map(len, needles), default=0)
     count, tail = 0, b""
     for chunk in chunks:
         lowered = tail + chunk.lower()
-        # What ends inside the tail was counted with the chunk before.
+        # Occurrences that lie within the tail were counted with the chunk before.
         count += sum(
             lowered.count(needle) - tail.count(needle) for needle in needles if len(needle) <= len(lowered)
         )
@@ -114,9 +116,9 @@ def count_occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ErasureLocation:
-    """One place that was looked at: what went, what is left, and how that is known.
+    """One place that was searched: how much was removed, how much is left, and how that was checked.
 
-    `left` is None where nobody could look.
+    `left` is None where it could not be checked.
     """
 
     name: str
@@ -127,7 +129,7 @@ class ErasureLocation:
 
     @property
     def is_clean(self) -> bool:
-        """Say whether it was looked at and nothing is left."""
+        """Say whether it was checked and nothing is left."""
         return self.left == 0
 
 
@@ -135,8 +137,8 @@ class ErasureLocation:
 class Receipt:
     """What an erasure did, place by place.
 
-    The digest stands for the text. Its salt is on the receipt and never in the bank: who holds the receipt
-    can show which text it was for, who holds the bank cannot find the text by guessing.
+    The digest stands for the text. Its salt is on the receipt and never in the bank: the receipt proves which
+    text was erased, and nobody can find the text by guessing from the bank alone.
     """
 
     id: str
@@ -149,12 +151,12 @@ class Receipt:
 
     @property
     def removed_count(self) -> int:
-        """Return how many things went."""
+        """Return how much was removed in all places."""
         return sum(place.removed for place in self.places)
 
     @property
     def is_clean(self) -> bool:
-        """Say whether every place was checked and holds nothing any more."""
+        """Say whether every place was checked and nothing is left."""
         return all(place.is_clean for place in self.places)
 
 
@@ -188,10 +190,10 @@ def receipt_view(receipt: Receipt) -> dict[str, object]:
 
 
 def receipt_entry(receipt: Receipt, query: ErasureQuery) -> dict[str, object]:
-    """Return what the ledger keeps of a receipt: neither the text nor the salt."""
-    kept = {key: value for key, value in receipt_view(receipt).items() if key not in ("salt", "notes")}
-    cleaned: dict[str, object] = redact_json(kept, query) if receipt.digest else kept
-    return cleaned
+    """Return what the ledger holds of a receipt: neither the text nor the salt."""
+    entry = {key: value for key, value in receipt_view(receipt).items() if key not in ("salt", "notes")}
+    redacted: dict[str, object] = redact_json(entry, query) if receipt.digest else entry
+    return redacted
 
 
 def receipt_lines(receipt: Receipt) -> Iterator[str]:
@@ -200,37 +202,20 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
     if receipt.digest:
         yield f"  sha256 {receipt.digest}  salt {receipt.salt}"
     if not receipt.removed_count and receipt.is_clean:
-        yield "nothing was there"
+        yield "nothing was found"
     width = max((len(place.name) for place in receipt.places), default=0)
     for place in receipt.places:
+        mark = "ok  " if place.is_clean else "warn"
+        left = "not checked" if place.left is None else f"{place.left} left"
         note = f"; {place.note}" if place.note else ""
-        yield f"{_mark(place)}  {place.name:<{width}}  {place.removed} erased, {_format_left(place)}{note}"
+        yield f"{mark}  {place.name:<{width}}  {place.removed} erased, {left} ({place.check}){note}"
     yield from (f"note: {note}" for note in receipt.notes)
 
 
-def _mark(place: ErasureLocation) -> str:
-    return "ok  " if place.is_clean else "look"
-
-
-def _format_left(place: ErasureLocation) -> str:
-    if place.left is None:
-        return f"not checked ({place.check})"
-    return f"{place.left} left ({place.check})"
-
-
-def _spellings(text: str) -> set[str]:
-    once = {text, _escape_json(text, True), _escape_json(text, False)}
-    return once | {_escape_json(each, is_ascii) for each in once for is_ascii in (True, False)}
-
-
-def _escape_json(text: str, is_ascii: bool) -> str:
-    return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-
-
 def _drop_superstrings(values: Iterable[Any]) -> list[Any]:
-    """Leave out what holds another: where it is, the other is too."""
+    """Leave out values that contain another one: searching for the shorter finds them too."""
     kept: list[Any] = []
-    for value in sorted(values, key=lambda each: (len(each), each)):
+    for value in sorted(values, key=lambda value: (len(value), value)):
         if not any(short in value for short in kept):
             kept.append(value)
     return kept

@@ -1,4 +1,4 @@
-"""Decide which runs are old enough to go, and when a bank has grown so that somebody should know."""
+"""Decide which runs are old enough to delete, and when to warn that a bank has grown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 _MB = 1_000_000
-# A share below which pruning is not worth a word.
+# Pruning less than a twentieth is not worth a recommendation.
 _WORTH_FREEING = 0.05
 
 
@@ -24,9 +24,9 @@ class RetentionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneCandidate:
-    """What of a run decides whether it goes; `uncited` are its events that no lesson cites.
+    """What decides whether a run is deleted; `uncited` counts its events that no lesson cites.
 
-    `kin` are the runs of its session: its parts, its subagents' and their parents'.
+    `kin` are the runs of its session: its parts, its subagents and its parents.
     """
 
     id: str
@@ -38,13 +38,13 @@ class PruneCandidate:
 
     @property
     def end_time(self) -> datetime | None:
-        """Return when the run ended, or else began."""
+        """Return when the run ended, or else started."""
         return self.finished or self.started
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionNeeds:
-    """What must stay: cited runs and events, runs that wait, and the run that holds the highest count."""
+    """What must stay: cited runs and events, queued runs, and the run with the highest run number."""
 
     runs: frozenset[str] = frozenset()
     events: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class RetentionNeeds:
 
 @dataclass(frozen=True, slots=True)
 class RunDeletion:
-    """What of a run goes: all of it when it is whole, else only the events that nobody cites."""
+    """What is deleted of a run: all of it when it is whole, else only the events that no lesson cites."""
 
     run: str
     events: int
@@ -66,7 +66,7 @@ class RunDeletion:
 def collect_needs(
     evidence: Iterable[tuple[Iterable[str], Iterable[str]]], waiting: Iterable[str], last: str
 ) -> RetentionNeeds:
-    """Gather what must stay from the runs and events that each lesson cites."""
+    """Collect what must stay from the runs and events that each lesson cites."""
     runs: set[str] = set()
     events: dict[str, set[str]] = {}
     for cited_runs, cited_events in evidence:
@@ -81,11 +81,11 @@ def collect_needs(
 def decide_retention(
     run: PruneCandidate, needs: RetentionNeeds, before: datetime
 ) -> RetentionReason | RunDeletion:
-    """Say what of a run goes, or why it stays.
+    """Return what to delete of a run, or why it stays.
 
-    Where a lesson cites single events of a run, those and the run's record are its evidence and the other
-    events go; a run that is cited as a whole stays as a whole. The run that holds the highest count of runs
-    stays because lessons count from it. The records of one session go together or not at all.
+    When a lesson cites single events of a run, these events and the run's record stay and the other events
+    are deleted; a run that is cited as a whole stays whole. The run with the highest number stays because
+    lessons count from it. The records of one session are deleted together or not at all.
     """
     kin = run.kin | {run.id}
     if run.end_time is None:
@@ -106,7 +106,7 @@ def decide_retention(
 
 
 def child_runs(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the runs right below each, of pairs of a run and its parent."""
+    """Return the direct children of each run, from pairs of a run and its parent."""
     found: dict[str, list[str]] = {}
     for name, parent in parents:
         if parent:
@@ -115,18 +115,18 @@ def child_runs(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def descendant_runs(run: str, known: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the runs below one: its parts, its subagents' runs, and what is below those."""
+    """Return the runs below a run: its parts, its subagents' runs, and those below them."""
     found = {run: None}
     waiting = [run]
     while waiting:
-        fresh = [each for each in known.get(waiting.pop(), ()) if each not in found]
+        fresh = [child for child in known.get(waiting.pop(), ()) if child not in found]
         found.update(dict.fromkeys(fresh))
         waiting += fresh
     return list(found)[1:]
 
 
 def session_families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
-    """Return of every run that is not alone all runs of its session."""
+    """Return all runs of the session for each run that has a parent or a child."""
     found: dict[str, frozenset[str]] = {}
     for top in known.keys() - {name for names in known.values() for name in names}:
         family = frozenset((top, *descendant_runs(top, known)))
@@ -136,33 +136,33 @@ def session_families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large a bank is, how much of that is free, and how much the records of each kind say."""
+    """The size of a bank in bytes, how much of it is free, and the text of each kind of record."""
 
     total: int
     free: int
     kinds: Mapping[str, int]
 
     def share(self, size: int) -> float:
-        """Return which part of all that is said this much is; the index grows in step with it."""
+        """Return a size as a share of all text; the index grows in proportion to the text."""
         return size / max(1, sum(self.kinds.values()))
 
     def estimate_freed(self, size: int) -> int:
-        """Return about how much smaller the bank is without so many bytes of records."""
+        """Return about how much smaller the bank gets without this many bytes of records."""
         return int(self.share(size) * (self.total - self.free))
 
 
 def growth_warnings(sizes: Sizes, prunable: int, *, warn_at_mb: int, days: int) -> list[str]:
-    """Say what makes a bank large and what helps, once it is larger than it should be."""
+    """Return what makes a bank large and what helps, once it is larger than configured."""
     if sizes.total < warn_at_mb * _MB:
         return []
     kind, size = max(sizes.kinds.items(), key=lambda item: item[1], default=("records", 0))
     said = f"{kind} are {round(100 * sizes.share(size))} % of {format_mb(sizes.total)}"
     freed = sizes.estimate_freed(prunable) + sizes.free
     if freed < sizes.total * _WORTH_FREEING:
-        return [f"{said}, and nothing of weight is older than {days} days: a smaller --days prunes more"]
+        return [f"{said}, but little is older than {days} days: archivist prune with a smaller --days"]
     return [f"{said}: archivist prune --days {days} --yes frees about {format_mb(freed)}"]
 
 
 def format_mb(size: int) -> str:
-    """Write a size as people do."""
+    """Return a size as text in megabytes."""
     return f"{size / _MB:.0f} MB" if size >= 10 * _MB else f"{size / _MB:.1f} MB"

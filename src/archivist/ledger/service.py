@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import DENIAL, Layer, Verb, may, reads, writes
-from archivist.errors import InputError, NotFoundError, NothingToUndoError
+from archivist.access.rights import DENIAL, Layer, Verb, reads, writes
+from archivist.errors import NotFoundError, NothingToUndoError
+from archivist.ledger.lookup import find_by_name, is_visible_to, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
-from archivist.records import Actor, Artifact, Document, Fact, Lesson, Proposal
-from archivist.records.lesson import SHORT_ID
+from archivist.records import Artifact, Document, Fact, Lesson
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
-from archivist.records.tiers import PROPOSAL_ID
-from archivist.service import BankService, require_name
+from archivist.service import BankService
 from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
-from archivist.store.rows import kind_of, record_types, types_by_kind
+from archivist.store.rows import kind_of, types_by_kind
 
 if TYPE_CHECKING:
     from archivist.records import Brief, Episode, Verdict
@@ -31,8 +30,6 @@ _LABELS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "artifact": lambda plain: str(plain["path"]),
     "document": lambda plain: str(plain["source"]),
 }
-# No document has a trillion chunks; longer numbers do not fit into SQLite's integers.
-_POSITION_DIGITS = 12
 # What undo leaves alone: an agent's private memory, and what an approver decided.
 _PROTECTED_KINDS = ("working", "proposal", "token")
 _PROTECTED_BLOCKS = (CoreSection.PLAYBOOK, CoreSection.RULES)
@@ -40,49 +37,6 @@ _PROTECTED_HINT = (
     "archivist proposals roll-back ID reverts an accepted proposal; working memory belongs to its agent;"
     " a revoked token cannot be restored"
 )
-
-
-def is_visible_to(actor: Actor, kind: str, record: str) -> bool:
-    """Say whether an actor may know that a record exists.
-
-    Another agent's working memory and tokens are hidden rather than refused: a refusal would reveal them.
-    """
-    if kind == "working":
-        return may(actor, Layer.WORKING, Verb.READ, owner=record)
-    return kind != "token" or may(actor, Layer.BANK, Verb.DECIDE)
-
-
-def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> Any:
-    """Return the record of a name, or None; with an actor only what that actor may know of."""
-    require_name(name, "record")
-    for pattern, kind in ((SHORT_ID, Lesson), (PROPOSAL_ID, Proposal)):
-        short = pattern.fullmatch(name.lower())
-        numbered = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
-        if numbered:
-            return numbered[0]
-    for record_type in record_types():
-        is_visible = actor is None or is_visible_to(actor, kind_of(record_type), name)
-        record = reader.get(record_type, name) if is_visible else None
-        if record is not None:
-            return record
-    source, _, position = name.rpartition("#")
-    if source and position.isdecimal() and len(position) <= _POSITION_DIGITS:
-        at_position = equals("source", source), equals("position", int(position))
-        chunks = reader.select(Document, *at_position, limit=1)
-        if chunks:
-            return chunks[0]
-    category, _, key = name.partition("/")
-    facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
-    return pick_fact(name, facts) if facts else None
-
-
-def pick_fact(name: str, facts: Sequence[Fact]) -> Fact:
-    """Return the fact of a name: the one of no project, or the only one; otherwise the name is ambiguous."""
-    first, *others = sorted(facts, key=lambda fact: (fact.project, fact.id))
-    if others and first.project:
-        projects = ", ".join(f"{fact.project} ({fact.id})" for fact in (first, *others))
-        raise InputError(f"{name!r} is a fact of several projects: {projects}", hint="use the fact's id")
-    return first
 
 
 class Ledger(BankService):
@@ -150,7 +104,14 @@ class Ledger(BankService):
     def _undo_record(self, writer: Writer, name: str, record_id: str) -> Any:
         types = types_by_kind()
         changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in types]
-        free = [change for change in changes if not _is_protected(change)]
+        free = [
+            change
+            for change in changes
+            if change.entry.kind not in _PROTECTED_KINDS
+            and not (
+                change.entry.kind == "block" and change.entry.record.partition(":")[0] in _PROTECTED_BLOCKS
+            )
+        ]
         if changes and not free:
             self._bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_PROTECTED_HINT)
         target = undo_target(free)
@@ -168,12 +129,6 @@ class Ledger(BankService):
             self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=present.short_id, hint=APPROVAL_HINT)
         writer.put(record, verb)
         return record
-
-
-def _is_protected(change: LedgerChange) -> bool:
-    kind, record = change.entry.kind, change.entry.record
-    is_guarded_block = kind == "block" and record.partition(":")[0] in _PROTECTED_BLOCKS
-    return is_guarded_block or kind in _PROTECTED_KINDS
 
 
 def _last_changed_ids(reader: Reader, name: str) -> list[str]:

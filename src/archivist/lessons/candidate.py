@@ -121,7 +121,7 @@ class Sighting:
 _SHARED = tuple(
     field.name for field in fields(Candidate) if field.name in Lesson.__slots__ and field.name != "number"
 )
-# What nobody edits. A statement that sets one of these is a record of its own and has no twin.
+# Fields that cannot be edited. A statement that sets one is a record of its own and has no twin.
 FIXED_FIELDS = frozenset((
     "id", "number", "created", "updated", "edited", "runs", "faded", "status", "evidence", "actor", "extra",
 ))  # fmt: skip

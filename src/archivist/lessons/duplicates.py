@@ -1,10 +1,9 @@
-"""Tell whether a candidate is a lesson that the bank has already.
+"""Decide whether a candidate repeats a lesson that the bank has.
 
 The key names the phenomenon: the same key is the same lesson, and the same failure of another script or port
-never is. Where the keys differ otherwise, the words decide:
-summary and rule are compared as sets of words, with tags as a nudge, and the names in backticks (commands,
-modules, flags) must not contradict each other. The weights and the threshold are those that separate the
-labelled pairs in `tests/lessons/test_duplicates.py` best.
+is another lesson. When the keys differ otherwise, the words decide: summary and rule are compared as sets of
+words, tags add a little, and the names in backticks (commands, modules, flags) must overlap. The weights and
+the threshold separate the labelled pairs in `tests/lessons/test_duplicates.py` best.
 """
 
 from __future__ import annotations
@@ -27,12 +26,13 @@ DUPLICATE_AT = 0.78
 
 _CODE = re.compile(r"`([^`]+)`")
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
-_DULL = frozenset(["pip", "install", "python", "run", "the", "npm", "git", "add", "use"])
+# Words that stand in many commands and identify none.
+_COMMON_NAMES = frozenset(["pip", "install", "python", "run", "the", "npm", "git", "add", "use"])
 
 
 @dataclass(frozen=True, slots=True)
 class ComparableText:
-    """What of a lesson or candidate is compared."""
+    """The words of a lesson or candidate that are compared."""
 
     summary: str
     rule: str
@@ -40,20 +40,20 @@ class ComparableText:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names that stand in backticks: what the lesson is about."""
+        """Return the names in backticks: what the lesson is about."""
         found = (
             name for code in _CODE.findall(f"{self.summary} {self.rule}") for name in _NAME.findall(code)
         )
-        return frozenset(name.lower() for name in found) - _DULL
+        return frozenset(name.lower() for name in found) - _COMMON_NAMES
 
 
-def comparable_text(each: Lesson | Candidate) -> ComparableText:
+def comparable_text(lesson: Lesson | Candidate) -> ComparableText:
     """Return the words of a lesson or candidate."""
-    return ComparableText(each.summary, each.rule, frozenset(each.tags))
+    return ComparableText(lesson.summary, lesson.rule, frozenset(lesson.tags))
 
 
 def text_similarity(first: ComparableText, second: ComparableText) -> float:
-    """Return how much two lessons say the same, from 0 to 1; what only one of them has is not compared."""
+    """Return how alike two lessons are, from 0 to 1; a part that only one of them has is not compared."""
     parts = [(SUMMARY_WEIGHT, _fuzzy_ratio(first.summary, second.summary))]
     if first.names and second.names:
         if not first.names & second.names:
@@ -68,8 +68,8 @@ def text_similarity(first: ComparableText, second: ComparableText) -> float:
 
 
 def find_duplicate(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | None:
-    """Return the lesson that a candidate repeats: by key, else the most alike of its scope, or None."""
-    mine = comparable_text(candidate)
+    """Return the lesson that a candidate repeats: the one of its key, else the most alike of its scope."""
+    words = comparable_text(candidate)
     best: tuple[float, Lesson] | None = None
     for lesson in lessons:
         if candidate.key and lesson.signature == candidate.key:
@@ -78,37 +78,36 @@ def find_duplicate(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | 
             continue
         if have_different_subjects(lesson.signature, candidate.key):
             continue
-        score = text_similarity(mine, comparable_text(lesson))
+        score = text_similarity(words, comparable_text(lesson))
         if score >= DUPLICATE_AT and (best is None or score > best[0]):
             best = score, lesson
     return best[1] if best else None
 
 
 def is_refined(candidate: Candidate, lesson: Lesson) -> bool:
-    """Say whether a candidate says more than the lesson it repeats: a remedy where there was none."""
+    """Say whether a candidate has a remedy and the lesson that it repeats has none."""
     return bool(candidate.remedies or candidate.rule) and not (lesson.remedies or lesson.rule)
 
 
 def drop_duplicates(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return candidates without those that repeat an earlier, more important one."""
-    kept: list[Candidate] = []
+    kept: list[tuple[Candidate, ComparableText]] = []
     for candidate in candidates:
-        mine = comparable_text(candidate)
-        if not any(_is_duplicate(candidate, mine, other) for other in kept):
-            kept.append(candidate)
-    return kept
-
-
-def _is_duplicate(candidate: Candidate, mine: ComparableText, other: Candidate) -> bool:
-    if candidate.key == other.key:
-        return True
-    return (
-        not have_different_subjects(candidate.key, other.key)
-        and text_similarity(mine, comparable_text(other)) >= DUPLICATE_AT
-    )
+        words = comparable_text(candidate)
+        is_repeated = any(
+            candidate.key == other.key
+            or (
+                not have_different_subjects(candidate.key, other.key)
+                and text_similarity(words, other_words) >= DUPLICATE_AT
+            )
+            for other, other_words in kept
+        )
+        if not is_repeated:
+            kept.append((candidate, words))
+    return [candidate for candidate, _ in kept]
 
 
 def _fuzzy_ratio(first: str, second: str) -> float:
-    # Sorting words forgives their order, sets forgive an added clause; the mean forgives neither wholly.
+    # Sorted words ignore their order, sets ignore an added clause; the mean does neither entirely.
     a, b = first.lower(), second.lower()
     return (fuzz.token_sort_ratio(a, b) + fuzz.token_set_ratio(a, b)) / 200

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Writer
 
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
-_FROM_FILES = (Provenance.IMPORTED, Provenance.SHARED)
 # How many of the best text matches a suggestion is compared with; a twin shares most of its words.
 _COMPARED = 20
 # The same words for another place are another lesson.
@@ -72,38 +71,32 @@ class LessonGate:
 
     def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
         """Store what a candidate says as a new lesson or as one more sighting of a known one."""
-        candidate = clean_candidate(candidate, is_exact=self._sighting.provenance in _FROM_FILES)
+        sighting, provenance = self._sighting, self._sighting.provenance
+        is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
+        candidate = clean_candidate(candidate, is_exact=is_from_file)
         known = self._find_twin(candidate)
-        draft = gate.draft_lesson(candidate, self._sighting)
-        if known is not None:
-            return self._update(known, candidate, draft)
-        if not may_create or candidate.is_known_only:
-            return KeptLesson(draft, LessonChange.DROPPED)
-        if self._sighting.provenance in _FROM_FILES:
-            draft = distrust_imported(draft, None)
-        lesson = self._put_new(draft, candidate.number, _VERBS[self._sighting.provenance])
-        return KeptLesson(lesson, LessonChange.CREATED)
-
-    def _update(self, known: Lesson, candidate: Candidate, draft: Lesson) -> KeptLesson:
-        sighting = self._sighting
-        if sighting.provenance is Provenance.MINED:
-            better = gate.refine_lesson(known, candidate, sighting)
-            if better is not None:
-                better = self._put_new(better, 0, "refine")
-                now = sighting.now
-                old = replace(
-                    known, status=Status.SUPERSEDED, superseded_by=better.id, updated=now, edited=now
-                )
-                self._writer.put(old, "supersede")
-                self._project_lessons.pop(known.id, None)
-                return KeptLesson(better, LessonChange.REFINED)
-        met = gate.MEETINGS[sighting.provenance](known, candidate, draft, sighting)
+        draft = gate.draft_lesson(candidate, sighting)
+        if known is None:
+            if not may_create or candidate.is_known_only:
+                return KeptLesson(draft, LessonChange.DROPPED)
+            draft = distrust_imported(draft, None) if is_from_file else draft
+            lesson = self._put_new(draft, candidate.number, _VERBS[provenance])
+            return KeptLesson(lesson, LessonChange.CREATED)
+        is_mined = provenance is Provenance.MINED
+        better = gate.refine_lesson(known, candidate, sighting) if is_mined else None
+        if better is not None:
+            better = self._put_new(better, 0, "refine")
+            old = replace(known, status=Status.SUPERSEDED, superseded_by=better.id)
+            self._writer.put(replace(old, updated=sighting.now, edited=sighting.now), "supersede")
+            self._project_lessons.pop(known.id, None)
+            return KeptLesson(better, LessonChange.REFINED)
+        met = gate.MEETINGS[provenance](known, candidate, draft, sighting)
         # A lesson that this sighting does not change keeps its status, whatever the rules say by now.
         after = met if met == known else self._settle(met, known)
-        verb = _VERBS[sighting.provenance] if sighting.provenance in _FROM_FILES else "see"
-        if not self._writer.put(after, verb):
+        if not self._writer.put(after, _VERBS[provenance] if is_from_file else "see"):
             return KeptLesson(known, LessonChange.UNCHANGED)
-        self._remember(after)
+        if is_mined:
+            self._project_lessons[after.id] = after
         return KeptLesson(after, LessonChange.MET)
 
     def _put_new(self, draft: Lesson, wanted_number: int, verb: str) -> Lesson:
@@ -117,8 +110,9 @@ class LessonGate:
         lesson = replace(draft, id=draft.id or self._bank.new_id(self._sighting.now), number=number)
         lesson = self._settle(lesson, None)
         writer.put(lesson, verb)
-        self._remember(lesson)
-        if self._sighting.provenance is Provenance.REVIEWED:
+        if self._sighting.provenance is Provenance.MINED:
+            self._project_lessons[lesson.id] = lesson
+        elif self._sighting.provenance is Provenance.REVIEWED:
             self._keyword_index.add(lesson.id, lesson.summary, lesson.tags)
         return lesson
 
@@ -131,10 +125,6 @@ class LessonGate:
         if lesson.status is Status.QUARANTINED:
             return lesson
         return replace(lesson, status=before.status if before else Status.CANDIDATE)
-
-    def _remember(self, lesson: Lesson) -> None:
-        if self._sighting.provenance is Provenance.MINED:
-            self._project_lessons[lesson.id] = lesson
 
     @cached_property
     def _project_lessons(self) -> dict[str, Lesson]:
@@ -198,7 +188,7 @@ class LessonGate:
         )
         lessons = [lesson for lesson in found.values() if lesson.status.is_live]
         if gate.candidate_suspicion(candidate):
-            # Suspicious words are added to no lesson that is told; quarantined ones are hidden from search.
+            # Suspicious words must not join a live lesson; quarantined ones are not in the text index.
             lessons = [lesson for lesson in lessons if not may_change(self._sighting.actor, lesson)]
             lessons += self._writer.select(Lesson, equals("status", Status.QUARANTINED))
         words = replace(candidate, key="")

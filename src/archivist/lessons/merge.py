@@ -34,7 +34,11 @@ def merge_versions(first: Lesson, second: Lesson) -> Lesson:
     if first.id != second.id:
         raise RecordError(f"lessons {first.id!r} and {second.id!r} are not versions of one lesson")
     worded = max(first, second, key=_edit_order)
-    seen = max(first, second, key=_sighting_order)
+    seen = max(
+        first,
+        second,
+        key=lambda version: (to_text(version.last_seen) if version.last_seen else "", version.last_seen_run),
+    )
     return replace(
         worded,
         number=min(filter(None, (first.number, second.number)), default=0),
@@ -61,10 +65,6 @@ def _edit_order(lesson: Lesson) -> tuple[object, ...]:
     if lesson.status.is_live:
         plain["status"] = Status.CANDIDATE.value
     return lesson.edited, canonical_json(plain)
-
-
-def _sighting_order(lesson: Lesson) -> tuple[str, str]:
-    return to_text(lesson.last_seen) if lesson.last_seen else "", lesson.last_seen_run
 
 
 def merge_evidence(first: Evidence, second: Evidence) -> Evidence:

@@ -1,8 +1,8 @@
-"""Tell text that would command its reader from text that informs: such a lesson waits for a person.
+"""Recognise text that looks like a prompt injection: such a lesson is quarantined until a person approves it.
 
-Lessons are made of what tools print, of files and of what other models say, and are told to agents as facts.
-An error line that says "ignore previous instructions" would speak to every later run. What is looked for is
-narrow: an error may well say "you must set a region", and a wish is an instruction by its nature.
+Lessons are made of the output of tools, of files and of other models' words, and agents read them as facts.
+An error line that says "ignore previous instructions" would reach every later run. The patterns are narrow:
+an error may well say "you must set a region", and a user's wish is an instruction by nature.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _HIDDEN = "hidden characters"
 
 
 class _Sign(NamedTuple):
-    """Why a text is held back, in the words that people read; of `hints` one is in it, and the pattern fits.
+    """The reason shown to people, hints (the text holds at least one of them) and the pattern that matches.
 
-    Patterns are tried on small letters and single blanks, those of speech on a text without emphasis. Most
-    texts hold no hint, and none is tried.
+    Patterns match lower-case text with single spaces; those of speech ignore emphasis. Most texts hold no
+    hint, so that no pattern is tried on them.
     """
 
     reason: str
@@ -76,7 +76,7 @@ _SPOKEN = (_SPEAKS, _ALONE)
 
 
 def _speech_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of words that fits however they are parted, but by the end of a sentence."""
+    """Return a pattern whose words may be separated by anything but the end of a sentence."""
     return lazy_pattern(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
 
 
@@ -219,17 +219,19 @@ _SIGNS = (
         ),
     ),
 )
-_UNSTATED = "held back earlier, for words it no longer has"
+_UNSTATED = "quarantined earlier, for words it no longer has"
 APPROVAL_HINT = "a person must approve a quarantined lesson: archivist lessons approve ID"
 
 
 def suspicion(*texts: str) -> str:
-    """Return why texts that would be told should wait for a person, or nothing."""
+    """Return why texts must be quarantined, or an empty string."""
     text = "\n".join(" ".join(each.split()) for each in texts if each)
     if not text.isascii():
         if _UNSEEN.search(text):
             return _HIDDEN
-        text = _normalise_text(text)
+        # As a model reads it: whatever the width, style, marks or script of the letters.
+        letters = _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text))
+        text = letters.translate(_LOOKALIKES)
     text = text.lower()
     speech = text
     for mark in _EMPHASIS:
@@ -241,26 +243,20 @@ def suspicion(*texts: str) -> str:
     return ""
 
 
-def _normalise_text(text: str) -> str:
-    """Return a text in the letters that a model reads it as: whatever their width, style, marks or script."""
-    parted = unicodedata.normalize("NFKD", text)
-    return _WEIGHTLESS.sub("", parted).translate(_LOOKALIKES)
-
-
 def lesson_suspicion(lesson: Lesson) -> str:
-    """Return why the words of a lesson should wait for a person, whatever its standing, or nothing."""
+    """Return why a lesson's words are suspicious, whatever its status, or an empty string."""
     return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags)
 
 
 def quarantine_reason(lesson: Lesson) -> str:
-    """Return why a lesson is in quarantine; nothing of one that is not."""
+    """Return why a lesson is quarantined; an empty string when it is not."""
     return (lesson_suspicion(lesson) or _UNSTATED) if lesson.status is Status.QUARANTINED else ""
 
 
 def is_quarantined(lesson: Lesson) -> bool:
-    """Say whether a lesson waits: its words would command, and no person wrote or approved them.
+    """Say whether a lesson belongs in quarantine: its words are suspicious, and no person approved them.
 
-    What once waits does so until a person approves it, however its words change.
+    A quarantined lesson stays there until a person approves it, however its words change.
     """
     if lesson.confirmed or lesson.status is Status.QUARANTINED:
         return not lesson.confirmed
@@ -269,7 +265,7 @@ def is_quarantined(lesson: Lesson) -> bool:
 
 
 def is_hidden_from(record: Any, actor: Actor) -> bool:
-    """Say whether a record is a lesson that waits for a person, and an agent asks that did not suggest it."""
+    """Say whether a record is a quarantined lesson that another agent than its author asks for."""
     if actor.kind is not ActorKind.AGENT or getattr(record, "status", None) is not Status.QUARANTINED:
         return False
     is_suggested = record.origin == ActorKind.AGENT and record.actor.kind is ActorKind.AGENT
@@ -277,15 +273,15 @@ def is_hidden_from(record: Any, actor: Actor) -> bool:
 
 
 def may_release(actor: Actor, lesson: Lesson) -> bool:
-    """Say whether an actor may let a lesson be told: a quarantined one only a person may release."""
+    """Say whether an actor may make a lesson live: only a person may release a quarantined one."""
     return lesson.status is not Status.QUARANTINED or actor.kind is ActorKind.HUMAN
 
 
 def distrust_imported(lesson: Lesson, known: Lesson | None) -> Lesson:
-    """Return what a file says of a lesson as far as it is to be believed: the known one when not at all.
+    """Return a file's version of a lesson as far as it is believed; the known lesson when it is not.
 
-    Anybody can write into a file that a person approved it. So of words that would command only those
-    pass that this bank has already, approved; others wait here, and never reword or silence what it believes.
+    Anybody can write into a file that a person approved a lesson. So suspicious words pass only when this
+    bank approved the same words; others are quarantined, and never reword or retire a lesson of this bank.
     """
     is_waiting = known is not None and known.status is Status.QUARANTINED
     if not lesson_suspicion(lesson):

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, Verb, decides, may, may_change, reads, writes
 from archivist.capture.clean import Cleaner, clean_name
+from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.errors import InputError, NotFoundError, RecordError
-from archivist.lessons.decay import AgeingResult as AgeingResult
-from archivist.lessons.decay import decay_lesson
+from archivist.lessons.candidate import (
+    FIXED_FIELDS,
+    Candidate,
+    KeptLesson,
+    LessonChange,
+    Provenance,
+    Sighting,
+    candidate_of,
+    clean_lesson,
+    clean_lesson_text,
+)
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
     is_hidden_from,
@@ -19,7 +29,8 @@ from archivist.lessons.quarantine import (
     may_release,
     quarantine_reason,
 )
-from archivist.lessons.standing import is_confirmed, with_status
+from archivist.lessons.standing import AgeingResult as AgeingResult
+from archivist.lessons.standing import decay_lesson, is_confirmed, with_status
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
@@ -49,14 +60,13 @@ from archivist.store.filters import (
 )
 
 if TYPE_CHECKING:
-    from archivist.lessons.candidate import Candidate, KeptLesson, Sighting
     from archivist.store.protocol import Reader
 
 MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
 MOST_MET = ("-frequency", "-importance", "number")
 _FILTERED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain")
-# More results than anybody reads.
+# A text query without a limit: more results than a person reads.
 _TEXT_HITS = 200
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
@@ -105,7 +115,7 @@ class Lessons(BankService):
         This is the only way in for a lesson. It cleans every text, finds the lesson that says the same,
         unites the evidence and decides the status.
         """
-        from archivist.lessons.candidate import Provenance
+        # Comparing lessons needs rapidfuzz, which reading and editing them do not.
         from archivist.lessons.keep_service import LessonGate
 
         if sighting.provenance not in (Provenance.SUGGESTED, Provenance.REVIEWED):
@@ -153,17 +163,10 @@ class Lessons(BankService):
 
     def _keep_statement(self, summary: str, fields: dict[str, Any]) -> KeptLesson:
         """Keep what a person or an orchestrator states."""
-        from archivist.lessons.candidate import Provenance, Sighting, candidate_of, clean_lesson_text
-
         bank = self._bank
         given = {name: value for name, value in fields.items() if value is not None}
-        now = bank.now()
         words = " ".join(clean_lesson_text(summary).split())
         values = {
-            "id": bank.new_id(now),
-            "created": now,
-            "updated": now,
-            "edited": now,
             "summary": words,
             "type": LessonType.PREFERENCE.value,
             "source": Source.MANUAL.value,
@@ -171,12 +174,14 @@ class Lessons(BankService):
             "origin_run": MANUAL_RUN,
             "runs": (MANUAL_RUN,),
             "tags": _derive_tags(words),
-            "actor": bank.actor,
         }
-        record = validate_lesson(from_plain(Lesson, values | given))
+        record = self._new_record(values | given)
         with bank.transaction() as writer:
             sighting = Sighting(
-                provenance=Provenance.SAID, actor=bank.actor, now=now, run_count=writer.run_count()
+                provenance=Provenance.SAID,
+                actor=bank.actor,
+                now=record.updated,
+                run_count=writer.run_count(),
             )
             return self.keep(candidate_of(record, given=frozenset(given)), sighting)
 
@@ -188,48 +193,39 @@ class Lessons(BankService):
         A run that the bank does not know counts as the day does. An agent can invent names of runs, and
         repeating itself under several names must not make a lesson active.
         """
-        from archivist.lessons.candidate import (
-            LessonChange,
-            Provenance,
-            Sighting,
-            candidate_of,
-            clean_lesson_text,
-        )
-
         bank = self._bank
         unknown = sorted(fields.keys() - _SUGGESTED_FIELDS)
         if unknown:
             raise RecordError(f"{unknown[0]}: an agent cannot set it")
         cited = self._resolve_evidence(evidence)
-        now = bank.now()
-        # Cleaned before they are lowered: the forms of keys are told by their capitals.
+        # Cleaned before they are lowered: the forms of keys are recognised by their capitals.
         tags = (clean_lesson_text(tag).strip().lower() for tag in fields.get("tags") or ())
+        values = {name: value for name, value in fields.items() if value is not None}
+        values["summary"] = " ".join(clean_lesson_text(summary).split())
+        values["tags"] = tuple(dict.fromkeys(filter(None, tags)))
+        record = self._new_record({**values, "origin": AGENT_ORIGIN})
+        if is_confirmed(record):
+            raise InputError(
+                "type: an agent cannot add a preference",
+                hint="pattern, anti_pattern or archetype_hint; ask a person to add a preference",
+            )
+        now = record.created
         with bank.transaction() as writer:
             counted = f"told-{now.date().isoformat()}"
-            if run and self._is_run_of_others(writer, run):
+            is_known = bool(run) and writer.get(Episode, run) is not None
+            first = writer.changes(record_id=run, limit=1) if is_known else []
+            # A run that the agent opened itself is as easy to invent as a name.
+            if first and first[0].entry.actor != bank.actor:
                 counted = run
                 cited = replace(cited, episodes=tuple(sorted({*cited.episodes, run})))
-            values = {
-                **{name: value for name, value in fields.items() if value is not None},
-                "summary": " ".join(summary.split()),
-                "tags": tuple(dict.fromkeys(filter(None, tags))),
-                "id": bank.new_id(now),
-                "created": now,
-                "updated": now,
-                "edited": now,
-                "origin": AGENT_ORIGIN,
-                "actor": bank.actor,
-                "runs": (counted,),
-                "origin_run": run or counted,
-                "last_seen_run": counted,
-                "last_seen": now,
-            }
-            record = replace(validate_lesson(from_plain(Lesson, values)), evidence=cited)
-            if is_confirmed(record):
-                raise InputError(
-                    "type: an agent cannot add a preference",
-                    hint="pattern, anti_pattern or archetype_hint; ask a person to add a preference",
-                )
+            record = replace(
+                record,
+                evidence=cited,
+                runs=(counted,),
+                origin_run=run or counted,
+                last_seen_run=counted,
+                last_seen=now,
+            )
             most = bank.config.reflect.max_memories_per_run
             added = equals("origin_run", run), equals("origin", AGENT_ORIGIN)
             is_full = bool(run) and writer.count(Lesson, *added) >= most
@@ -249,11 +245,11 @@ class Lessons(BankService):
                 )
         return kept
 
-    def _is_run_of_others(self, reader: Reader, run: str) -> bool:
-        """Say whether a run is known and was not opened by the agent itself."""
-        first = reader.changes(record_id=run, limit=1)
-        is_known = reader.get(Episode, run) is not None and bool(first)
-        return is_known and first[0].entry.actor != self._bank.actor
+    def _new_record(self, values: dict[str, Any]) -> Lesson:
+        now = self._bank.now()
+        times = {"created": now, "updated": now, "edited": now}
+        made = {"id": self._bank.new_id(now), "actor": self._bank.actor, **times}
+        return validate_lesson(from_plain(Lesson, made | values))
 
     def _resolve_evidence(self, names: Sequence[str]) -> Evidence:
         """Return evidence by the kind of record that each id names."""
@@ -349,8 +345,6 @@ class Lessons(BankService):
     @writes(Layer.LESSONS)
     def edit(self, /, name: str, **changes: Any) -> Lesson:
         """Change a lesson's words, scope or weight; the ledger keeps the earlier version."""
-        from archivist.lessons.candidate import FIXED_FIELDS, clean_lesson
-
         types = types_of(Lesson)
         values = {}
         for field, value in changes.items():
@@ -491,8 +485,6 @@ class Lessons(BankService):
 
 def _derive_tags(summary: str) -> tuple[str, ...]:
     """Return the first few keywords of a summary; the marks of redacted secrets give none."""
-    from archivist.capture.secret_rules import PLACEHOLDER_START
-
     text = re.sub(rf"{re.escape(PLACEHOLDER_START)}[^\]]*\]", " ", summary)
     wanted = keywords(text)
     words = "".join(character if character.isalnum() else " " for character in text.lower()).split()

@@ -340,7 +340,6 @@ class Stream(BankService):
     @reads(Layer.STREAM)
     def export(self, path: Path) -> int:
         """Write the stream as JSON lines, whole or not at all, and return how many there are."""
-        from archivist.exchange.service import record_written
         from archivist.files.jsonl import write_lines
 
         lines = self.lines()
@@ -348,7 +347,7 @@ class Stream(BankService):
             count = write_lines(path, lines)
         except OSError as error:
             raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-        record_written(self._bank, [path])
+        self._bank.exchange.record_written([path])
         return count
 
     @writes(Layer.STREAM)

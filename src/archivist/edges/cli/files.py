@@ -1,4 +1,4 @@
-"""Commands that move memory in files."""
+"""Commands that export, import and share memory as files."""
 
 from __future__ import annotations
 
@@ -46,37 +46,39 @@ def export(session: Session, folder: Path, shape: str, is_global: bool, as_json:
 
 @click.command("import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
+@click.option("--strict", is_flag=True, help="Import nothing when one line is bad.")
 @global_option
 @json_option
 @click.pass_obj
 def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: bool, as_json: bool) -> int:
-    """Take lessons, episodes and audit records in from files, or from all *.jsonl of a folder.
+    """Import lessons, episodes and audit records from files, or from all *.jsonl of a folder.
 
-    Both spellings are known by their content. A record that is here already is merged.
+    Both spellings are recognised by their content. A record that the bank knows is merged.
     """
+    from archivist.errors import InputError
+
+    files: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"{str(path)!r} has no *.jsonl files")
+        files += [file for file in inside if not path.is_dir() or file.stat().st_size]
     with session.bank(is_global=is_global) as bank:
-        taken = bank.exchange.import_files(_expand_files(paths), is_strict=strict)
+        done = bank.exchange.import_files(files, is_strict=strict)
         embed(bank)
+    counts = {"created": done.created, "changed": done.changed, "unchanged": done.unchanged}
     if as_json:
-        print_json(
-            {
-                "created": taken.created,
-                "changed": taken.changed,
-                "unchanged": taken.unchanged,
-                "renumbered": taken.renumbered,
-                "skipped": [str(problem) for problem in taken.problems],
-            }
-        )
-    else:
-        known = ("lessons", "episodes", "briefs", "verdicts")
-        for kind in dict.fromkeys((*known, *taken.created, *taken.changed, *taken.unchanged)):
-            counts = [taken.created.get(kind, 0), taken.changed.get(kind, 0), taken.unchanged.get(kind, 0)]
-            if any(counts):
-                say(f"{kind}: {counts[0]} new, {counts[1]} merged, {counts[2]} the same")
-        for old, new in taken.renumbered.items():
-            note(f"{old} is {new} here: the number was taken")
-    return report_problems(taken.problems)
+        skipped = [str(problem) for problem in done.problems]
+        print_json({**counts, "renumbered": done.renumbered, "skipped": skipped})
+        return report_problems(done.problems)
+    known = ("lessons", "episodes", "briefs", "verdicts")
+    for kind in dict.fromkeys((*known, *(kind for count in counts.values() for kind in count))):
+        new, merged, same = (count.get(kind, 0) for count in counts.values())
+        if new or merged or same:
+            say(f"{kind}: {new} new, {merged} merged, {same} the same")
+    for old, new_name in done.renumbered.items():
+        note(f"{old} is {new_name} here: the number was taken")
+    return report_problems(done.problems)
 
 
 @click.command()
@@ -84,36 +86,16 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
 @json_option
 @click.pass_obj
 def share(session: Session, folder: Path, as_json: bool) -> int:
-    """Take in what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
+    """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
     with session.bank() as bank:
         done = bank.exchange.share(folder)
     if as_json:
-        print_json(
-            {
-                "changed": done.changed,
-                "written": done.written,
-                "skipped": [str(problem) for problem in done.problems],
-            }
-        )
-    else:
-        say(
-            f"took in {pluralize(done.changed['lessons'], 'lesson')}"
-            f" and {pluralize(done.changed['audit'], 'audit record')};"
-            f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}"
-        )
+        skipped = [str(problem) for problem in done.problems]
+        print_json({"changed": done.changed, "written": done.written, "skipped": skipped})
+        return report_problems(done.problems)
+    say(
+        f"imported {pluralize(done.changed['lessons'], 'lesson')}"
+        f" and {pluralize(done.changed['audit'], 'audit record')};"
+        f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}"
+    )
     return report_problems(done.problems)
-
-
-def _expand_files(paths: tuple[Path, ...]) -> list[Path]:
-    from archivist.errors import InputError
-
-    files: list[Path] = []
-    for path in paths:
-        if not path.is_dir():
-            files.append(path)
-            continue
-        inside = sorted(path.glob("*.jsonl"))
-        if not inside:
-            raise InputError(f"{str(path)!r} has no *.jsonl files")
-        files += [file for file in inside if file.stat().st_size]
-    return files

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FACETS = ("type", "category", "scope", "domain", "role", "repo", "task", "provider", "tool")
-
 
 def _facet_options(command: F) -> F:
-    """Add the options that place a lesson: the same for adding, editing and listing."""
+    """Add the options for what a lesson applies to: the same for adding, editing and listing."""
     options = [
         click.option("--type", type=enum_choice(LessonType), help="How it came to be believed."),
         click.option("--category", type=enum_choice(Category), help="What sort of advice it is."),
@@ -43,19 +41,21 @@ def _facet_options(command: F) -> F:
         click.option("--tool", metavar="T", help="The tool it is for."),
         click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return _apply(options, command)
 
 
 def _content_options(command: F) -> F:
     """Add the options for a lesson's own words and weight."""
     options = [
         click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
-        click.option("--detail", metavar="TEXT", help="A short paragraph with nuance."),
+        click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
         click.option("--severity", type=enum_choice(Severity), help="How bad it is to ignore it."),
         click.option("--importance", type=float, help="0 to 1."),
     ]
+    return _apply(options, command)
+
+
+def _apply(options: Sequence[Callable[[F], F]], command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
@@ -77,7 +77,7 @@ def lessons() -> None:
 @click.option(
     "--matching",
     metavar="TEXT",
-    help="Only those that match these words, in words or in meaning, best first.",
+    help="Only lessons that match this text by words or meaning, best first.",
 )
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
 @global_option
@@ -94,7 +94,8 @@ def list_(
     as_json: bool,
     **facets: Any,
 ) -> None:
-    """Print the lessons as a table: those that count, or with --all every one."""
+    """Print the live and quarantined lessons as a table, or with --all every lesson."""
+    from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
@@ -109,20 +110,15 @@ def list_(
             print_json({"lessons": bank.lessons.views(found)})
             return
     headings = ["ID", "Freq", "Type", "Domain", "Description"]
-    rows = [[each.short_id, each.frequency, each.type, each.domain, each.summary] for each in found]
-    if with_retired or any(each.status is Status.QUARANTINED for each in found):
+    rows = [
+        [lesson.short_id, lesson.frequency, lesson.type, lesson.domain, lesson.summary] for lesson in found
+    ]
+    if with_retired or any(lesson.status is Status.QUARANTINED for lesson in found):
         headings.insert(2, "Status")
-        for row, each in zip(rows, found, strict=True):
-            row.insert(2, _status_text(each))
+        for row, lesson in zip(rows, found, strict=True):
+            why = quarantine_reason(lesson)
+            row.insert(2, f"{lesson.status}: {why}" if why else lesson.status.value)
     print_table(headings, rows)
-
-
-def _status_text(lesson: Lesson) -> str:
-    """Return a lesson's status, and why it waits if it does."""
-    from archivist.lessons.quarantine import quarantine_reason
-
-    why = quarantine_reason(lesson)
-    return f"{lesson.status}: {why}" if why else lesson.status.value
 
 
 @lessons.command()
@@ -156,9 +152,9 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields: Any) -> None:
-    """Add TEXT as a lesson: a preference unless --type says otherwise. What people add is active at once.
+    """Add TEXT as a lesson: a preference unless --type is given, and active at once.
 
-    What agents add is a candidate, a pattern unless --type says otherwise.
+    A lesson that an agent adds is a candidate, and a pattern unless --type is given.
     """
     values = _drop_unset(fields)
     if is_global:
@@ -180,10 +176,10 @@ def add(session: Session, /, text: str, is_global: bool, as_json: bool, **fields
 @json_option
 @click.pass_obj
 def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **fields: Any) -> None:
-    """Change the lesson ID; its history keeps what it was."""
+    """Change the lesson ID; its history keeps the earlier version."""
     values = _drop_unset(fields)
     if not values:
-        raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists what can be")
+        raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists the options")
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
         lesson = bank.lessons.edit(bare, **values)
@@ -194,16 +190,16 @@ def edit(session: Session, /, name: str, is_global: bool, as_json: bool, **field
 
 
 def _print_saved(lesson: Lesson, name: str) -> None:
-    """Print a lesson that was written, and that it waits for a person if it does."""
+    """Print a lesson that was written, and how to approve it if it is quarantined."""
     from archivist.lessons.quarantine import quarantine_reason
 
     say(f"{name}  {lesson.summary}")
     if why := quarantine_reason(lesson):
-        note(f"it waits for a person ({why}): archivist lessons approve {name}")
+        note(f"quarantined ({why}): archivist lessons approve {name}")
 
 
 def _display_name(lesson: Lesson, asked: str) -> str:
-    """Return a lesson's name in the answer to who asked by a name: of the global bank if that was."""
+    """Return a lesson's short id, marked as of the global bank if the user asked for it that way."""
     from archivist.brief.select import global_mark_of
 
     return f"{global_mark_of(asked)}{lesson.short_id}"
@@ -218,13 +214,13 @@ def _lesson_views(bank: Bank, lessons: Sequence[Lesson], asked: str) -> list[dic
 
 
 def _print_status_changes(verb: str, known: Sequence[Lesson], after: Sequence[Lesson], asked: str) -> None:
-    """Say which lessons were changed, and which had been so before."""
-    moved = [_display_name(each, asked) for each in after if each not in known]
-    was_so = [_display_name(each, asked) for each in after if each in known]
-    if moved:
-        say(f"{pluralize(len(moved), 'lesson')} {verb}: {', '.join(moved)}")
-    if was_so:
-        note(f"{verb} already: {', '.join(was_so)}")
+    """Print which lessons were changed, and which had that status before."""
+    changed = [_display_name(lesson, asked) for lesson in after if lesson not in known]
+    unchanged = [_display_name(lesson, asked) for lesson in after if lesson in known]
+    if changed:
+        say(f"{pluralize(len(changed), 'lesson')} {verb}: {', '.join(changed)}")
+    if unchanged:
+        note(f"{verb} already: {', '.join(unchanged)}")
 
 
 @lessons.command()
@@ -233,7 +229,7 @@ def _print_status_changes(verb: str, known: Sequence[Lesson], after: Sequence[Le
 @json_option
 @click.pass_obj
 def approve(session: Session, names: tuple[str, ...], is_global: bool, as_json: bool) -> None:
-    """Believe the lessons ID as they stand: those that wait in quarantine are told from now on."""
+    """Approve the lessons ID: quarantined ones are briefed from now on."""
     bank, bare = session.bank_of(*names, is_global=is_global)
     with bank, bank.transaction():
         known = bank.lessons.get_many(bare)
@@ -253,9 +249,9 @@ def approve(session: Session, names: tuple[str, ...], is_global: bool, as_json: 
 def forget(
     session: Session, names: tuple[str, ...], replaced_by: str | None, is_global: bool, as_json: bool
 ) -> None:
-    """Move lessons to the archive, whatever their frequency; all of them or, if one is unknown, none.
+    """Move lessons to the archive, whatever their frequency. If one ID is unknown, none is moved.
 
-    With --replaced-by they are superseded by that one instead.
+    With --replaced-by they are superseded by that lesson instead.
     """
     bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
     by = bare.pop() if replaced_by else ""
@@ -274,7 +270,7 @@ def forget(
 @json_option
 @click.pass_obj
 def history(session: Session, name: str, is_global: bool, as_json: bool) -> None:
-    """Tell the story of the lesson ID: every change, who made it, and what it changed."""
+    """Print every change of the lesson ID, with its actor."""
     from archivist.edges.views import history_views
 
     bank, (name,) = session.bank_of(name, is_global=is_global)

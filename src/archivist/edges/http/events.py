@@ -28,7 +28,7 @@ from archivist.clock import to_short_text
 from archivist.config import ServerRules
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import ArchivistError
-from archivist.ledger.service import is_visible_to
+from archivist.ledger.lookup import is_visible_to
 from archivist.records import Actor
 from archivist.records.plain import to_plain
 from archivist.store.ledger import LedgerEntry

@@ -39,7 +39,7 @@ _TEXT_HITS = 200
 def list_lessons(
     visitor: Visitor,
     asked: Asked,
-    text: Annotated[str, Query(max_length=4_000, description="Best answers to these words first.")] = "",
+    text: Annotated[str, Query(max_length=4_000, description="Best matches of this text first.")] = "",
     type: Annotated[LessonKind | None, Query()] = None,  # noqa: A002 the field's own name
     category: Annotated[Category | None, Query()] = None,
     scope: Annotated[Scope | None, Query()] = None,
@@ -53,7 +53,7 @@ def list_lessons(
     tool: Only = "",
     tag: Tags = [],  # noqa: B006 FastAPI copies it
 ) -> Response:
-    """List lessons: the most frequent first, or the best answers to a text."""
+    """List lessons: the most frequent first, or the best matches of a text."""
     question = Question(
         text=text,
         type=type or "",
@@ -83,7 +83,7 @@ def list_lessons(
 
 @router.post("", status_code=201, responses=answers.item_response("lesson", answers.LessonOut, 201))
 def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
-    """Add a lesson; what people add is active at once, what an agent adds is a candidate."""
+    """Add a lesson: active at once, or a candidate when an agent adds it."""
     given = body.provided_fields()
     with visitor.bank() as bank:
         lesson = bank.lessons.add(given.pop("summary"), **given)
@@ -101,17 +101,17 @@ def show_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is 
 
 @router.patch("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
 def edit_lesson(id: Id, body: LessonEdit, visitor: Visitor) -> Response:  # noqa: A002
-    """Change a lesson; its history keeps what it was."""
+    """Change a lesson; its history keeps the earlier version."""
     changes = body.provided_fields()
     if not changes:
-        raise InputError("nothing to change", hint="give at least one field that is not null")
+        raise InputError("nothing to change", hint="set at least one field that is not null")
     with visitor.bank() as bank:
         return json_response({"lesson": lesson_views(bank, [bank.lessons.edit(id, **changes)])[0]})
 
 
 @router.post("/{id}/approve", responses=answers.item_response("lesson", answers.LessonOut))
 def approve_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002
-    """Believe a lesson as it stands; out of quarantine only a person lets one."""
+    """Approve a lesson; only a person may approve a quarantined one."""
     with visitor.bank() as bank:
         return json_response({"lesson": lesson_views(bank, [bank.lessons.approve(id)])[0]})
 
@@ -130,7 +130,7 @@ def forget_lesson(
 
 @router.get("/{id}/history", responses=answers.page_response("history", answers.ChangeOut))
 def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa: A002
-    """Tell every change of a lesson, oldest first."""
+    """List every change of a lesson, oldest first."""
     with visitor.bank() as bank:
         changes = bank.ledger.history(bank.lessons.get(id).id)
     page = asked.page_by_key(history_views(changes), lambda view: view["seq"])

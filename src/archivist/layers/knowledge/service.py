@@ -23,7 +23,7 @@ from archivist.layers.knowledge.claims import (
     uphold_conflict,
     withdraw_conflicts,
 )
-from archivist.ledger.service import pick_fact
+from archivist.ledger.lookup import pick_fact
 from archivist.records.layers import Conflict, Fact, validate_fact
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import ConflictStatus

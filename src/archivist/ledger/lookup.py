@@ -1,0 +1,64 @@
+"""Find any record by its id, its short id or its label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from archivist.access.rights import Layer, Verb, may
+from archivist.errors import InputError
+from archivist.records import Actor, Document, Fact, Lesson, Proposal
+from archivist.records.lesson import SHORT_ID
+from archivist.records.tiers import PROPOSAL_ID
+from archivist.service import require_name
+from archivist.store.filters import equals
+from archivist.store.rows import kind_of, record_types
+
+if TYPE_CHECKING:
+    from archivist.store.protocol import Reader
+
+# No document has a trillion chunks; longer numbers do not fit into SQLite's integers.
+_POSITION_DIGITS = 12
+
+
+def is_visible_to(actor: Actor, kind: str, record: str) -> bool:
+    """Say whether an actor may know that a record exists.
+
+    Another agent's working memory and tokens are hidden rather than refused: a refusal would reveal them.
+    """
+    if kind == "working":
+        return may(actor, Layer.WORKING, Verb.READ, owner=record)
+    return kind != "token" or may(actor, Layer.BANK, Verb.DECIDE)
+
+
+def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> Any:
+    """Return the record of a name, or None; with an actor only what that actor may know of."""
+    require_name(name, "record")
+    for pattern, kind in ((SHORT_ID, Lesson), (PROPOSAL_ID, Proposal)):
+        short = pattern.fullmatch(name.lower())
+        numbered = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
+        if numbered:
+            return numbered[0]
+    for record_type in record_types():
+        is_visible = actor is None or is_visible_to(actor, kind_of(record_type), name)
+        record = reader.get(record_type, name) if is_visible else None
+        if record is not None:
+            return record
+    source, _, position = name.rpartition("#")
+    if source and position.isdecimal() and len(position) <= _POSITION_DIGITS:
+        at_position = equals("source", source), equals("position", int(position))
+        chunks = reader.select(Document, *at_position, limit=1)
+        if chunks:
+            return chunks[0]
+    category, _, key = name.partition("/")
+    facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
+    return pick_fact(name, facts) if facts else None
+
+
+def pick_fact(name: str, facts: Sequence[Fact]) -> Fact:
+    """Return the fact of a name: the one of no project, or the only one; otherwise the name is ambiguous."""
+    first, *others = sorted(facts, key=lambda fact: (fact.project, fact.id))
+    if others and first.project:
+        projects = ", ".join(f"{fact.project} ({fact.id})" for fact in (first, *others))
+        raise InputError(f"{name!r} is a fact of several projects: {projects}", hint="use the fact's id")
+    return first
