@@ -29,7 +29,17 @@ from archivist.records import (
     Verdict,
 )
 from archivist.records.episode import merge_episode
-from archivist.records.lines import SHAPES, Kept, from_line, later_record, shape_of, to_line
+from archivist.records.kinds import BY_NAME, kind_for, record_type
+from archivist.records.lines import (
+    SHAPES,
+    Kept,
+    from_line,
+    from_stream_line,
+    later_record,
+    shape_of,
+    to_line,
+    to_stream_line,
+)
 from archivist.records.plain import from_plain
 from archivist.records.shapes import (
     ImportedLesson,
@@ -43,10 +53,8 @@ from archivist.records.shapes import (
     to_episode_line,
     to_reflective,
 )
-from archivist.records.stream_lines import from_stream_line, to_stream_line
 from archivist.store.filters import equals
 from archivist.store.protocol import Reader, Writer
-from archivist.store.rows import kind_of
 
 LESSONS = "lessons.jsonl"
 ARCHIVE = "lessons-archive.jsonl"
@@ -54,7 +62,6 @@ EPISODES = "episodes.jsonl"
 AUDIT = "audit.jsonl"
 STREAM = "stream.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
-_STREAM_SIGNS = frozenset(("cycle", "action", "timestamp"))
 _ARCHIVE_NAMES = ("lessons-archive.jsonl", "archive.jsonl")
 _EFFECTIVENESS = "effectiveness_check"
 
@@ -112,7 +119,7 @@ def export_lines(reader: Reader, shape: LessonFormat) -> dict[str, list[dict[str
         ],
         STREAM: [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))],
         **{
-            shape.file: [to_line(each) for each in reader.select(shape.record, order=("id",))]
+            shape.file: [to_line(each) for each in reader.select(record_type(shape.name), order=("id",))]
             for shape in SHAPES
         },
     }
@@ -215,7 +222,7 @@ def _import_record(writer: Writer, kept: Kept, count: Callable[[str, bool, bool]
         last = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
         kept = replace(kept, number=last[0][0] + 1) if taken else kept
     after = kept if before is None else later_record(before, kept)
-    count(f"{kind_of(type(kept))}s", before is not None, writer.put(after, "import"))
+    count(kind_for(type(kept)).plural, before is not None, writer.put(after, "import"))
 
 
 def read_lesson(
@@ -259,7 +266,7 @@ def _sort_line(parcel: ImportBatch, line: JsonLine, is_archive: bool) -> None:
     shape = shape_of(value)
     if shape is not None:
         parcel.kept.append(from_line(shape, value))
-    elif value.keys() >= _STREAM_SIGNS:
+    elif value.keys() >= BY_NAME["entry"].signs:
         parcel.stream.append(from_stream_line(value))
     elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
         parcel.audit.append(line)

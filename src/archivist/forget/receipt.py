@@ -1,115 +1,20 @@
-"""Erase with a receipt: the spellings in which a text is sought, how it leaves a record, what was done."""
+"""The receipt of an erasure: what was removed where, and how that was checked."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from hashlib import sha256
-from typing import Any
 
 from archivist.clock import to_short_text
-from archivist.errors import InputError
-
-ERASED = "[erased]"
-# A shorter text stands everywhere, in times and in the names of columns.
-MIN_CHARACTERS = 4
-_WORD = re.compile(r"[^\W_]+")
-
-
-@dataclass(frozen=True, slots=True)
-class ErasureQuery:
-    """Texts to erase, in every spelling in which rows and files hold them."""
-
-    spellings: tuple[str, ...]
-    pattern: re.Pattern[str]
-    needles: tuple[bytes, ...]
-    words: frozenset[str] = frozenset()
-
-    def is_in(self, text: str) -> bool:
-        """Say whether a text holds one, whatever the case."""
-        lowered = text.lower()
-        return any(spelling in lowered for spelling in self.spellings)
-
-    def redact_text(self, text: str) -> str:
-        """Return a text with a mark in the place of each."""
-        return self.pattern.sub(ERASED, text)
-
-
-def erasure_query(*texts: str) -> ErasureQuery:
-    """Return texts as they are looked for: as given and as JSON escapes them, up to twice over."""
-    for text in texts:
-        if len(text.strip()) < MIN_CHARACTERS:
-            raise InputError(
-                f"{text!r} is too short to erase", hint=f"give at least {MIN_CHARACTERS} characters"
-            )
-    said: set[str] = set()
-    for text in texts:
-        for cased in {text, text.lower(), text.upper(), text.capitalize()}:
-            said |= _spellings(cased)
-    lowered = {spelling.lower() for spelling in said}
-    # The longest first, so that the escaping goes with what it escapes.
-    parts = sorted(map(re.escape, said), key=lambda part: (-len(part), part))
-    pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-    # Bytes are lowered as ASCII only; each spelling in capitals is a needle of its own.
-    needles = {spelling.encode("utf-8", "surrogatepass").lower() for spelling in said}
-    words = frozenset(_WORD.findall(" ".join(texts).lower()))
-    return ErasureQuery(
-        tuple(_drop_superstrings(lowered)), pattern, tuple(_drop_superstrings(needles)), words
-    )
-
-
-def redact_value(value: Any, query: ErasureQuery) -> Any:
-    """Return a record, or a value inside one, with the text replaced. Words, numbers and times stay."""
-    if isinstance(value, StrEnum):
-        return value
-    if isinstance(value, str):
-        return query.redact_text(value)
-    if isinstance(value, tuple):
-        return tuple(redact_value(item, query) for item in value)
-    if isinstance(value, Mapping):
-        return redact_json(value, query)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(
-            value, **{each.name: redact_value(getattr(value, each.name), query) for each in fields(value)}
-        )
-    return value
+from archivist.store.erasure import ERASED, WORD, ErasureQuery, redact_json
 
 
 def remaining_tags(tags: Iterable[str], text: str, query: ErasureQuery) -> list[str]:
     """Return the tags of what is said now without those that were made of the erased text's words."""
-    made = query.words - set(_WORD.findall(text.lower()))
+    made = query.words - set(WORD.findall(text.lower()))
     return [tag for tag in tags if tag.lower() not in made and tag != ERASED]
-
-
-def redact_json(value: Any, query: ErasureQuery) -> Any:
-    """Return a JSON value with the text replaced, in keys and in numbers too."""
-    if isinstance(value, str):
-        return query.redact_text(value)
-    if isinstance(value, list | tuple):
-        return [redact_json(item, query) for item in value]
-    if isinstance(value, Mapping):
-        return {query.redact_text(key): redact_json(item, query) for key, item in value.items()}
-    if isinstance(value, int | float) and not isinstance(value, bool) and query.is_in(repr(value)):
-        return ERASED
-    return value
-
-
-def count_occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
-    """Count how often needles occur in raw bytes, whatever the case of ASCII letters."""
-    longest = max(map(len, needles), default=0)
-    count, tail = 0, b""
-    for chunk in chunks:
-        lowered = tail + chunk.lower()
-        # What ends inside the tail was counted with the chunk before.
-        count += sum(
-            lowered.count(needle) - tail.count(needle) for needle in needles if len(needle) <= len(lowered)
-        )
-        tail = lowered[-(longest - 1) :] if longest > 1 else b""
-    return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,21 +121,3 @@ def _format_left(place: ErasureLocation) -> str:
     if place.left is None:
         return f"not checked ({place.check})"
     return f"{place.left} left ({place.check})"
-
-
-def _spellings(text: str) -> set[str]:
-    once = {text, _escape_json(text, True), _escape_json(text, False)}
-    return once | {_escape_json(each, is_ascii) for each in once for is_ascii in (True, False)}
-
-
-def _escape_json(text: str, is_ascii: bool) -> str:
-    return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-
-
-def _drop_superstrings(values: Iterable[Any]) -> list[Any]:
-    """Leave out what holds another: where it is, the other is too."""
-    kept: list[Any] = []
-    for value in sorted(values, key=lambda each: (len(each), each)):
-        if not any(short in value for short in kept):
-            kept.append(value)
-    return kept

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from archivist.store.results import Sizes
+
 _MB = 1_000_000
 # A share below which pruning is not worth a word.
 _WORTH_FREEING = 0.05
@@ -132,23 +134,6 @@ def session_families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[
         family = frozenset((top, *descendant_runs(top, known)))
         found.update(dict.fromkeys(family, family))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large a bank is, how much of that is free, and how much the records of each kind say."""
-
-    total: int
-    free: int
-    kinds: Mapping[str, int]
-
-    def share(self, size: int) -> float:
-        """Return which part of all that is said this much is; the index grows in step with it."""
-        return size / max(1, sum(self.kinds.values()))
-
-    def estimate_freed(self, size: int) -> int:
-        """Return about how much smaller the bank is without so many bytes of records."""
-        return int(self.share(size) * (self.total - self.free))
 
 
 def growth_warnings(sizes: Sizes, prunable: int, *, warn_at_mb: int, days: int) -> list[str]:

@@ -23,17 +23,7 @@ from archivist.core.guard_service import guard_erasure
 from archivist.errors import InputError, NotFoundError
 from archivist.exchange.service import written_files
 from archivist.forget.files_service import clean_files
-from archivist.forget.receipt import (
-    ErasureLocation,
-    ErasureQuery,
-    Receipt,
-    erasure_query,
-    receipt_entry,
-    redact_json,
-    redact_value,
-    remaining_tags,
-    text_digest,
-)
+from archivist.forget.receipt import ErasureLocation, Receipt, receipt_entry, remaining_tags, text_digest
 from archivist.forget.retention import (
     PruneCandidate,
     RetentionNeeds,
@@ -48,19 +38,19 @@ from archivist.forget.retention import (
 )
 from archivist.ledger import service as lookup
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
+from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types, types_by_kind
 from archivist.records.words import NOTES
 from archivist.service import BankService
+from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, redact_value
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.store.results import split_batches
-from archivist.store.rows import kind_of, record_type, record_types, types_by_kind
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.forget.retention import Sizes
     from archivist.store.protocol import Eraser, Reader, Store
+    from archivist.store.results import Sizes
 
 _VERB = "erase"
-_NAMES = {"episode": "runs", "entry": "stream entries", "working": "working memories"}
 _PAYLOADS, _INDEX, _VECTORS = "ledger payloads", "text index", "vectors"
 # Set while rows are deleted whose bytes the file may still hold.
 _DUE = "scrub_due"
@@ -382,7 +372,7 @@ def _remove(eraser: Eraser, record: type[Any], name: str, done: _ErasureProgress
 
 
 def _kind_label(kind: str) -> str:
-    return _NAMES.get(kind, f"{kind}s")
+    return BY_NAME[kind].plural
 
 
 def _remove_citations(eraser: Eraser, gone: set[str], bank: Bank) -> None:

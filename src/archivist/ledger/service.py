@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 from archivist.access.rights import DENIAL, Layer, Verb, may, reads, writes
 from archivist.errors import InputError, NotFoundError
 from archivist.lessons.quarantine import is_hidden_from
-from archivist.records import Actor, Artifact, Document, Fact, Lesson, Proposal
-from archivist.records.lesson import SHORT_ID
+from archivist.records import Actor, Artifact, Document, Fact, Lesson
+from archivist.records.kinds import KINDS, kind_of, record_type, record_types
 from archivist.records.plain import from_plain
-from archivist.records.tiers import PROPOSAL_ID
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
-from archivist.store.rows import kind_of, record_types
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -26,12 +24,8 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader
 
 
-# What people call the records that have no name of their own.
-_CALLED: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "fact": lambda plain: f"{plain['category']}/{plain['key']}",
-    "artifact": lambda plain: str(plain["path"]),
-    "document": lambda plain: str(plain["source"]),
-}
+# The kinds whose records people name by their fields.
+_LABELLED = {kind.name: kind for kind in KINDS if kind.label}
 # More than any text has pieces.
 _DIGITS = 12
 
@@ -68,11 +62,12 @@ def find_by_name(
 ) -> Any:
     """Return the record that is called so and may be seen, by its kind and its id, or None."""
     require_name(name, "record")
-    for pattern, kind in ((SHORT_ID, Lesson), (PROPOSAL_ID, Proposal)):
-        short = pattern.fullmatch(name.lower())
-        found = reader.select(kind, equals("number", int(short[1])), limit=1) if short else []
-        if found:
-            return found[0]
+    for kind in KINDS:
+        number = kind.parse_short_id(name)
+        if number is not None:
+            found = reader.select(record_type(kind.name), equals("number", number), limit=1)
+            if found:
+                return found[0]
     for record in record_types():
         whole = reader.get(record, name) if is_visible(kind_of(record), name) else None
         if whole is not None:
@@ -103,7 +98,7 @@ def last_changed_ids(reader: Reader, name: str) -> list[str]:
     only what has no other name is looked for here.
     """
     last: list[tuple[datetime, str]] = []
-    for kind in _CALLED:
+    for kind in _LABELLED:
         found = _undoable_changes(reader, kind, name)
         if kind == "fact" and found:
             one = pick_fact(name, [from_plain(Fact, plain) for _, plain in found.values()]).id
@@ -127,7 +122,7 @@ def _undoable_changes(reader: Reader, kind: str, name: str) -> dict[str, tuple[d
     words: dict[str, Mapping[str, Any]] = {}
     for change in reader.changes(kind=kind):
         stories.setdefault(change.entry.record, []).append(change)
-        if change.after is not None and _CALLED[kind](change.after) == name:
+        if change.after is not None and _LABELLED[kind].label_of(change.after) == name:
             words[change.entry.record] = change.after
     targets = {each: undo_target(stories[each]) for each in words}
     return {

@@ -25,6 +25,7 @@ from archivist.records import (
     Tally,
     Verdict,
 )
+from archivist.records.kinds import types_by_kind
 from archivist.records.lesson import SHORT_ID, validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
@@ -42,7 +43,6 @@ from archivist.store.filters import (
 )
 from archivist.store.ledger import LedgerChange, undo_target
 from archivist.store.protocol import Reader, Writer
-from archivist.store.rows import types_by_kind
 from archivist.text import make_legible
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.records import Category, Scope, Status
+from archivist.records.kinds import SEARCHABLE as KINDS
 from archivist.store.results import SearchFilter
 from archivist.store.scope_tokens import scope_token
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from archivist.recall.scoring import Preset
 
 LIVE = (Status.ACTIVE, Status.CANDIDATE)
-KINDS = ("lesson", "episode", "event", "fact", "artifact", "entry", "document")
 _SCOPED = (
     "scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run",
     "agent", "action", "tier", "source",

@@ -32,7 +32,7 @@ def to_plain(value: Any) -> Any:
     if kind in _JSON_TYPES:
         return value
     if is_dataclass(value):
-        return {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
+        return {name: to_plain(getattr(value, name)) for name in field_names(kind)}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, datetime):
@@ -60,7 +60,8 @@ def canonical_json(value: object) -> str:
 
 
 @cache
-def _field_names(record: Any) -> tuple[str, ...]:
+def field_names(record: Any) -> tuple[str, ...]:
+    """Return the names of a record's fields."""
     return tuple(each.name for each in fields(record))
 
 
@@ -68,7 +69,7 @@ def _field_names(record: Any) -> tuple[str, ...]:
 def types_of(record: Any) -> dict[str, Any]:
     """Return the resolved type of each field."""
     hints = get_type_hints(record)
-    return {name: hints[name] for name in _field_names(record)}
+    return {name: hints[name] for name in field_names(record)}
 
 
 @cache

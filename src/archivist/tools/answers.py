@@ -113,7 +113,7 @@ def reason_for_agents(reason: str) -> str:
 
 def entry_view(entry: Entry) -> dict[str, Plain]:
     """Return an entry as a line of the stream says it."""
-    from archivist.records.stream_lines import to_stream_line
+    from archivist.records.lines import to_stream_line
 
     line: dict[str, Any] = to_stream_line(entry)
     return line

@@ -263,7 +263,7 @@ def export(session: Session, file: Path | None, as_json: bool) -> None:
 
 
 def _entry_view(entry: Entry) -> dict[str, object]:
-    from archivist.records.stream_lines import to_stream_line
+    from archivist.records.lines import to_stream_line
 
     return {**to_stream_line(entry), "archived": entry.is_archived}
 

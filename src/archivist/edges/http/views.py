@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_short_text
 from archivist.layers.attempts.service import reported_tokens
-from archivist.records.lines import to_line
+from archivist.records.lines import to_line, to_stream_line
 from archivist.records.plain import to_plain
-from archivist.records.stream_lines import to_stream_line
 
 if TYPE_CHECKING:
     from datetime import datetime

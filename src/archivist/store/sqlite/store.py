@@ -29,7 +29,7 @@ from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.store.sqlite.search import WEIGHED, VectorCache, score_bm25
 
 if TYPE_CHECKING:
-    from archivist.forget.retention import Sizes
+    from archivist.store.results import Sizes
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
 
