@@ -45,7 +45,7 @@ _EVENT_BYTES = " + ".join(
 
 
 class SqliteEraser(SqliteWriter, Eraser):
-    """A transaction that can also delete what a bank otherwise keeps forever."""
+    """A transaction that can also delete for good; `store.engine` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache, actor, now)
@@ -57,7 +57,6 @@ class SqliteEraser(SqliteWriter, Eraser):
         return super().remove(record, record_id, verb)
 
     def record_texts(self, record: type[Any]) -> Iterator[tuple[str, str]]:
-        """Yield the id of each record with all of its texts."""
         columns = ", ".join(_text_columns(record))
         rows: Iterable[Any] = self._db.execute(
             f"SELECT id, concat_ws(char(31), id, {columns}) FROM {mapping_for(record).table}"
@@ -65,14 +64,12 @@ class SqliteEraser(SqliteWriter, Eraser):
         return iter(rows)
 
     def other_texts(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield table, key and texts of each row beside the records and the ledger."""
         for table, key, columns in _OTHER_TEXTS:
             rows: Iterable[Any] = self._db.execute(f"SELECT {key}, {', '.join(columns)} FROM {table}")
             for name, *texts in rows:
                 yield table, name, tuple(texts)
 
     def erase_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
-        """Delete a text from the rows beside the records; return the number of rows changed by table."""
         changed: dict[str, int] = {}
         keys = {table: key for table, key, _ in _OTHER_TEXTS}
         found = [row for row in self.other_texts() if any(what.is_in(text) for text in row[2])]
@@ -93,14 +90,12 @@ class SqliteEraser(SqliteWriter, Eraser):
         return changed
 
     def erase_payloads(self, entries: Sequence[int]) -> int:
-        """Delete payloads; their entries stay in the chain and show as erased."""
         self._db.executemany("DELETE FROM ledger_payloads WHERE seq = ?", [(seq,) for seq in entries])
         return len(entries)
 
     def remove_events(
         self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
     ) -> int:
-        """Remove a run's events, or only some, or all but some, under one ledger entry."""
         known = self.event_sum(run)
         total, removed, chosen, spared = int(known.digest, 16), 0, set(only), set(excluded)
         rows = self._db.execute(f"SELECT {mapping_for(Event).column_list} FROM events WHERE run = ?", (run,))
@@ -119,7 +114,6 @@ class SqliteEraser(SqliteWriter, Eraser):
         return removed
 
     def forget_run(self, run: str) -> None:
-        """Take a run out of the queue and off the files that held it; those files are not read again."""
         self._db.execute("DELETE FROM pending WHERE run = ?", (run,))
         rows: list[Any] = self._db.execute(
             "SELECT digest, runs FROM captured_files WHERE EXISTS"
@@ -130,21 +124,17 @@ class SqliteEraser(SqliteWriter, Eraser):
             self.mark_file_captured(digest, [other for other in json.loads(runs) if other != run])
 
     def forget_tally(self, lesson: str) -> None:
-        """Delete the counts of a lesson that is gone."""
         self._db.execute("DELETE FROM tallies WHERE lesson = ?", (lesson,))
 
     def drop_orphan_speakers(self) -> None:
-        """Delete the speakers of whom no document is left."""
         self._db.execute("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM documents)")
 
     def drop_vectors(self, places: Sequence[int]) -> None:
-        """Delete the vectors of these documents; the documents that stay are embedded again."""
         for place in places:
             remove_vectors(self._db, place)
             self._db.execute("UPDATE documents SET embedder = 0 WHERE id = ? AND embedder > 0", (place,))
 
     def vector_count(self, places: Sequence[int]) -> int:
-        """Count the vectors at these places, of any embedder."""
         keys = "SELECT (e.id << 32) + d.value FROM embedders e, json_each(?) d"
         return sum(
             int(
@@ -154,7 +144,6 @@ class SqliteEraser(SqliteWriter, Eraser):
         )
 
     def count_tombstones(self) -> int:
-        """Count the marks of deleted documents whose words the text index still holds."""
         return int(self._query_value(_TOMBSTONES))
 
 

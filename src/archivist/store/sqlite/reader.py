@@ -33,10 +33,9 @@ _INDEXED_TEXTS = {("lessons", "summary")}
 
 
 class SqliteReader(SqliteSearch, Reader):
-    """A view of the bank within a transaction that somebody else opened."""
+    """A view of the bank within a transaction; `store.engine` describes the methods."""
 
     def get(self, record: type[R], record_id: str) -> R | None:
-        """Return a record by its id, or None."""
         how = mapping_for(record)
         sql = f"SELECT {how.column_list} FROM {how.table} WHERE id = ?"
         row = self._db.execute(sql, (bind_value(record_id),)).fetchone()
@@ -50,7 +49,6 @@ class SqliteReader(SqliteSearch, Reader):
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[R]:
-        """Return the records for which all conditions hold, or those behind a place in the order."""
         if after is not None and not is_valid_cursor(record, order, after):
             raise CursorError
         how = mapping_for(record)
@@ -65,20 +63,17 @@ class SqliteReader(SqliteSearch, Reader):
         order: Sequence[str] = (),
         limit: int | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return only some fields, as the table holds them."""
         table, columns = self._table_and_columns(record)
         for field in fields:
             _check_column(table, columns, field)
         return list(self._rows(record, fields, conditions, order, limit))
 
     def count(self, record: type[Any] | str, *conditions: Condition) -> int:
-        """Return the number of records for which all conditions hold."""
         table, columns = self._table_and_columns(record)
         clause, values = _where_clause(table, columns, conditions)
         return int(self._query_value(f"SELECT count(*) FROM {table}{clause}", *values))
 
     def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
-        """Return what briefs and verdicts say of these lessons."""
         from archivist.records import Tally
 
         found: dict[str, Tally] = {}
@@ -99,7 +94,6 @@ class SqliteReader(SqliteSearch, Reader):
         newest_first: bool = False,
         with_payloads: bool = True,
     ) -> Iterator[tuple[LedgerEntry, str | None]]:
-        """Yield ledger entries in order with their payloads; None for a payload that was erased."""
         from archivist.records import Actor, ActorKind
         from archivist.store.ledger import LedgerEntry
 
@@ -119,11 +113,9 @@ class SqliteReader(SqliteSearch, Reader):
             yield LedgerEntry(seq, from_text(time), actor, verb, of, record, digest, previous, seal), payload
 
     def last_entry(self) -> int:
-        """Return the number of the ledger's last entry, or 0."""
         return int(self._query_value("SELECT coalesce(max(seq), 0) FROM ledger"))
 
     def messages(self, *, after: int) -> list[StoredMessage]:
-        """Return the live messages that were stored after this one, oldest first."""
         from archivist.bus import Message, StoredMessage
 
         rows: Any = self._db.execute(
@@ -135,28 +127,23 @@ class SqliteReader(SqliteSearch, Reader):
         ]
 
     def last_message(self) -> int:
-        """Return the number of the last live message, or 0."""
         sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
         return int(self._query_value(sql))
 
     def stored_response(self, request: str) -> StoredResponse | None:
-        """Return the response to an earlier request of this name, or None."""
         row: Any = self._db.execute(
             "SELECT digest, status, body, time FROM answers WHERE id = ? AND status > 0", (request,)
         ).fetchone()
         return StoredResponse(row[0], row[1], row[2], from_text(row[3])) if row else None
 
     def setting(self, name: str) -> str:
-        """Return a value that belongs to the bank itself, or an empty text."""
         return str(self._query_value("SELECT value FROM settings WHERE name = ?", name) or "")
 
     def file_runs(self, digest: str) -> list[str] | None:
-        """Return the runs in a captured file of this content, or None when it was never captured."""
         runs = self._query_value("SELECT runs FROM captured_files WHERE digest = ?", digest)
         return None if runs is None else list(json.loads(runs))
 
     def queued_runs(self) -> list[QueuedRun]:
-        """Return the runs that wait for reflection, oldest first."""
         rows = self._db.execute(
             "SELECT run, holder, leased_until, attempts, error FROM pending ORDER BY queued, run"
         )

@@ -93,7 +93,7 @@ class VectorCache:
 
 
 class SqliteSearch:
-    """The searching half of a reader."""
+    """The searching half of a reader; `store.engine` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
         self.value_cache: ValueCache | None = ValueCache()
@@ -102,13 +102,11 @@ class SqliteSearch:
         self._allowed_at: tuple[int, int] = (-1, -1)
 
     def document_count(self) -> int:
-        """Return about how many documents the index holds."""
         count = int(self._query_value("SELECT max(id) FROM documents") or 0)
         self._cache.drop_stale_counts(count)
         return count
 
     def count_documents_with(self, word: str, *, at_most: int) -> int:
-        """Return how many documents contain a word, counting no further than `at_most`."""
         return self._count_matches(f"text : {_quote_word(word)}", at_most)
 
     def _count_matches(self, match: str, at_most: int) -> int:
@@ -123,11 +121,9 @@ class SqliteSearch:
         return found
 
     def known_speakers(self, names: Sequence[str]) -> set[str]:
-        """Return which of the names belong to a speaker in the bank."""
         return {name for (name,) in self._query_each("SELECT name FROM speakers WHERE name IN ({})", names)}
 
     def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
-        """Return the best documents that contain any of the words and pass the filter."""
         if not words:
             return []
         match, scope = _match_expression(words, search_filter), _scope_expression(search_filter)
@@ -222,7 +218,6 @@ class SqliteSearch:
         return [IndexHit(place, scores[place]) for place in best[:limit]]
 
     def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
-        """Return the cosine of each of these documents that has a vector."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return {}
@@ -236,7 +231,6 @@ class SqliteSearch:
         return dict(zip(rows, int8_dots(query, list(rows.values())), strict=True))
 
     def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
-        """Return the cosines of a sample of documents: how similar this query is to anything at all."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
@@ -244,12 +238,10 @@ class SqliteSearch:
         return int8_dots(query, self._cache.sample)
 
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
-        """Return what the index knows of these documents."""
         rows = self._query_each(f"{_DOCUMENT} WHERE id IN ({{}})", places)
         return {row[0]: IndexedDocument(*row) for row in rows}
 
     def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
-        """Return the documents of a thread between two positions, in order."""
         rows: Iterable[Any] = self._db.execute(
             f"{_DOCUMENT} WHERE thread = ? AND thread <> '' AND position BETWEEN ? AND ? ORDER BY position",
             (thread, first, last),
@@ -257,7 +249,6 @@ class SqliteSearch:
         return [IndexedDocument(*row) for row in rows]
 
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
-        """Return the documents at these positions of these threads."""
         found = []
         for batch in split_batches(list(dict.fromkeys(positions)), BATCH // 2):
             marks = ", ".join(["(?, ?)"] * len(batch))
@@ -269,16 +260,13 @@ class SqliteSearch:
         return found
 
     def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
-        """Return the places of these records in the index."""
         rows = self._query_each("SELECT id FROM documents WHERE record IN ({}) AND kind = ?", ids, kind)
         return [place for (place,) in rows]
 
     def embedder_in_use(self) -> str:
-        """Return the embedder whose vectors are searched, or an empty text while there is none."""
         return str(self._query_value("SELECT name FROM embedders WHERE is_used") or "")
 
     def unembedded_documents(self, embedder: str, *, limit: int) -> list[UnembeddedDocument]:
-        """Return documents that have no vector of this embedder."""
         known = self._embedder(embedder)
         mine = known[0] if known else 0
         rows: Iterable[Any] = self._db.execute(
@@ -289,7 +277,6 @@ class SqliteSearch:
         return [UnembeddedDocument(*row) for row in rows]
 
     def pending_embedding_count(self, embedder: str) -> int:
-        """Return how many documents have no vector of this embedder."""
         known = self._embedder(embedder)
         mine = known[0] if known else 0
         # Two ranges of the index on both sides of the embedder's own number.
@@ -357,7 +344,6 @@ class SqliteSearch:
         return self._cache.allowed[search_filter]
 
     def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
-        """Return the places whose documents pass the filter."""
         scope = _scope_expression(search_filter)
         ranges, values = _range_conditions(search_filter)
         conditions = [ranges] if ranges else []

@@ -41,7 +41,7 @@ _PENDING = 0
 
 
 class SqliteWriter(SqliteReader, Writer):
-    """A transaction in one actor's name at one time."""
+    """A transaction in one actor's name at one time; `store.engine` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache)
@@ -54,7 +54,6 @@ class SqliteWriter(SqliteReader, Writer):
         return self if actor == self.actor else SqliteWriter(self._db, self._cache, actor, now)
 
     def put(self, record: Any, verb: str) -> bool:
-        """Insert or replace a record and enter it in the ledger; False when it was the same already."""
         before = self.get(type(record), record.id)
         if before == record:
             return False
@@ -66,7 +65,6 @@ class SqliteWriter(SqliteReader, Writer):
         return True
 
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
-        """Add a run's events under one ledger entry and return how many were new or changed."""
         from archivist.records import Event
 
         how = mapping_for(Event)
@@ -96,7 +94,6 @@ class SqliteWriter(SqliteReader, Writer):
         return EventSum(*row) if row else EventSum(run, 0, "0" * 64)
 
     def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
-        """Remove a record and enter that in the ledger; False when there was none."""
         before: Any = self.get(record, record_id)
         if before is None:
             return False
@@ -113,7 +110,6 @@ class SqliteWriter(SqliteReader, Writer):
             _remove_document(self._db, place)
 
     def append_entry(self, verb: str, kind: str, record: str, after: object) -> None:
-        """Append an entry to the ledger, with what it leaves behind."""
         row = self._db.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
         seq, previous = (int(row[0]) + 1, str(row[1])) if row else (1, GENESIS)
         payload = canonical_json(after)
@@ -128,16 +124,13 @@ class SqliteWriter(SqliteReader, Writer):
         self._db.execute("INSERT INTO ledger_payloads VALUES (?, ?)", (seq, payload))
 
     def set_setting(self, name: str, value: str) -> None:
-        """Set a value that belongs to the bank itself."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
     def queue(self, run: str) -> None:
-        """Queue a run for reflection; a run that is being reflected on is queued again."""
         sql = "INSERT OR REPLACE INTO pending (run, queued) VALUES (?, ?)"
         self._db.execute(sql, (run, to_text(self.now)))
 
     def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
-        """Lease queued runs that nobody else holds, oldest first, until the given time."""
         now = to_text(self.now)
         self._db.execute(
             "UPDATE pending SET holder = '', error = ?"
@@ -158,7 +151,6 @@ class SqliteWriter(SqliteReader, Writer):
         return [str(run) for (run,) in rows]
 
     def end_lease(self, run: str, holder: str, error: str = "") -> bool:
-        """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
         if error:
             sql = "UPDATE pending SET holder = '', leased_until = '', error = ? WHERE run = ? AND holder = ?"
             self._db.execute(sql, (error, run, holder))
@@ -167,7 +159,6 @@ class SqliteWriter(SqliteReader, Writer):
         return self._db.changes() > 0
 
     def release_lease(self, run: str, holder: str) -> None:
-        """Give a lease back unused: the run stays queued, and the attempt is not counted."""
         self._db.execute(
             "UPDATE pending SET holder = '', leased_until = '', attempts = attempts - 1"
             " WHERE run = ? AND holder = ?",
@@ -175,27 +166,22 @@ class SqliteWriter(SqliteReader, Writer):
         )
 
     def dequeue_run(self, run: str, until: datetime) -> None:
-        """Take a run out of the queue unless it was queued after this time."""
         self._db.execute("DELETE FROM pending WHERE run = ? AND queued <= ?", (run, to_text(until)))
 
     def mark_file_captured(self, digest: str, runs: Sequence[str]) -> None:
-        """Record that a file of this content was captured, and which runs were in it."""
         sql = "INSERT OR REPLACE INTO captured_files VALUES (?, ?)"
         self._db.execute(sql, (digest, canonical_json(list(runs))))
 
     def store_response(self, request: str, response: StoredResponse) -> None:
-        """Store the response to a request of this name."""
         self._db.execute(
             "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
             (request, response.digest, response.status, response.body, to_text(response.time)),
         )
 
     def drop_responses_before(self, moment: datetime) -> None:
-        """Delete the responses that are older."""
         self._db.execute("DELETE FROM answers WHERE time < ?", (to_text(moment),))
 
     def store_message(self, message: Message, *, max_messages: int) -> None:
-        """Store a live message behind the ledger's last entry, and keep only the latest messages."""
         self._db.execute(
             "INSERT INTO messages (seq, time, type, data) SELECT coalesce(max(seq), 0), ?, ?, ? FROM ledger",
             (to_text(message.time), message.type, canonical_json(to_plain(message.data))),
@@ -205,7 +191,6 @@ class SqliteWriter(SqliteReader, Writer):
     def put_vectors(
         self, embedder: str, dimensions: int, rows: Iterable[tuple[int, int, tuple[bytes, bytes, bytes]]]
     ) -> int:
-        """Store packed vectors of documents that have not changed meanwhile; return how many."""
         db = self._db
         # The first embedder is searched at once; a later one when it has all vectors.
         db.execute(
@@ -232,7 +217,6 @@ class SqliteWriter(SqliteReader, Writer):
         return stored
 
     def use_embedder(self, embedder: str) -> None:
-        """Search with one embedder's vectors from now on, and delete those of all others."""
         row = self._db.execute(
             "SELECT id, is_used AND (SELECT count(*) FROM embedders) = 1 FROM embedders WHERE name = ?",
             (embedder,),
