@@ -54,7 +54,7 @@ class DocumentType(StrEnum):
 
 
 class ProposalStatus(StrEnum):
-    """Where a proposal stands."""
+    """The state of a proposal."""
 
     OPEN = "open"
     ACCEPTED = "accepted"
