@@ -214,7 +214,6 @@ def query_lessons(bank: Bank, asked: Query, after: Sequence[object] | None = Non
     from archivist.projects import resolve_name
     from archivist.recall.fusion import is_match
     from archivist.recall.scoring import Preset
-    from archivist.recall.service import recall
 
     statuses = asked.statuses or LIVE
     if bank.actor.kind is ActorKind.AGENT:
@@ -229,7 +228,7 @@ def query_lessons(bank: Bank, asked: Query, after: Sequence[object] | None = Non
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=asked.limit)
         limit = _TEXT_HITS if asked.limit is None else asked.limit
         preset = asked.preset or Preset.ARCHIVIST
-        recalled = recall(bank, asked._replace(limit=limit, preset=preset)).hits
+        recalled = bank.searches.recall(asked._replace(limit=limit, preset=preset)).hits
         hits = [hit for hit in recalled if not asked.is_matching or is_match(hit.why.why)]
         found = reader.records("lesson", [hit.id for hit in hits])
         return [found[hit.id] for hit in hits]

@@ -174,12 +174,11 @@ def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     for name in ("updated", "edited"):
         fields.setdefault(name, value["createdAt"])
     ours = _own_fields(value, REFLECTIVE, to_camel_case)
-    evidence = value.get("evidence") or {}
+    evidence = {} if value.get("evidence") is None else value["evidence"]
     if not isinstance(evidence, Mapping):
         raise RecordError("evidence: expected an object")
-    cited = {
-        name: evidence[key] for name, key in _REFLECTIVE_EVIDENCE.items() if evidence.get(key) is not None
-    }
+    cited = {name: evidence.get(key) for name, key in _REFLECTIVE_EVIDENCE.items()}
+    cited = {name: ids for name, ids in cited.items() if ids is not None}
     ours["evidence"] = from_plain(Evidence, cited)
     importance = ours.get("importance")
     if isinstance(importance, int | float) and importance > 1:
