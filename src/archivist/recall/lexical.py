@@ -1,8 +1,8 @@
 """Turn a question into words for the index. Any string is a valid question.
 
-Stop words are left out, and in a large bank words that most documents contain: they cost the most and tell the
-least. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is searched for
-as a phrase and by its parts. A word that no document contains is tried as the beginning of one.
+Stop words are left out, and in a large bank words that most documents contain: they cost the most and tell
+the least. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is searched
+for as a phrase and by its parts. A word that no document contains is tried as the beginning of one.
 """
 
 import re
