@@ -1,9 +1,9 @@
 """Embed with the bundled table: the vector of a text is the sum of its words' rows, at unit length.
 
-The file, with little-endian numbers: the header (magic, digest, rows, dimensions, bytes of vocabulary); for each
-row its piece's end in the vocabulary (uint32); each row's scale (float32, with the weight of the piece in
-it); the vocabulary, pieces in byte order; the rows (int8). Nothing is parsed at start: a query reads only
-the pages that its words need, without numpy.
+The file, with little-endian numbers: the header (magic, digest, rows, dimensions, bytes of vocabulary); for
+each row its piece's end in the vocabulary (uint32); each row's scale (float32, with the weight of the piece);
+the vocabulary, pieces in byte order; the rows (int8). Nothing is parsed at start: a query reads only the
+pages that its words need, without numpy.
 """
 
 from __future__ import annotations
