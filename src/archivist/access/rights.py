@@ -12,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
+from archivist.records.kinds import BY_NAME
 from archivist.records.words import ActorKind, Status
 from archivist.tracing import trace_method
 
@@ -96,6 +97,16 @@ def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> 
     if (layer, verb) in OWN and actor.kind is ActorKind.AGENT and actor.name:
         return owner is None or owner == actor.name
     return actor.kind in RIGHTS[layer][list(Verb).index(verb)]
+
+
+def may_see(actor: Actor, kind: str, record_id: str) -> bool:
+    """Say whether an actor may know that a record exists, by the layer of its kind.
+
+    Entries of no record (denials, receipts) belong to the bank.
+    """
+    layer = Layer(BY_NAME[kind].layer) if kind in BY_NAME else Layer.BANK
+    # Only those who create tokens may see them.
+    return may(actor, layer, Verb.DECIDE if kind == "token" else Verb.READ, owner=record_id)
 
 
 def may_change(actor: Actor, lesson: Lesson) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import DENIAL, Layer, Verb, may, reads, writes
+from archivist.access.rights import DENIAL, Layer, may_see, reads, writes
 from archivist.errors import InputError, NotFoundError
 from archivist.lessons.quarantine import is_hidden_from
 from archivist.records import Actor, Artifact, Document, Fact, Lesson
@@ -48,9 +48,7 @@ def is_visible_to(actor: Actor, kind: str, record: str) -> bool:
 
     To refuse it would tell that it is there.
     """
-    if kind == "working":
-        return may(actor, Layer.WORKING, Verb.READ, owner=record)
-    return kind != "token" or may(actor, Layer.BANK, Verb.DECIDE)
+    return may_see(actor, kind, record)
 
 
 def _is_always_visible(_kind: str, _record: str) -> bool:

@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     # The file of an export, and our fields that its document spells differently.
     file: str = ""
     keys: Mapping[str, str] = {}
-    # The keys by which a line is recognised, and the times by which the later of two versions is told.
+    # The keys by which a line is recognised, and the times that decide which of two versions is later.
     signs: frozenset[str] = frozenset()
     times: tuple[str, ...] = ()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Kept: TypeAlias = "Fact | Conflict | Artifact | Block | Document | Folder | Proposal"
 
-# The kinds of which the later of two versions stays.
+# The kinds whose later version wins when two are merged.
 SHAPES = tuple(kind for kind in KINDS if kind.times)
 # The place in the stream and the tier are given by the bank that an entry is in.
 _LOCAL_TO_STREAM = ("seq", "is_archived")

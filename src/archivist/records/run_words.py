@@ -1,4 +1,4 @@
-"""The closed sets of words that runs, and verdicts on what they were told, are written in."""
+"""The enums of runs, and of verdicts on what they were told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed sets of words that lessons and actors are written in.
+"""The enums of lessons and actors.
 
 Those of runs and of tiers are in files of their own: making a class takes a cold process a tenth of a
 millisecond.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# Bound values in one statement; every engine takes so many.
+# Bound values in one statement; every engine accepts this many.
 _BATCH = 500
 # Above 64 new ledger entries it is quicker to build cached values again than to ask what has changed.
 _CACHED = 64

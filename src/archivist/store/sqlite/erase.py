@@ -37,7 +37,7 @@ _OTHER_TEXTS = (
 )
 # The pages that mark deleted documents; the segments hold their words as long as there is one.
 _TOMBSTONES = "SELECT count(*) FROM search_data WHERE id >> 37 >= 65536"
-# About what a row takes besides its texts.
+# Roughly the size of a row besides its texts.
 _ROW_BYTES = 200
 _EVENT_BYTES = " + ".join(
     [f"octet_length({name})" for name in ("text", "output", "target", "findings", "extra")]

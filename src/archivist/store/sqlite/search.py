@@ -30,14 +30,14 @@ BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
 _SHORTLIST = 320
 _HALVES = 16
-# Above so many allowed documents it is quicker to scan all and filter the result.
+# With more allowed documents it is quicker to scan all and filter the result.
 _ALLOWED = 200_000
 # A sample of vectors tells how similar any two texts of the bank are.
 _SAMPLE = 80
 _HIDDEN = "hidden"
 _COUNTED_WORDS = 20_000
-# A scope of so few documents, and of a twentieth of the bank at most, is scored by a function of our own; of
-# those that contain the words the latest are scored. A word that more documents contain hardly matters.
+# A scope of at most this many documents, and a twentieth of the bank, is scored by `score_bm25`; of its
+# documents that contain the words the latest are scored. A word in more documents hardly matters.
 _FEW = 20_000
 _COUNTED, _COUNTED_OF_FEW = 601, 4_001
 _LATEST = 96
@@ -140,7 +140,7 @@ class SqliteSearch:
     def _search_common_kinds(
         self, match: str, scope: str, search_filter: SearchFilter, documents: int, limit: int
     ) -> list[IndexHit] | None:
-        """Return the best of kinds that most documents are of, taken from the best of all; None for others.
+        """Search kinds that have most documents by filtering the best of all; None for other kinds.
 
         Matching the scope as well would take as long again as matching the words.
         """
@@ -162,7 +162,7 @@ class SqliteSearch:
         """Return the best of all, or of a scope of many documents."""
         only, scoped = "", []
         if scope:
-            # Within the match itself FTS5 would count every document of the scope, which tells nothing.
+            # Within the match itself FTS5 would weigh the scope like a word.
             only = " AND +search.rowid IN (SELECT rowid FROM search WHERE search MATCH ?)"
             scoped = [f"({match}) AND scope : ({scope})"]
         joined, values = _join_clause(search_filter)
@@ -204,7 +204,7 @@ class SqliteSearch:
         self._cache.refresh(self._db, *known)
         allowed = self._allowed_places(search_filter)
         in_python = self._cache.rows.scans_in_python
-        # Without numpy every row of the shortlist takes its time; for a part of the bank fewer are enough.
+        # Without numpy a long shortlist is slow; for a part of the bank a shorter one is enough.
         shortlist = max(_SHORTLIST // 2 if in_python or allowed is not None else _SHORTLIST, limit * 2)
         scores = None if in_python else self._score_in_memory(known[0], query, shortlist, allowed)
         if scores is None:
