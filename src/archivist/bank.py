@@ -331,7 +331,7 @@ class Bank:
     def embedder(self) -> Embedder | None:
         """Return the configured embedder, opened when it is first needed; None for words alone."""
         if not self._embedders:
-            from archivist.recall.embedders.choice import open_embedder
+            from archivist.recall.embedders import open_embedder
 
             self._embedders.append(open_embedder(self.config.recall, self.path.parent))
         return self._embedders[0]

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.access.rights import OWN, RIGHTS, Layer, Verb, access_hint, may
+from archivist.access.rights import OWN, RIGHTS, Layer, Verb, access_hint, may, may_see
 from archivist.errors import AccessError
 from archivist.records import Actor, ActorKind
+from archivist.records.kinds import KINDS
 from tests.services import service_classes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
@@ -129,3 +130,12 @@ def test_a_refusal_within_a_transaction_takes_its_changes_back_and_stays_known(b
 def test_the_hint_says_who_may() -> None:
     assert access_hint(Layer.KNOWLEDGE, Verb.DECIDE) == "human, orchestrator may"
     assert access_hint(Layer.WORKING, Verb.READ) == "working memory belongs to its agent: --actor agent:NAME"
+
+
+@pytest.mark.parametrize("kind", [*(kind.name for kind in KINDS), "denial", "erasure"])
+@pytest.mark.parametrize("actor_kind", ActorKind)
+def test_only_tokens_and_the_memory_of_other_agents_are_hidden(actor_kind: ActorKind, kind: str) -> None:
+    actor = Actor(actor_kind, "dev")
+    is_agent = actor_kind is ActorKind.AGENT
+    expected = {"working": (is_agent, False), "token": (not is_agent, not is_agent)}.get(kind, (True, True))
+    assert (may_see(actor, kind, "dev"), may_see(actor, kind, "other")) == expected

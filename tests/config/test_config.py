@@ -322,7 +322,7 @@ def test_an_edit_changes_one_key_and_no_other_line(text: str, key: str, number: 
 def test_what_cannot_be_edited_safely_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text, "utf-8")
-    with pytest.raises(ConfigError, match=r"config\.toml: brief\.max_lessons stands in a form"):
+    with pytest.raises(ConfigError, match=r"config\.toml: brief\.max_lessons has a form"):
         change_file(path, "brief.max_lessons", 5)
     assert path.read_text("utf-8") == text
 

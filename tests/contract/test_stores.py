@@ -442,7 +442,7 @@ def test_a_run_whose_holders_died_three_times_says_so(store: Store) -> None:
         assert writer.lease("heir", WHEN + timedelta(hours=4)) == []
     with store.reading() as reader:
         (left,) = reader.queued_runs()
-    assert (left.error, left.holder) == ("every reflection on it broke off midway", "")
+    assert (left.error, left.holder) == ("every reflection on it was aborted", "")
 
 
 def test_a_captured_file_is_known_by_its_content(store: Store) -> None:
@@ -469,8 +469,7 @@ def _put_events(store: Store, run: str, events: list[Event]) -> None:
 
 def _place(store: Store, kind: str, record: str) -> int:
     with store.reading() as reader:
-        place = reader.place_of(kind, record)
-        assert place is not None
+        (place,) = reader.index_places(kind, [record])
         assert reader.indexed_documents([place])[place].record == record
         return place
 
@@ -577,7 +576,7 @@ def test_records_are_fetched_by_kind_and_id_and_unknown_ones_left_out(store: Sto
     with store.reading() as reader:
         assert reader.records("lesson", ["l-1", "nobody"]) == {"l-1": RECORDS[0]}
         assert reader.records("episode", ["r1"]) == {"r1": RECORDS[1]}
-        assert reader.place_of("lesson", "nobody") is None
+        assert reader.index_places("lesson", ["nobody"]) == []
         assert reader.indexed_documents([10**6]) == {}
 
 

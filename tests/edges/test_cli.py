@@ -597,7 +597,7 @@ def test_a_run_whose_reflections_broke_off_is_told_with_what_to_do(bank_cli: Com
         for _ in range(3):
             with bank.transaction() as writer:
                 assert writer.lease("dead", START) == ["s-1"]
-    told = "run s-1 failed: every reflection on it broke off midway: archivist reflect --run s-1"
+    told = "run s-1 failed: every reflection on it was aborted: archivist reflect --run s-1"
     assert told in bank_cli("reflect").err
     assert told in bank_cli("doctor").out
     bank_cli("reflect", "--run", "s-1")

@@ -28,6 +28,7 @@ from archivist.forget.receipt import (
 from archivist.recall.query import Query
 from archivist.records import Brief, Effect, Episode, Event, EventKind, Evidence, Lesson, Verdict
 from archivist.records.plain import canonical_json, to_plain
+from archivist.store.erasure import ERASED, count_occurrences, erasure_query, redact_json, redact_value
 from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.samples import WHEN, json_values, lesson, lessons, texts

@@ -13,7 +13,6 @@ from archivist.forget.retention import (
     RetentionNeeds,
     RetentionReason,
     RunDeletion,
-    Sizes,
     child_runs,
     collect_needs,
     decide_retention,
@@ -21,6 +20,7 @@ from archivist.forget.retention import (
     growth_warnings,
     session_families,
 )
+from archivist.store.results import Sizes
 from tests.samples import WHEN
 
 OLD = WHEN - timedelta(days=40)

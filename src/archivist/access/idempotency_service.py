@@ -1,4 +1,4 @@
-"""Work on requests that may come twice: the first is done, the second gets the first one's answer."""
+"""Idempotent requests: the first one is executed, a repetition gets the same response."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ KEPT = timedelta(hours=24)
 
 
 class IdempotencyStore(BankService):
-    """The answers of the last day, each by the name of its request."""
+    """The responses of the last day, by the name of the request."""
 
     def find_answer(self, request: str) -> StoredResponse | None:
-        """Return what a request was answered; None for one that was not, or too long ago."""
+        """Return the stored response to a request, or None."""
         with self._bank.transaction() as writer:
             writer.drop_responses_before(self._bank.now() - KEPT)
             return writer.stored_response(request)
 
     def store_answer(self, request: str, digest: str, status: int, body: str) -> None:
-        """Keep what a request was answered; within the transaction that did it, both are kept or neither."""
+        """Store the response to a request; within the request's transaction both are stored or neither."""
         with self._bank.transaction() as writer:
             writer.store_response(request, StoredResponse(digest, status, body, self._bank.now()))

@@ -1,7 +1,7 @@
-"""Who may do what to which layer: one table, and the check that every call of a bank makes.
+"""Who may do what to which layer: one table, and the check before every call of a service.
 
 Knowledge and the episodic log are written by the orchestrator and read by agents, artifacts are written by
-their producer and read by all, and working memory belongs to its agent alone, whoever else asks.
+their producer and read by all, and working memory belongs to its agent alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
+from archivist.records.kinds import BY_NAME
 from archivist.records.words import ActorKind, Status
 from archivist.tracing import trace_method
 
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# What a refused call leaves in the ledger.
+# The kind of ledger entry for a refused call.
 DENIAL = "denial"
-# Who is refused the same again and again would else fill the ledger for good.
+# Cap repeated denials, so that one caller cannot fill the ledger.
 MAX_DENIALS = 10
 DENIALS_WITHIN_S = 60
 
@@ -45,7 +46,7 @@ class Layer(StrEnum):
 
 
 class Verb(StrEnum):
-    """What can be done to a layer; to decide is to settle what others left open."""
+    """What can be done to a layer; to decide is to settle what others proposed or left open."""
 
     READ = "read"
     WRITE = "write"
@@ -57,8 +58,8 @@ _ALL = frozenset((_H, _O, _A, _X))
 _OWNERS = frozenset((_H, _O, _X))
 _NOBODY: frozenset[ActorKind] = frozenset()
 
-# layer → who reads, who writes, who decides. Guarded blocks of core change by proposals alone, whoever asks;
-# who accepts those is configured, and checked where it is known.
+# layer → who reads, who writes, who decides. Guarded blocks of core change by proposals only; who accepts
+# those is configured, and checked by the service of proposals.
 RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[ActorKind]]] = {
     Layer.LESSONS: (_ALL, _ALL, _OWNERS),
     Layer.RUNS: (_ALL, _ALL, _OWNERS),
@@ -73,15 +74,15 @@ RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[
     Layer.WORKSPACE: (_ALL, _ALL, _OWNERS),
     Layer.BANK: (_ALL, _OWNERS, _OWNERS),
 }
-# What an agent may do only to what is its own.
+# What an agent may do only to its own records.
 OWN = {(Layer.ARTIFACTS, Verb.WRITE), (Layer.WORKING, Verb.READ), (Layer.WORKING, Verb.WRITE)}
 
 
 class SupportsRequire(Protocol):
-    """Something whose calls are checked."""
+    """A service whose calls are checked."""
 
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
-        """Refuse, and note in the ledger, what the actor may not do."""
+        """Raise AccessError, and enter it in the ledger, unless the actor may do this."""
         ...
 
 
@@ -89,20 +90,30 @@ G = TypeVar("G", bound=SupportsRequire)
 
 
 def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> bool:
-    """Say whether an actor may do this to a layer, or to what belongs to an owner in it.
+    """Say whether an actor may do this to a layer, or to an owner's records in it.
 
-    Without an owner the question is whether there is anything at all that the actor may do it to.
+    Without an owner the question is whether the actor may do it to any record of the layer.
     """
     if (layer, verb) in OWN and actor.kind is ActorKind.AGENT and actor.name:
         return owner is None or owner == actor.name
     return actor.kind in RIGHTS[layer][list(Verb).index(verb)]
 
 
-def may_change(actor: Actor, lesson: Lesson) -> bool:
-    """Say whether an actor may reword or retire a lesson: an agent its own until others believe it.
+def may_see(actor: Actor, kind: str, record_id: str) -> bool:
+    """Say whether an actor may know that a record exists, by the layer of its kind.
 
-    Whoever decides about lessons may change any. An agent that rewrote what a person said, or what runs have
-    shown, would speak to every later run in their name.
+    Entries of no record (denials, receipts) belong to the bank.
+    """
+    layer = Layer(BY_NAME[kind].layer) if kind in BY_NAME else Layer.BANK
+    # Only those who create tokens may see them.
+    return may(actor, layer, Verb.DECIDE if kind == "token" else Verb.READ, owner=record_id)
+
+
+def may_change(actor: Actor, lesson: Lesson) -> bool:
+    """Say whether an actor may reword or retire a lesson: an agent only its own unconfirmed candidates.
+
+    Whoever decides about lessons may change any. An agent that rewrote the lesson of a person, or one that
+    runs have confirmed, would speak to every later run in their name.
     """
     if may(actor, Layer.LESSONS, Verb.DECIDE):
         return True
@@ -111,7 +122,7 @@ def may_change(actor: Actor, lesson: Lesson) -> bool:
 
 
 def access_hint(layer: Layer, verb: Verb) -> str:
-    """Say who may, for the hint of a refusal."""
+    """Return the hint of a refusal: who may do it."""
     if layer is Layer.WORKING:
         return "working memory belongs to its agent: --actor agent:NAME"
     kinds = [kind.value for kind in ActorKind if kind in RIGHTS[layer][list(Verb).index(verb)]]
@@ -120,17 +131,17 @@ def access_hint(layer: Layer, verb: Verb) -> str:
 
 
 def reads(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
-    """Let a method be called only by those who may read a layer."""
+    """Allow a method only for actors who may read a layer."""
     return _require_access(layer, Verb.READ)
 
 
 def writes(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
-    """Let a method be called only by those who may write a layer."""
+    """Allow a method only for actors who may write a layer."""
     return _require_access(layer, Verb.WRITE)
 
 
 def decides(layer: Layer) -> Callable[[Callable[Concatenate[G, P], T]], Callable[Concatenate[G, P], T]]:
-    """Let a method be called only by those who may decide in a layer."""
+    """Allow a method only for actors who may decide in a layer."""
     return _require_access(layer, Verb.DECIDE)
 
 

@@ -1,6 +1,6 @@
 """The constants that a user may change, each with its documented default.
 
-Named tuples: a dataclass takes a millisecond to make, for which every cold start would wait.
+Named tuples, because making a dataclass takes a millisecond of every cold start.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from archivist.records.words import Severity
 
 
 class LessonRules(NamedTuple):
-    """When a finding is a known lesson, and when a lesson is believed."""
+    """When a finding repeats a lesson, and when a candidate becomes active."""
 
     finding_overlap: float = 0.5
     lesson_overlap: float = 0.4
@@ -18,10 +18,10 @@ class LessonRules(NamedTuple):
 
 
 class BriefRules(NamedTuple):
-    """How many lessons a run is told, and which it is always told.
+    """How many lessons a brief has, and which it always has.
 
     The first two are for a domain's known issues, as documented; the next three for briefs about a task. The
-    hold-out is the share of runs from which each lesson is withheld by lot, to measure what it does.
+    holdout is the share of runs from which each lesson is randomly withheld, to measure its effect.
     """
 
     max_lessons: int = 10
@@ -33,14 +33,14 @@ class BriefRules(NamedTuple):
 
 
 class DecayRules(NamedTuple):
-    """How a lesson fades: one frequency for so many runs that did not meet it."""
+    """How a lesson decays: after `unseen_runs` runs without recurrence its frequency drops by one."""
 
     unseen_runs: int = 10
     preferences_fade: bool = True
 
 
 class ReflectRules(NamedTuple):
-    """When runs are reflected on, and what of it is kept."""
+    """When runs are reflected on, and which lessons are kept."""
 
     enabled: bool = True
     on_session_success: bool = True
@@ -55,10 +55,11 @@ class ReflectRules(NamedTuple):
 
 
 class RecallRules(NamedTuple):
-    """How memories are found and weighed.
+    """How memories are found and scored.
 
     The embedder is `static`, `none`, `onnx:FOLDER` or `endpoint:URL`; the key of an endpoint is read from the
-    environment variable that is named here. A preset is `relevance`, `archivist` or `generative`.
+    environment variable that `endpoint_key_variable` names. A preset is `relevance`, `archivist` or
+    `generative`.
     """
 
     embedder: str = "static"
@@ -76,20 +77,20 @@ class RecallRules(NamedTuple):
 
 
 class RetentionRules(NamedTuple):
-    """How long runs are kept that no lesson cites, and from which size on a bank is called large."""
+    """How long runs are kept that no lesson cites, and the size of a bank that causes a warning."""
 
     episodes_days: int = 30
     warn_at_mb: int = 200
 
 
 class WorkingRules(NamedTuple):
-    """How long an agent's working memory outlives its last change."""
+    """How long an agent's working memory is kept after its last change."""
 
     expires_days: int = 7
 
 
 class CoreRules(NamedTuple):
-    """How many tokens each block of core memory may take, and all of them together."""
+    """How many tokens each block of core memory may have, and all of them together."""
 
     budget_tokens: int = 10_000
     playbook_tokens: int = 2_000
@@ -102,7 +103,7 @@ class CoreRules(NamedTuple):
 
 
 class StreamRules(NamedTuple):
-    """How many cycles of the stream are hot, and when it is reflected on."""
+    """How many cycles of the stream are hot, and when the stream is reflected on."""
 
     hot_cycles: int = 100
     reflect_at_importance: int = 100
@@ -111,9 +112,9 @@ class StreamRules(NamedTuple):
 
 
 class ProposalRules(NamedTuple):
-    """Who may accept a proposal, how long one stands, and when failures propose a rule by themselves.
+    """Who may accept a proposal, when it expires, and when repeated failures propose a rule.
 
-    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out fits any.
+    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out matches any.
     """
 
     approvers: str = "human"
@@ -125,8 +126,8 @@ class WorkspaceRules(NamedTuple):
     """Where a workspace keeps its memory, and how much of it may be hot.
 
     Paths are relative to the workspace's root, and an empty one is the root itself. Separated by commas:
-    `roots`, other roots; `allow_fields`, what front matter may have beside its own fields; `ignore_rules`,
-    rules of which lint says nothing.
+    `roots`, other roots; `allow_fields`, additional fields of front matter; `ignore_rules`, rules that lint
+    does not report.
     """
 
     roots: str = ""
@@ -144,9 +145,9 @@ class WorkspaceRules(NamedTuple):
 
 
 class ServerRules(NamedTuple):
-    """Where a server listens, and what it takes from whom.
+    """Where a server listens, and its limits.
 
-    `hosts` names the hosts that it may be called by beside addresses of this machine, separated by commas.
+    `hosts` are host names that requests may use besides this machine's addresses, separated by commas.
     """
 
     port: int = 7777
@@ -164,13 +165,13 @@ class ServerRules(NamedTuple):
 
 
 class StoreRules(NamedTuple):
-    """How patient the store is."""
+    """How long the store waits for a lock."""
 
     busy_timeout_s: float = 30.0
 
 
 class Config(NamedTuple):
-    """Everything that can be set."""
+    """All settings."""
 
     lessons: LessonRules = LessonRules()
     brief: BriefRules = BriefRules()

@@ -13,10 +13,10 @@ from archivist.files.write import replace_file
 
 
 def change_file(path: Path, key: str, value: object = None) -> bool:
-    """Set a key in a configuration file, or take it out for None; say whether that changed the file.
+    """Set a key in a configuration file, or remove it for None; say whether that changed the file.
 
-    Comments, order and line ends stay. The file is replaced as a whole or not at all, and of two processes
-    that change it at once neither loses the other's edit.
+    Comments, order and line ends stay. The file is replaced atomically, and of two processes that change it
+    at once neither loses the other's edit.
     """
     if value is None and not path.exists():
         return False
@@ -24,7 +24,17 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):
-            return _change(path, key, value)
+            try:
+                raw = path.read_bytes() if path.exists() else b""
+            except OSError as error:
+                raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+            text = decode_text(raw, path)
+            bom = BOM if text.startswith(BOM) else ""
+            after = bom + edit_text(text.removeprefix(bom), key, value, where=str(path))
+            if after == text:
+                return False
+            replace_file(path, after.encode("utf-8"))
+            return True
     except OSError as error:
         raise ConfigError(
             f"{str(path)!r} cannot be written: {error.strerror}",
@@ -32,24 +42,10 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
         ) from None
 
 
-def _change(path: Path, key: str, value: object) -> bool:
-    try:
-        raw = path.read_bytes() if path.exists() else b""
-    except OSError as error:
-        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    text = decode_text(raw, path)
-    bom = BOM if text.startswith(BOM) else ""
-    after = bom + edit_text(text.removeprefix(bom), key, value, where=str(path))
-    if after == text:
-        return False
-    replace_file(path, after.encode("utf-8"))
-    return True
-
-
 def edit_text(text: str, key: str, value: object = None, *, where: str) -> str:
-    """Return a configuration's text with one key set, or taken out for None; every other line stays.
+    """Return a configuration's text with one key set, or removed for None; every other line stays.
 
-    What was edited is read again: unless exactly that one key has changed, the edit is refused.
+    The result is parsed again: unless exactly that one key has changed, the edit is refused.
     """
     before = parse_toml(text, where)
     section, _, name = key.partition(".")
@@ -67,7 +63,7 @@ def edit_text(text: str, key: str, value: object = None, *, where: str) -> str:
         is_safe = False
     if not is_safe:
         raise ConfigError(
-            f"{where}: {key} stands in a form that cannot be edited safely"
+            f"{where}: {key} has a form that cannot be edited safely"
             " (an inline table, a quoted name, or a value over several lines)",
             hint="edit the file by hand",
         )
@@ -82,7 +78,7 @@ def to_toml(value: object) -> str:
         return repr(value)
     import json
 
-    # JSON's texts are TOML's but for the one control character that JSON leaves as it is.
+    # A JSON string is a TOML string, except for one control character that JSON does not escape.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

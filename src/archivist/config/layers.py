@@ -1,13 +1,16 @@
 """Where the values of the configuration come from.
 
-A later layer wins over an earlier one: defaults, the global bank's `config.toml`, the project's, variables
-(`ARCHIVIST_BRIEF__MAX_LESSONS`), flags (`--set brief.max_lessons=3`). An unknown key is an error that names
-its source and the nearest key. No setting holds a secret; an endpoint's key is named by its variable.
+A later layer wins over an earlier one: defaults, the global bank's `config.toml`, the project's, environment
+variables (`ARCHIVIST_BRIEF__MAX_LESSONS`), flags (`--set brief.max_lessons=3`). An unknown key is an error
+that names its source and the nearest key. No setting holds a secret: an endpoint's key is in an environment
+variable that a setting names.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,12 +19,12 @@ from archivist.errors import ConfigError
 from archivist.paths import CONFIG_NAME, home_folder
 from archivist.records.words import Severity
 
-# Counts of which none at all makes sense.
+# Counts for which 0 makes sense.
 _MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run", "server.port")
-# Who never waits between two looks does nothing else.
+# Without a pause between two polls a server would do nothing else.
 _LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 0.1}
 
-# More than this is surely a slip. SQLite counts its patience in 31 bits of milliseconds.
+# A larger number is surely a mistake. SQLite's busy timeout has 31 bits of milliseconds.
 _LARGEST = 1_000_000_000
 _MOST = {
     "lessons.finding_overlap": 1,
@@ -49,9 +52,9 @@ _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 Layer = Literal["default", "global", "project", "environment", "flag"]
 
 
-# Named tuples, because a dataclass takes half a millisecond to make, which every cold start would wait for.
+# Named tuples, because making a dataclass takes half a millisecond of every cold start.
 class SettingOrigin(NamedTuple):
-    """Where a value came from: the layer, and the file, variable or flag in it."""
+    """Where a value comes from: the layer, and the file, variable or flag in it."""
 
     layer: Layer
     name: str
@@ -61,13 +64,13 @@ _Setting = tuple[str, object, SettingOrigin]
 
 
 class EffectiveConfig(NamedTuple):
-    """The configuration that counts, and the origin of each key that some layer sets."""
+    """The effective configuration, and the origin of each key that some layer sets."""
 
     config: Config
     origins: Mapping[str, SettingOrigin]
 
     def origin(self, key: str) -> SettingOrigin:
-        """Return where the value of `section.key` came from."""
+        """Return where the value of `section.key` comes from."""
         return self.origins.get(key) or SettingOrigin("default", "")
 
 
@@ -78,17 +81,30 @@ def load_effective(
     environment: Mapping[str, str] | None = None,
     flags: Sequence[str] = (),
 ) -> EffectiveConfig:
-    """Read every layer for the bank in a folder (None for no project's) and keep where each value came from.
+    """Read every layer for the bank in a folder, or for no project, with the origin of each value.
 
     `home` is the global bank's folder, and `environment` the variables; by default those of this process.
     """
-    home = home or _home()
-    variables = os.environ if environment is None else environment
-    config, origins = Config(), dict[str, SettingOrigin]()
-    for key, value, origin in _layered_settings(folder, home, variables, flags):
+    if home is None:
+        # A user without a home, as in some containers, has no global settings either.
+        with suppress(RuntimeError):
+            home = home_folder()
+    settings: list[_Setting] = []
+    if home is not None:
+        for key, value, origin in _from_file(home, "global"):
+            kind, _, where = str(value).partition(":")
+            # A folder in the global file is relative to that file, not to each project's bank.
+            is_folder = key == "recall.embedder" and kind == "onnx"
+            resolved = f"onnx:{home / Path(where).expanduser()}" if is_folder else value
+            settings.append((key, resolved, origin))
+    if folder is not None and (home is None or folder.absolute() != home.absolute()):
+        settings += _from_file(folder, "project")
+    settings += _from_variables(os.environ if environment is None else environment)
+    settings += _from_flags(flags)
+    config = Config()
+    for key, value, _ in settings:
         config = _with_value(config, key, value)
-        origins[key] = origin
-    return EffectiveConfig(config, origins)
+    return EffectiveConfig(config, {key: origin for key, _, origin in settings})
 
 
 def load(path: Path) -> Config:
@@ -97,7 +113,7 @@ def load(path: Path) -> Config:
 
 
 def from_values(values: Mapping[str, Any], *, where: str) -> Config:
-    """Build a configuration from nested values, refusing what it does not know."""
+    """Build a configuration from nested values; unknown keys are refused."""
     config = Config()
     for key, value in _check_values(values, where):
         config = _with_value(config, key, value)
@@ -113,36 +129,37 @@ def flatten_config(config: Config) -> dict[str, object]:
     }
 
 
+@cache
+def _defaults() -> dict[str, object]:
+    return flatten_config(Config())
+
+
 def check_key(key: str, *, where: str) -> str:
-    """Return a `section.key` that exists, or refuse it with the nearest one that does."""
-    if key not in flatten_config(Config()):
+    """Return an existing `section.key`; any other is refused with the nearest existing one."""
+    if key not in _defaults():
         raise ConfigError(f"{where}: unknown key {key!r}", hint=f"did you mean {_nearest_key(key)!r}?")
     return key
 
 
 def from_text(key: str, text: str, *, where: str) -> object:
-    """Return the value that a text means for a known key."""
-    default = flatten_config(Config())[key]
-    return _check_value(key, default, _value_of(text, default), where)
+    """Return the value of a text for a known key."""
+    default = _defaults()[key]
+    word = text.strip()
+    value: object = text
+    if isinstance(default, bool):
+        value = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(word.lower(), text)
+    elif isinstance(default, int | float):
+        # What is not a number stays a text, which is refused below.
+        for number in (float, int):
+            with suppress(ValueError):
+                value = number(word)
+    return _check_value(key, default, value, where)
 
 
 def check_flags(flags: Sequence[str]) -> None:
     """Refuse flags that name no setting or an impossible value."""
     for _ in _from_flags(flags):
         pass
-
-
-def _layered_settings(
-    folder: Path | None, home: Path | None, variables: Mapping[str, str], flags: Sequence[str]
-) -> Iterator[_Setting]:
-    """Yield every value that some layer gives, the weakest layer first."""
-    if home is not None:
-        for key, value, origin in _from_file(home, "global"):
-            yield key, _resolve_embedder_path(home, key, value), origin
-    if folder is not None and (home is None or folder.absolute() != home.absolute()):
-        yield from _from_file(folder, "project")
-    yield from _from_variables(variables)
-    yield from _from_flags(flags)
 
 
 def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
@@ -154,14 +171,14 @@ def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
 
 
 def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
-    """Yield what `ARCHIVIST_SECTION__KEY` variables give; an empty one counts as not set."""
+    """Yield the values of `ARCHIVIST_SECTION__KEY` variables; an empty one counts as not set."""
     named = [name for name in variables if name.startswith(_VARIABLES) and name not in _NO_SETTINGS]
     for name in sorted(named):
         section, has_key, rest = name.removeprefix(_VARIABLES).lower().partition("__")
         key = f"{section}.{rest}"
-        if not has_key and section not in {known.replace(".", "_") for known in flatten_config(Config())}:
+        if not has_key and section not in {known.replace(".", "_") for known in _defaults()}:
             continue
-        if not has_key or key not in flatten_config(Config()):
+        if not has_key or key not in _defaults():
             near = _nearest_key(key if has_key else section.replace("_", ".", 1))
             raise ConfigError(
                 f"environment variable {name} names no setting", hint=f"did you mean {variable_of(near)}?"
@@ -186,22 +203,6 @@ def variable_of(key: str) -> str:
     return f"{_VARIABLES}{key.replace('.', '__').upper()}"
 
 
-def _resolve_embedder_path(home: Path, key: str, value: object) -> object:
-    """Let a folder that the global file names lie beside that file, not beside each project's bank."""
-    kind, _, where = str(value).partition(":")
-    if key != "recall.embedder" or kind != "onnx":
-        return value
-    return f"onnx:{home / Path(where).expanduser()}"
-
-
-def _home() -> Path | None:
-    try:
-        return home_folder()
-    except RuntimeError:
-        # A user without a home, as in some containers, has no global settings either.
-        return None
-
-
 def _with_value(config: Config, key: str, value: object) -> Config:
     section, _, name = key.partition(".")
     changed: Any = getattr(config, section)._replace(**{name: value})
@@ -220,7 +221,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def decode_text(raw: bytes, path: Path) -> str:
-    """Return a file\'s bytes as text."""
+    """Return a file's bytes as text."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -231,7 +232,7 @@ def decode_text(raw: bytes, path: Path) -> str:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Return a TOML text as values; what cannot be read is named by line and column."""
+    """Return a TOML text as values; an error names line and column."""
     if not text:
         return {}
     import tomllib
@@ -253,7 +254,7 @@ def _line_and_column(text: str) -> tuple[int, int]:
 
 def _check_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, object]]:
     """Yield each key of nested values with its value in the right type."""
-    defaults = flatten_config(Config())
+    defaults = _defaults()
     sections = {key.partition(".")[0] for key in defaults}
     for section, settings in values.items():
         if section not in sections:
@@ -266,50 +267,31 @@ def _check_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, 
         for name, value in settings.items():
             key = f"{section}.{name}"
             if key not in defaults:
-                raise ConfigError(f"{where}: unknown key {key!r}", hint=_near_key_hint(section, name))
+                near_section, _, near = _nearest_key(key).partition(".")
+                if near == name:
+                    hint = f"did you mean {near!r} in [{near_section}]?"
+                else:
+                    near = _closest_name(name, getattr(Config(), section)._fields)
+                    hint = f"did you mean {near!r}?"
+                raise ConfigError(f"{where}: unknown key {key!r}", hint=hint)
             yield key, _check_value(key, defaults[key], value, where)
 
 
-def _near_key_hint(section: str, name: str) -> str:
-    home, _, near = _nearest_key(f"{section}.{name}").partition(".")
-    if near == name:
-        return f"did you mean {near!r} in [{home}]?"
-    near = _closest_name(
-        name, [key.partition(".")[2] for key in flatten_config(Config()) if key.startswith(f"{section}.")]
-    )
-    return f"did you mean {near!r}?"
-
-
 def _nearest_key(key: str) -> str:
-    """Return the known key most like this one: of the same name in another section, else by its letters."""
-    known = list(flatten_config(Config()))
+    """Return the nearest known key: of the same name in another section, else by its letters."""
+    known = list(_defaults())
     same = [each for each in known if each.partition(".")[2] == key.rpartition(".")[2]]
     return _closest_name(key, same or known)
 
 
-def _closest_name(name: str, names: Sequence[str] | set[str]) -> str:
+def _closest_name(name: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     return get_close_matches(name, sorted(names), n=1, cutoff=0.0)[0]
 
 
-def _value_of(text: str, default: object) -> object:
-    """Return what a text means where such a default stands; a text that means nothing there stays one."""
-    word = text.strip()
-    if isinstance(default, str):
-        return text
-    if isinstance(default, bool):
-        return True if word.lower() in _YES else False if word.lower() in _NO else text
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            continue
-    return text
-
-
 def _check_value(key: str, default: object, value: object, where: str) -> object:
-    """Return the value in its default's type, or say what is wrong with it."""
+    """Return the value in the type of its default, or raise ConfigError."""
     shown = f"{where}: {key}"
     if isinstance(default, Severity):
         if value not in list(Severity):
@@ -327,7 +309,7 @@ def _check_value(key: str, default: object, value: object, where: str) -> object
         raise ConfigError(f"{shown}: expected a number, not {value!r}")
     least = _LEAST.get(key, 1 if isinstance(default, int) and key not in _MAY_BE_NONE else 0)
     most = _MOST.get(key, _LARGEST)
-    # In this order, so that a value which is not a number at all is refused before it is rounded.
+    # In this order, so that NaN is refused before it is rounded.
     if not least <= value <= most or (isinstance(default, int) and value != int(value)):
         kind = "a whole number" if isinstance(default, int) else "a number"
         limit = f" to {most}" if key in _MOST or value > most else ""
@@ -336,7 +318,7 @@ def _check_value(key: str, default: object, value: object, where: str) -> object
 
 
 def _check_text(key: str, value: str, shown: str) -> str:
-    """Return a text that its key may hold. What may be a secret is refused without repeating it."""
+    """Return a text that is valid for its key. A text that may be a secret is refused without showing it."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ConfigError(f"{shown}: not UTF-8 text")
     if key == "recall.preset" and value not in _PRESETS:

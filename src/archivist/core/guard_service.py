@@ -52,7 +52,7 @@ def guard_import(bank: Bank, records: Sequence[object]) -> None:
 
 def guard_erasure(bank: Bank, names: Sequence[str], matching: str) -> None:
     """Refuse to erase a guarded block or a proposal, or their words, but for people who approve."""
-    from archivist.forget.receipt import erasure_query
+    from archivist.store.erasure import erasure_query
 
     what = erasure_query(matching) if matching else None
     asked = {*names, *(name.lower() for name in names)}

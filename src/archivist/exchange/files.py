@@ -26,7 +26,6 @@ from archivist.records.shapes import (
     to_episode_line,
     to_reflective,
 )
-from archivist.records.stream_lines import from_stream_line, to_stream_line
 from archivist.store.protocol import Reader
 
 LESSONS = "lessons.jsonl"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from hashlib import sha256
-from typing import Any
 
 from archivist.clock import to_short_text
 from archivist.errors import InputError

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from archivist.store.results import Sizes
+
 _MB = 1_000_000
 # Pruning less than a twentieth is not worth a recommendation.
 _WORTH_FREEING = 0.05

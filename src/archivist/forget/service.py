@@ -21,17 +21,7 @@ from archivist.clock import from_text
 from archivist.core.guard_service import guard_erasure
 from archivist.errors import InputError, NotFoundError
 from archivist.forget.files_service import clean_files
-from archivist.forget.receipt import (
-    ErasureLocation,
-    ErasureQuery,
-    Receipt,
-    erasure_query,
-    receipt_entry,
-    redact_json,
-    redact_value,
-    remaining_tags,
-    text_digest,
-)
+from archivist.forget.receipt import ErasureLocation, Receipt, receipt_entry, remaining_tags, text_digest
 from archivist.forget.retention import (
     PruneCandidate,
     RetentionNeeds,
@@ -46,15 +36,16 @@ from archivist.forget.retention import (
 )
 from archivist.ledger.lookup import find_by_name
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
+from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types, types_by_kind
 from archivist.records.words import NOTES
 from archivist.service import BankService
+from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, redact_value
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.store.results import split_batches
-from archivist.store.rows import kind_of, record_type, record_types, types_by_kind
 
 if TYPE_CHECKING:
-    from archivist.forget.retention import Sizes
     from archivist.store.protocol import Eraser, Reader
+    from archivist.store.results import Sizes
 
 _VERB = "erase"
 _LABELS = {"episode": "runs", "entry": "stream entries", "working": "working memories"}

@@ -1,1 +1,1 @@
-"""How memory finds: words, queries, scores. Pure but for the index."""
+"""How memories are found: words, queries and scores."""

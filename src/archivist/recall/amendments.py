@@ -1,6 +1,7 @@
-"""Put scored documents in order: what was replaced below its replacement, later words above earlier ones.
+"""Put scored documents in order: superseded ones below their successors, amendments above what they amend.
 
-A memory that gives an amended decision second place gives the wrong answer, however well the old words fit.
+A memory that ranks an outdated decision above its amendment gives the wrong answer, however well the old
+words match.
 """
 
 from __future__ import annotations
@@ -14,39 +15,40 @@ from archivist.recall.lexical import SILENT
 from archivist.recall.scoring import Score
 from archivist.store.results import IndexedDocument
 
-# Of so many first hits it is asked whether they speak of the same thing.
+# The first hits, which are compared in pairs.
 COMPARED = 10
-# A later word must be at least this share as relevant as the earlier one above which it is put.
+# An amendment must be at least this share as relevant as the earlier text.
 _LEAST_SHARE = 0.3
-# An amendment holds at least this share of the question's words that the earlier text holds, or one of them
-# and another common word. Two texts of which so large a share is common say the same thing anew.
+# An amendment contains at least this share of the question's words in the earlier text, or one of them and
+# another common word. Two texts with so large a common share say the same thing again.
 _ASKED_SHARE = 0.5
 _COMMON_WORDS = 2
 _SAME_SHARE = 0.6
+# Shorter words keep their endings.
 _SHORT = 4
-# Whether the past is asked for shows at once; what follows is a pasted log.
+# A question about the past says so at its beginning; what follows may be a pasted log.
 _QUESTION = 500
 
-# How people say that something is not as it was: by a word, or by several, which are looked for where the
-# seldomest of them stands.
+# How people say that something has changed: by a word, or by a phrase, which is searched for only where its
+# rarest word occurs.
 _CHANGE_WORDS = [
     "amend", "amended", "amends", "anymore", "canceled", "cancelled", "changed", "correction", "cut",
     "decreased", "deprecated", "dropped", "gone", "increased", "instead", "lowered", "migrated", "moved",
     "now", "overrule", "overrules", "raised", "reduced", "removed", "renamed", "replaced", "replaces",
     "replacing", "reverted", "supersede", "supersedes", "switched", "updated",
 ]  # fmt: skip
-_SELDOMEST = [
+_RAREST_WORDS = [
     "after", "here", "limits", "longer", "make", "more", "out", "rather", "rolled", "take", "takes",
     "today", "took", "went",
 ]  # fmt: skip
-_CHANGED, _MAY_TELL_CHANGE = frozenset(_CHANGE_WORDS), frozenset(_SELDOMEST)
+_CHANGED, _MAY_TELL_CHANGE = frozenset(_CHANGE_WORDS), frozenset(_RAREST_WORDS)
 _CHANGE = re.compile(
     r"""\b(?: no\ (?:longer|more) | any\ more | from\ (?:here|today)\ on | after\ all | rolled\ back
       | takes?\ over | (?:is|are)\ out | off\ limits | rather\ than | went\ back\ to | make\ it
       | took\b.{1,40}\bout )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Who asks what happened wants it as it was; who asks how it is, as it is now.
+# A question about what happened wants the old state; any other the present one.
 _OF_THE_PAST = re.compile(
     r"\b(?:did(?! (?:\w+ ){1,2}(?:decide|agree|settle|choose)\b)|was|were|had|used to|ago|yesterday|first"
     r"|originally|initially|previously|earlier|before)\b"
@@ -58,24 +60,30 @@ _ENDINGS = (frozenset(("ies", "ied", "ing")), frozenset(("ed", "es")), frozenset
 
 
 class RecordText(NamedTuple):
-    """What a document says and where: only words of one place can amend each other."""
+    """The words of a document and where it says them: only texts of one place amend each other."""
 
     text: str
     place: str = ""
 
 
 def rank_by_score(scored: Mapping[int, Score]) -> list[int]:
-    """Return the places by their scores, equal ones in a stable order."""
+    """Return the places by score, equal ones in a stable order."""
     return sorted(scored, key=lambda place: (-round(scored[place].total, 9), place))
 
 
 def pairs_to_compare(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[tuple[int, int]]:
-    """Return the pairs (newer, older) among the first hits that could be words on one subject."""
+    """Return the pairs (newer, older) of one kind among the first hits, where it is known which is newer."""
     pairs = []
-    for one, other in combinations(order[:COMPARED], 2):
-        later = _is_later(documents[one], documents[other])
-        if documents[one].kind == documents[other].kind and later is not None:
-            pairs.append((one, other) if later else (other, one))
+    for first, second in combinations(order[:COMPARED], 2):
+        one, other = documents[first], documents[second]
+        if one.thread and one.thread == other.thread:
+            is_newer = one.position > other.position
+        elif one.time is None or other.time is None or one.time == other.time:
+            continue
+        else:
+            is_newer = one.time > other.time
+        if one.kind == other.kind:
+            pairs.append((first, second) if is_newer else (second, first))
     return pairs
 
 
@@ -86,9 +94,9 @@ def apply_amendments(
     pairs: Sequence[tuple[int, int]],
     question: str,
 ) -> tuple[list[int], dict[int, int]]:
-    """Return the order in which a later word that amends an earlier one stands right above it.
+    """Move each text that amends an earlier one right above it.
 
-    The pairs are (newer, older). The second value says for each document that was amended which one did it.
+    The pairs are (newer, older). The second value maps each amended document to its amendment.
     """
     if _OF_THE_PAST.search(question[:_QUESTION]):
         return list(order), {}
@@ -117,13 +125,13 @@ def apply_amendments(
 
 
 def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
-    """Return the order in which what was superseded stands below what superseded it."""
+    """Return the order with superseded documents below their successors."""
     if not any(documents[place].superseded_by for place in order):
         return list(order)
     by_record = {(documents[place].kind, documents[place].record): place for place in order}
     result: dict[int, None] = {}
     for place in order:
-        # What superseded it, what superseded that, and so on: the last of them first.
+        # Its successor, the successor of that, and so on: the last of them first.
         chain = [place]
         while (
             newer := by_record.get((documents[chain[-1]].kind, documents[chain[-1]].superseded_by))
@@ -140,15 +148,13 @@ def _words(text: str) -> set[str]:
 
 
 def _stems(words: set[str]) -> frozenset[str]:
-    """Return the telling ones of some words without their endings, so that the forms of a word are one."""
-    return frozenset([_stem(word) if len(word) > _SHORT else word for word in words - SILENT])
-
-
-def _stem(word: str) -> str:
-    for size, endings in zip((3, 2, 1), _ENDINGS, strict=True):
-        if word[-size:] in endings:
-            return word[:-size]
-    return word
+    """Return words without stop words and endings, so that the forms of a word are equal."""
+    stems = set()
+    for word in words - SILENT:
+        endings = zip((3, 2, 1), _ENDINGS, strict=True) if len(word) > _SHORT else ()
+        size = next((size for size, known in endings if word[-size:] in known), 0)
+        stems.add(word[: len(word) - size])
+    return frozenset(stems)
 
 
 def _mentions_change(words: set[str], text: str) -> bool:
@@ -158,9 +164,9 @@ def _mentions_change(words: set[str], text: str) -> bool:
 
 
 def _reorder_pairs(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the order in which the first of each pair stands above the second, moved no further than needed.
+    """Move the first of each pair above the second, no further than needed.
 
-    One move may undo another; what is newer than all comes to rest first, so that the rounds end.
+    One move may undo another; the newest of all settles first, so that the rounds end.
     """
     result = list(order)
     for _ in result:
@@ -173,12 +179,3 @@ def _reorder_pairs(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> li
         if is_settled:
             break
     return result
-
-
-def _is_later(one: IndexedDocument, other: IndexedDocument) -> bool | None:
-    """Say whether one is later than the other; None when it cannot be known."""
-    if one.thread and one.thread == other.thread:
-        return one.position > other.position
-    if one.time is None or other.time is None or one.time == other.time:
-        return None
-    return one.time > other.time

@@ -1,42 +1,51 @@
-"""Judge the two lists of each query, and make one score of them.
+"""Make one score of the two result lists of a query, and of what stands beside the results.
 
-What the text index and the vectors say is put on scales of their own first: of the words, the share of all
-that the question tells which a document holds; of the vectors, by how many standard deviations a document
-is nearer than documents are in general. No fixed blend of the two wins everywhere, so the words weigh by how
-much of the question the best document holds, and by whether the vectors agree with the best of them.
+The results of the text index and of the vectors are scaled first: words by the share of the question's term
+weights that a document contains, vectors by the number of standard deviations that a document is nearer than
+documents in general. No fixed blend of the two wins everywhere, so the weight of the words follows how much
+of the question the best document contains, and whether the vectors agree with the best by words.
 """
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-# Settled on several sets of different character by bench/retrieval.py.
+from archivist.store.results import IndexedDocument
+
+# Chosen on several sets of different character by bench/retrieval.py.
 _WORDS_WEIGHT = 3.0
 _FULL_DEVIATIONS = 5.0
 _MOST_SHARE = 1.2
-_LOOKED_AT = 5
-# So near, by deviations and by cosine, are fewer than one in a hundred documents to what they are not about.
+_COMPARED = 5
+# Fewer than one in a hundred unrelated documents is this near, by deviations and by cosine.
 _MATCHING_MEANING = 0.47
 _MATCHING_COSINE = 0.3
-# What is believed of cosines before any sample is seen, and as how many samples that counts.
+# Mean and spread of cosines before any sample is seen, and the number of samples that this counts as.
 _PRIOR = (0.1, 0.12, 8)
+# The share of its score that a neighbour in a thread lends, by its distance: an answer often stands beside
+# the words that were searched for.
+LENT = {1: 0.3, 2: 0.15}
+# The bonus for a document by a speaker whom the question names.
+SPEAKER = 0.15
+# A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
+STANDING = {"lesson": 1.35, "episode": 1.1}
 
 
 class CosineBaseline(NamedTuple):
-    """How near any document is to a query: mean and spread of the cosine."""
+    """Mean and spread of the cosines of any documents with a query."""
 
     mean: float
     spread: float
 
     def deviations(self, cosine: float) -> float:
-        """Return by how many spreads a cosine is above the mean."""
+        """Return the distance of a cosine from the mean, in spreads."""
         return (cosine - self.mean) / self.spread
 
 
 class Relevance(NamedTuple):
-    """How well one document answers, and why: both parts lie between 0 and about 1.
+    """How well one document answers, and why; both parts are between 0 and about 1.
 
-    A tuple, for hundreds of them are made for every question.
+    A named tuple, because hundreds of them are made for every query.
     """
 
     total: float
@@ -50,7 +59,7 @@ class Relevance(NamedTuple):
 
 
 def estimate_baseline(sample: Sequence[float]) -> CosineBaseline:
-    """Return what a sample says of cosines in general, drawn towards what is usual when it is small."""
+    """Estimate the baseline from a sample, drawn towards the prior when the sample is small."""
     mean, spread, weight = _PRIOR
     count = len(sample) + weight
     middle = (sum(sample) + mean * weight) / count
@@ -61,12 +70,12 @@ def estimate_baseline(sample: Sequence[float]) -> CosineBaseline:
 def fuse(
     words: Mapping[int, float], ideal: float, cosines: Mapping[int, float], baseline: CosineBaseline | None
 ) -> dict[int, Relevance]:
-    """Return the relevance of every document that either list names.
+    """Return the relevance of every document in either list.
 
-    `ideal` is what a document would score that held every word asked for.
+    `ideal` is the score of a document that contains every word of the query.
     """
     top = max(words.values(), default=0.0)
-    # A short text that says a word twice scores above the ideal; what it holds is still no more than all.
+    # A short text that repeats a word scores above the ideal, but contains no more than all words.
     unit = max(ideal, top / _MOST_SHARE) or 1.0
     shares = {place: score / unit for place, score in words.items()}
     if baseline is None:
@@ -79,26 +88,63 @@ def fuse(
     of_words, of_meaning = weight / (weight + 1), 1 / (weight + 1)
     found = {}
     for place in {**shares, **near}:
-        held, nearness = shares.get(place, 0.0), near.get(place, 0.0)
-        total = of_words * held + of_meaning * nearness
-        found[place] = Relevance(total, held, nearness, of_words, cosines.get(place))
+        by_words, by_meaning = shares.get(place, 0.0), near.get(place, 0.0)
+        total = of_words * by_words + of_meaning * by_meaning
+        found[place] = Relevance(total, by_words, by_meaning, of_words, cosines.get(place))
     return found
 
 
 def is_match(why: Relevance) -> bool:
-    """Say whether a document matches what was asked: it shares a word, or is nearer than chance makes it."""
+    """Say whether a document matches the query: it shares a word, or is nearer than by chance."""
     is_near = why.meaning >= _MATCHING_MEANING and (why.cosine or 0.0) >= _MATCHING_COSINE
     return why.words > 0 or is_near
 
 
 def _agreement(shares: Mapping[int, float], near: Mapping[int, float]) -> float:
-    """Return from a half to one: how near the best by words are, compared with the nearest of all."""
+    """Return how near the best by words are, compared with the nearest of all: from 0.5 to 1."""
     if not shares or not near:
         return 1.0
-    best = sorted(shares, key=lambda place: (-shares[place], place))[:_LOOKED_AT]
-    nearest = sorted(near.values(), reverse=True)[:_LOOKED_AT]
+    best = sorted(shares, key=lambda place: (-shares[place], place))[:_COMPARED]
+    nearest = sorted(near.values(), reverse=True)[:_COMPARED]
     top = sum(nearest) / len(nearest)
     if top <= 0:
         return 1.0
     theirs = sum(near.get(place, 0.0) for place in best) / len(best)
     return 0.5 + min(1.0, theirs / top) / 2
+
+
+def add_neighbour_scores(
+    found: Mapping[int, Relevance], documents: Mapping[int, IndexedDocument]
+) -> dict[int, Relevance]:
+    """Return relevances to which each document's neighbours in its thread have added a share of theirs."""
+    threads = {
+        # In the agents' stream each role logs its own work.
+        place: f"{document.thread}:{document.speaker}" if document.kind == "entry" else document.thread
+        for place, document in documents.items()
+        if document.thread and place in found
+    }
+    totals = {(thread, documents[place].position): found[place].total for place, thread in threads.items()}
+    result = dict(found)
+    for place, thread in threads.items():
+        position = documents[place].position
+        lent = sum(
+            share * (totals.get((thread, position - step), 0.0) + totals.get((thread, position + step), 0.0))
+            for step, share in LENT.items()
+        )
+        if lent:
+            result[place] = found[place]._replace(total=found[place].total + lent, neighbours=lent)
+    return result
+
+
+def boost_scores(
+    found: Mapping[int, Relevance], documents: Mapping[int, IndexedDocument], speakers: frozenset[str]
+) -> dict[int, Relevance]:
+    """Return relevances raised for distilled records, and for documents by speakers whom the query names."""
+    raised = {}
+    for place, why in found.items():
+        document = documents[place]
+        extra = SPEAKER if document.speaker in speakers and why.total > 0 else 0.0
+        standing = STANDING.get(document.kind, 1.0)
+        total = (why.total + extra) * standing
+        raised[place] = why._replace(total=total, speaker=extra, standing=standing)
+    return raised

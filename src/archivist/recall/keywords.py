@@ -5,10 +5,10 @@ A finding F is the lesson L again when two shares are large enough:
     |F ∩ L| ÷ |F|  ≥ 50 %   half of what the finding says is what the lesson says (the documented rule), and
     |F ∩ L| ÷ |L|  ≥ 40 %   it says a good part of the lesson.
 
-The denominator of the documented rule is the finding, as in ArcheFlow's own matching. Alone it lets a
-finding of two words swallow every long lesson that happens to hold one of them, and a wrong merge
-loses a lesson for good where a missed one only leaves a candidate too many; hence the second share.
-Tags count as words of the lesson when they match but not in its size: they describe, they do not say.
+The denominator of the documented rule is the finding, as in ArcheFlow's own matching. Alone it would merge a
+finding of two words into every long lesson that contains one of them. A wrong merge loses a lesson for good,
+a missed one only leaves one candidate too many; hence the second share. Tags count as matching words of the
+lesson, but not in its size.
 """
 
 import re
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from math import ceil
 from typing import Any, NamedTuple
 
-# Words below three characters say nothing; the documented rule drops them.
+# The documented rule drops words below three characters.
 _WORD = re.compile(r"[^\W_]{3,}")
 
 STOP_WORDS = frozenset([
@@ -31,23 +31,23 @@ STOP_WORDS = frozenset([
 
 
 class Overlap(NamedTuple):
-    """How large a common share makes two texts the same, of the finding and of the lesson."""
+    """The common share of the finding and of the lesson from which on they are the same."""
 
     of_finding: float = 0.5
     of_lesson: float = 0.4
 
 
 class Match(NamedTuple):
-    """The lesson that a finding repeats, and the share of the finding's words that it holds."""
+    """The lesson that a finding repeats, and the share of the finding's words that it contains."""
 
     key: str
     share: float
 
 
 def keywords(text: str) -> frozenset[str]:
-    """Return the words that carry meaning: lower case, no punctuation, no stop words, three characters up."""
+    """Return the words of a text in lower case, without stop words and words below three characters."""
     words = frozenset(_WORD.findall(text.lower()))
-    # A text of nothing but stop words is still that text.
+    # A text of stop words only is compared by them.
     return words - STOP_WORDS or words
 
 
@@ -58,10 +58,10 @@ def matches(finding: frozenset[str], lesson: frozenset[str], tags: frozenset[str
 
 
 class KeywordIndex:
-    """Lessons by their words, for finding the one that a text repeats, in time that hardly grows with them.
+    """Lessons by their words, to find the one that a text repeats without comparing every lesson.
 
-    Every word has a row of bits, one a lesson. Adding the rows of a text's words, carry by carry, counts
-    the common words of all lessons at once, sixty-four at a step; no lesson is looked at by itself.
+    Every word has a row of bits, one for each lesson. Adding the rows of a text's words with carries counts
+    the common words of all lessons at once, 64 lessons in one machine operation.
     """
 
     def __init__(self, overlap: Overlap) -> None:
@@ -71,7 +71,7 @@ class KeywordIndex:
         self._by_size = _BitRows()
 
     def add(self, key: str, text: str, tags: Iterable[str] = ()) -> None:
-        """Put a lesson in. Of equally good matches the one that was put in first wins."""
+        """Add a lesson. Of equally good matches the one that was added first wins."""
         words = keywords(text)
         place = len(self._keys)
         self._keys.append(key)
@@ -80,7 +80,7 @@ class KeywordIndex:
             self._by_word.add(word, place)
 
     def find(self, text: str) -> Match | None:
-        """Return the lesson that holds most of a text's words, the shortest of those, or None."""
+        """Return the lesson that contains most of a text's words, the shortest of those, or None."""
         wanted = keywords(text)
         if not wanted or not self._keys:
             return None
@@ -100,7 +100,7 @@ class KeywordIndex:
 
 
 class _BitRows:
-    """Rows of bits by name, made of the places given so far when a row is first asked for."""
+    """Rows of bits by name, built from the places added so far when a row is read."""
 
     def __init__(self) -> None:
         self.names: dict[Any, list[int]] = {}

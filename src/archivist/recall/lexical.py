@@ -1,8 +1,8 @@
-"""Turn what somebody asked into words for the index. Any string is a valid question.
+"""Turn a question into words for the index. Any string is a valid question.
 
-Words that say nothing are left out, and in a large bank those that most documents hold: they cost the most
-and tell the least. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is
-looked for whole, as a phrase, and by its parts. A word that nothing holds is tried as the beginning of one.
+Stop words are left out, and in a large bank words that most documents contain: they cost the most and tell
+the least. A name of several parts (`snake_case`, `CamelCase`, `src/app.py`, `--no-cache`, `3.11`) is searched
+for as a phrase and by its parts. A word that no document contains is tried as the beginning of one.
 """
 
 import re
@@ -15,7 +15,7 @@ from archivist.store.results import TextQuery
 from archivist.store.scope_tokens import split_name
 
 _WORD = re.compile(r"[^\W_]+")
-# Each begins where a word does, so that a pasted blob costs no more than its length.
+# Each begins at a word, so that the time for a pasted blob grows with its length only.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:[-./:\\_]+[^\W_]+)+")
 _CAMEL = re.compile(r"(?<![A-Za-z])[A-Za-z]*[a-z][A-Z]\w*|(?<![A-Za-z])[A-Z]{2,}[a-z]\w*")
 _NAME = re.compile(r"(?<![\w.-])[\w.-]*\w")
@@ -37,14 +37,14 @@ _LEAST_PREFIX = 3
 
 
 class Terms(NamedTuple):
-    """What a question asks for: its telling words and its names of several parts."""
+    """The terms of a question: its words without stop words, and its names of several parts."""
 
     words: tuple[str, ...]
     phrases: tuple[tuple[str, ...], ...]
 
 
 def extract_terms(text: str) -> Terms:
-    """Return the telling words of a question, in order; all of them when none tells anything."""
+    """Return the words of a question in order, without stop words unless there are no others."""
     text = _ENDING.sub(" ", text)
     phrases: dict[tuple[str, ...], None] = {}
     for name in _COMPOUND.findall(text):
@@ -55,15 +55,14 @@ def extract_terms(text: str) -> Terms:
         phrases[tuple(parts)] = None
         words += parts
     known = dict.fromkeys(words)
-    telling = [word for word in known if word not in SILENT and not (len(word) == 1 and word.isascii())]
-    several = [phrase for phrase in phrases if len(phrase) > 1]
-    return Terms(tuple(telling or known), tuple(several))
+    content = [word for word in known if word not in SILENT and not (len(word) == 1 and word.isascii())]
+    return Terms(tuple(content or known), tuple(phrase for phrase in phrases if len(phrase) > 1))
 
 
 def select_words(question_terms: Terms, count_documents: Callable[[str, int], int], budget: int) -> TextQuery:
-    """Return what to look for: the rarest words first, as many as the budget of documents to score allows.
+    """Return what to search for: the rarest words first, as many as the budget of documents to score allows.
 
-    `holding` says how many documents hold a word, counting no further than its second argument.
+    `count_documents` returns how many documents contain a word, counting no further than its second argument.
     """
     cap = budget + 1
     counts = {word: count_documents(word, cap) for word in question_terms.words[:_MAX_WORDS]}
@@ -83,21 +82,21 @@ def select_words(question_terms: Terms, count_documents: Callable[[str, int], in
 
 
 def possible_names(text: str) -> list[str]:
-    """Return the words of a question, and its pairs of words, that could be somebody's name."""
+    """Return the words and pairs of words of a question that could be the name of a speaker."""
     words = [word.casefold() for word in _NAME.findall(_ENDING.sub("", text))][: _MAX_WORDS * 2]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return [*dict.fromkeys([*words, *pairs])]
 
 
 def remove_names(text: str, names: Iterable[str]) -> str:
-    """Return a text without some names: who speaks is a field of a memory, not what it says."""
+    """Return a text without some names: the speaker is a field of a memory, not part of its text."""
     for name in names:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?:['\u2019]s)?(?!\w)", " ", text, flags=re.IGNORECASE)
     return " ".join(text.split())
 
 
 def coverage(found: Mapping[str, int], documents: int) -> float:
-    """Return how much the words that were looked for tell: the sum of their weights in the index."""
+    """Return the sum of the weights that the words have in the index."""
     from math import log
 
     return sum(max(0.0, log((documents - count + 0.5) / (count + 0.5))) for count in found.values())

@@ -1,4 +1,4 @@
-"""Say what is sought."""
+"""What a search asks for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.records import Category, Scope, Status
+from archivist.records.kinds import SEARCHABLE as KINDS
 from archivist.store.results import SearchFilter
 from archivist.store.scope_tokens import scope_token
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from archivist.recall.scoring import Preset
 
 LIVE = (Status.ACTIVE, Status.CANDIDATE)
-KINDS = ("lesson", "episode", "event", "fact", "artifact", "entry", "document")
 _SCOPED = (
     "scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run",
     "agent", "action", "tier", "source",
@@ -23,11 +23,11 @@ _SCOPED = (
 
 
 class Query(NamedTuple):
-    """What is wanted; an empty field asks for nothing. Tags and roles ask for any of them.
+    """A search; an empty field does not restrict it, and one of several tags is enough.
 
-    Without statuses, lessons that were archived or quarantined are left out. `window` asks for so many
-    neighbours of a hit in its stream, before and after it. A preset of None is the configured one.
-    `is_matching` asks of lessons only for those that share a word with the text or are surely near to it.
+    Without statuses, archived and quarantined lessons are left out. `window` is the number of neighbours of
+    a hit in its thread, before and after it. A preset of None is the configured one. `is_matching` keeps
+    only lessons that share a word with the text or are certainly near to it.
     """
 
     text: str = ""
@@ -61,7 +61,7 @@ class Query(NamedTuple):
 
 
 def build_search_filter(query: Query) -> SearchFilter:
-    """Return what a query lets be found, in the index's words."""
+    """Return a query's conditions as scope tokens and ranges of the index."""
     unknown = [kind for kind in query.kinds if kind not in KINDS]
     if unknown:
         raise InputError(f"kind {unknown[0]!r} is not one of {', '.join(KINDS)}")

@@ -1,20 +1,23 @@
-"""Weigh relevance with a record's own merits: importance, and recency by exponential decay."""
+"""Combine relevance with importance, and with recency by exponential decay."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from archivist.errors import InputError
 from archivist.recall.fusion import Relevance
 from archivist.store.results import IndexedDocument
 
+if TYPE_CHECKING:
+    from archivist.config import RecallRules
+
 _DAY_S = 86_400.0
 
 
 class Preset(StrEnum):
-    """The documented ways to weigh: of reflective lessons, of generative agents, and relevance alone."""
+    """The documented weights: of reflective lessons, of generative agents, and relevance alone."""
 
     ARCHIVIST = "archivist"
     GENERATIVE = "generative"
@@ -30,29 +33,41 @@ def preset_of(name: str) -> Preset:
 
 
 class Weights(NamedTuple):
-    """What each part counts for."""
+    """The weight of each part of a score."""
 
     importance: float
     recency: float
     relevance: float
 
 
+def preset_weights(rules: RecallRules, preset: Preset) -> Weights:
+    """Return the configured weights of a preset."""
+    match preset:
+        case Preset.ARCHIVIST:
+            return Weights(rules.archivist_importance, rules.archivist_recency, rules.archivist_relevance)
+        case Preset.GENERATIVE:
+            return Weights(rules.generative_importance, rules.generative_recency, rules.generative_relevance)
+        case Preset.RELEVANCE:
+            return Weights(0.0, 0.0, 1.0)
+    assert_never(preset)
+
+
 class RecencyDecay(NamedTuple):
-    """After how many days, or cycles where there are any, recency has halved."""
+    """The half-life of recency in days, or in cycles where a document has one."""
 
     half_life_days: float
     half_life_cycles: float
 
 
 class ScoringTime(NamedTuple):
-    """When is asked, in seconds since the epoch: recency counts from here."""
+    """The time of the query, in seconds since the epoch: recency counts from it."""
 
     now: float
     cycle: int | None = None
 
 
 class Score(NamedTuple):
-    """A document's score and each part of it, before its weight."""
+    """A document's score and each part of it, before the weights."""
 
     total: float
     importance: float
@@ -62,7 +77,7 @@ class Score(NamedTuple):
 
 
 def score_recency(document: IndexedDocument, scoring_time: ScoringTime, decay: RecencyDecay) -> float:
-    """Return 1 for what is new, a half after one half-life, and 0 for what has no time."""
+    """Return 1 for a new document, 0.5 after one half-life, and 0 for one without a time."""
     if document.cycle is not None and scoring_time.cycle is not None:
         return _decay_by_half_life(scoring_time.cycle - document.cycle, decay.half_life_cycles)
     if document.time is None:
@@ -80,7 +95,7 @@ def score_documents(
 ) -> dict[int, Score]:
     """Return every document's score.
 
-    Beside other merits relevance is scaled so that the best has 1 and the worst 0; alone it stays as it is.
+    Beside importance or recency, relevance is scaled from 0 for the worst to 1 for the best.
     """
     totals = [why.total for why in found.values()]
     is_alone = not weights.importance and not weights.recency
@@ -88,9 +103,10 @@ def score_documents(
     scored = {}
     for place, why in found.items():
         relevance = (why.total - low) / (high - low) if high > low else 1.0
-        weight, lately = documents[place].importance, score_recency(documents[place], scoring_time, decay)
-        total = weights.importance * weight + weights.recency * lately + weights.relevance * relevance
-        scored[place] = Score(total, weight, lately, relevance, why)
+        importance = documents[place].importance
+        recency = score_recency(documents[place], scoring_time, decay)
+        total = weights.importance * importance + weights.recency * recency + weights.relevance * relevance
+        scored[place] = Score(total, importance, recency, relevance, why)
     return scored
 
 

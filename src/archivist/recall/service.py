@@ -1,56 +1,60 @@
-"""Work on recall: words and vectors find candidates, the rooms judge them, the records are fetched last."""
+"""Recall: words and vectors find candidates, pure functions score them, the records are fetched last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.errors import EmbedderError
-from archivist.recall import amendments as order
-from archivist.recall import lexical
-from archivist.recall.fusion import CosineBaseline, Relevance, estimate_baseline, fuse
+from archivist.recall import amendments, lexical
+from archivist.recall.fusion import (
+    LENT,
+    CosineBaseline,
+    Relevance,
+    add_neighbour_scores,
+    boost_scores,
+    estimate_baseline,
+    fuse,
+)
 from archivist.recall.hit_text import name_of, record_text, text_of
-from archivist.recall.lexical import Terms
-from archivist.recall.neighbours import LENT, add_neighbour_scores, boost_scores
 from archivist.recall.query import Query, build_search_filter
 from archivist.recall.scoring import (
-    Preset,
     RecencyDecay,
     Score,
     ScoringTime,
     Weights,
     preset_of,
+    preset_weights,
     score_documents,
 )
 from archivist.service import BankService
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.config import RecallRules
     from archivist.store.protocol import Reader
     from archivist.store.results import IndexedDocument, SearchFilter
 
 DEFAULT_LIMIT = 10
+# Candidates of each list, and how many of both are scored closely.
 _CANDIDATES = 64
-# So many of the candidates are looked at closely.
 _KEPT = 48
-# Of so many of the best the neighbours in their streams are looked at.
-_LOOKED_AROUND = 12
-# As much of a question is embedded as of a record: a pasted log says by then what it is about.
+# The neighbours of so many of the best candidates are added.
+_WITH_NEIGHBOURS = 12
+# Characters of a question that are embedded, as many as of a record: a pasted log is clear by then.
 _EMBEDDED = 2000
-# So few texts without a vector are embedded while one waits for the answer.
+# So few texts without a vector are embedded during a query: the bundled table takes under a millisecond.
 FRESH = 48
-_SELDOM = 10
-_SMALL = 40_000
+# A name in at most so many documents, or in 2 % of the bank, counts as a word too.
+_RARE = 10
+_SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
 
 
 class Hit(NamedTuple):
-    """One thing that was found. `notes` say why it stands where it stands, `window` what is around it."""
+    """One result. `notes` explain its rank, `window` is the text around it."""
 
     kind: str
     id: str
@@ -64,7 +68,7 @@ class Hit(NamedTuple):
 
 
 class RecallResult(NamedTuple):
-    """What was found, what was looked for, and how many memories could not be searched by meaning yet."""
+    """The results, the words that were searched for, and how many texts have no vector yet."""
 
     hits: tuple[Hit, ...]
     weights: Weights
@@ -78,258 +82,21 @@ class _Question(NamedTuple):
     """A query with what the bank knows of its words."""
 
     text: str
-    named: frozenset[str]
+    speakers: frozenset[str]
     vector: Sequence[float]
     embedder: str
-    may_be: SearchFilter
+    search_filter: SearchFilter
     embed: Callable[[str], Sequence[float]] | None = None
     problem: str = ""
-    is_understood: bool = True
+    has_known_words: bool = True
 
 
-def recall(bank: Bank, query: Query) -> RecallResult:
-    """Return what answers a query, the best first."""
-    rules = bank.config.recall
-    if query.repo:
-        from archivist import projects
+class _Candidates(NamedTuple):
+    """What the two lists found: the words searched for, relevances, and the baseline of cosines."""
 
-        with bank.reading() as reader:
-            query = query._replace(repo=projects.resolve_name(reader, query.repo))
-    weights = _preset_weights(rules, preset_of(query.preset or rules.preset))
-    question = _prepare_question(bank, query)
-    moment = ScoringTime(bank.now().timestamp(), query.until_cycle)
-    limit = DEFAULT_LIMIT if query.limit is None else query.limit
-    with bank.reading() as reader:
-        words, found, usual = _candidates(reader, question, max(_CANDIDATES, limit * 2))
-        found = _top_candidates(found, max(_KEPT, limit * 2))
-        placed = reader.indexed_documents(list(found))
-        found = {place: why for place, why in found.items() if _is_visible(placed.get(place), question)}
-        found, placed = _with_neighbours(reader, question, found, placed, usual)
-        found = boost_scores(add_neighbour_scores(found, placed), placed, question.named)
-        # The nearest vectors of a question are always some; what nothing speaks for is no answer.
-        found = {place: why for place, why in found.items() if _has_support(why)}
-        decay = RecencyDecay(rules.half_life_days, rules.half_life_cycles)
-        scored = score_documents(found, placed, weights=weights, decay=decay, scoring_time=moment)
-        hits = _build_hits(reader, query, question, scored, placed)
-        # While another embedder takes over, what it has done already is still found by the old one's vectors.
-        is_settled = bank.embedder is not None and bank.embedder.name == question.embedder
-        waiting = reader.pending_embedding_count(question.embedder) if is_settled else 0
-    # The few that were written a moment ago were looked at all the same.
-    missed = waiting if waiting > FRESH else 0
-    return RecallResult(tuple(hits), weights, words, question.embedder, missed, question.problem)
-
-
-def _prepare_question(bank: Bank, query: Query) -> _Question:
-    """Return the question without the names of those who speak, and its vector, made outside of any view."""
-    from archivist.recall.embedders.static import StaticEmbedder
-
-    with bank.reading() as reader:
-        named = reader.known_speakers(lexical.possible_names(query.text))
-        in_use = reader.embedder_in_use()
-    text = lexical.remove_names(query.text, named) if named else query.text
-    # A bank without any vector yet is asked with the embedder that will make them.
-    embedder = bank.embedder if not in_use else bank.find_embedder(in_use)
-    # Only the bundled table is quick enough to embed while somebody waits.
-    table = embedder if isinstance(embedder, StaticEmbedder) else None
-    vector: Sequence[float] = ()
-    problem = ""
-    try:
-        vector = embedder.embed_query((text or query.text)[:_EMBEDDED]) if embedder else ()
-    except EmbedderError as error:
-        # The words can still answer.
-        embedder, problem = None, error.message
-    return _Question(
-        text or query.text,
-        frozenset(named),
-        vector,
-        embedder.name if embedder else "",
-        build_search_filter(query),
-        table.embed_query if table else None,
-        problem,
-        table is None or table.has_known_words(text or query.text),
-    )
-
-
-def _candidates(
-    reader: Reader, question: _Question, count: int
-) -> tuple[tuple[str, ...], dict[int, Relevance], CosineBaseline | None]:
-    counts: dict[str, int] = {}
-
-    def count_documents(word: str, at_most: int) -> int:
-        counts[word] = reader.count_documents_with(word, at_most=at_most)
-        return counts[word]
-
-    documents = reader.document_count()
-    budget = _scoring_budget(documents, is_filtered=bool(question.may_be.groups))
-    asked = lexical.extract_terms(question.text)
-    # A name that few texts hold tells something as a word too; one that is called all the time does not.
-    seldom = max(_SELDOM, documents // 50)
-    names = [word for name in sorted(question.named) for word in name.split()]
-    told = tuple(
-        word for word in names if 0 < reader.count_documents_with(word, at_most=seldom + 1) <= seldom
-    )
-    wanted = lexical.select_words(Terms((*asked.words, *told), asked.phrases), count_documents, budget)
-    by_words = reader.search(wanted, search_filter=question.may_be, limit=count)
-    words = {hit.place: hit.score for hit in by_words}
-    looked_for = {word: counts[word] for word in counts if word in wanted.words or not counts[word]}
-    ideal = lexical.coverage(looked_for, documents)
-    shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
-    # Of words that nothing holds and nobody knows, no vector tells what they mean.
-    if not question.embedder or not (by_words or question.is_understood):
-        return shown, fuse(words, ideal, {}, None), None
-    near = reader.nearest(question.vector, question.embedder, search_filter=question.may_be, limit=count)
-    cosines = {hit.place: hit.score for hit in near}
-    rest = [place for place in words if place not in cosines]
-    cosines |= reader.cosines(question.vector, question.embedder, rest)
-    cosines |= _unembedded_cosines(reader, question)
-    usual = estimate_baseline(reader.sample_cosines(question.vector, question.embedder))
-    return shown, fuse(words, ideal, cosines, usual if cosines else None), usual
-
-
-def _unembedded_cosines(reader: Reader, question: _Question) -> dict[int, float]:
-    """Return the cosines of texts written a moment ago that have no vector yet, when they are few."""
-    if question.embed is None or not any(question.vector):
-        return {}
-    waiting = reader.pending_embeddings(question.embedder, limit=FRESH, all_or_nothing=True)
-    permitted = set(reader.filter_places([each.place for each in waiting], question.may_be))
-    return {
-        each.place: sum(map(mul, question.vector, question.embed(each.text)))
-        for each in waiting
-        if each.place in permitted
-    }
-
-
-def _scoring_budget(documents: int, *, is_filtered: bool) -> int:
-    """Return how many documents may be scored by words: most of a small bank, few of a large one."""
-    if documents <= _SMALL:
-        return 4_000
-    return 600 if is_filtered else max(1_200, documents // 400)
-
-
-def _top_candidates(found: dict[int, Relevance], count: int) -> dict[int, Relevance]:
-    best = sorted(found, key=lambda place: (-found[place].total, place))[:count]
-    return {place: found[place] for place in best}
-
-
-def _has_support(why: Relevance) -> bool:
-    """Say whether anything but chance speaks for a document."""
-    return why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
-
-
-def _is_visible(placed: IndexedDocument | None, question: _Question) -> bool:
-    return placed is not None and (question.may_be.with_hidden or not placed.is_hidden)
-
-
-def _with_neighbours(
-    reader: Reader,
-    question: _Question,
-    found: dict[int, Relevance],
-    placed: dict[int, IndexedDocument],
-    usual: CosineBaseline | None,
-) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
-    """Add what stands beside the best in their streams, with what it is worth by itself."""
-    if question.may_be.groups or question.may_be.has_ranges:
-        return found, placed
-    steps = [step * side for step in LENT for side in (-1, 1)]
-    wanted = [
-        (placed[place].thread, placed[place].position + step)
-        for place in list(found)[:_LOOKED_AROUND]
-        if placed[place].thread
-        for step in steps
-    ]
-    around = {
-        each.place: each
-        for each in reader.documents_at(wanted)
-        if each.place not in found and not each.is_hidden
-    }
-    if not around:
-        return found, placed
-    near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
-    weight = next(iter(found.values())).words_weight
-    worth = fuse({}, 1.0, near, usual) if near else {}
-    added = {
-        place: worth[place]._replace(total=worth[place].meaning * (1 - weight), words_weight=weight)
-        if place in worth
-        else Relevance(0.0)
-        for place in around
-    }
-    return {**found, **added}, {**placed, **around}
-
-
-def _build_hits(
-    reader: Reader,
-    query: Query,
-    question: _Question,
-    scored: dict[int, Score],
-    placed: dict[int, IndexedDocument],
-) -> list[Hit]:
-    limit = DEFAULT_LIMIT if query.limit is None else query.limit
-    ordered = order.demote_superseded(order.rank_by_score(scored), placed)
-    records = _load_records(reader, placed, ordered[: max(limit, order.COMPARED)])
-    said = {place: record_text(placed[place].kind, record) for place, record in records.items()}
-    # To retire a lesson changes it: what was superseded may be the later one, and amends nothing.
-    pairs = [pair for pair in order.pairs_to_compare(ordered, placed) if not placed[pair[0]].superseded_by]
-    ordered, later = order.apply_amendments(ordered, scored, said, pairs, question.text)
-    ordered = order.demote_superseded(ordered, placed)
-    hits = []
-    for place in ordered[:limit]:
-        each = placed[place]
-        record = records.get(place) or _load_records(reader, placed, [place])[place]
-        notes = []
-        if each.superseded_by:
-            by = reader.records(each.kind, [each.superseded_by]).get(each.superseded_by)
-            notes.append(f"superseded by {name_of(each.kind, by) if by else each.superseded_by}")
-        elif place in later:
-            notes.append(f"{name_of(each.kind, records[later[place]])} speaks of this later")
-        hits.append(
-            Hit(
-                kind=each.kind,
-                id=each.record,
-                name=name_of(each.kind, record),
-                text=text_of(each.kind, record),
-                score=scored[place].total,
-                time=datetime.fromtimestamp(each.time, UTC) if each.time is not None else None,
-                why=scored[place],
-                notes=tuple(notes),
-                window=_window(reader, each, query.window) if query.window and each.thread else (),
-            )
-        )
-    return hits
-
-
-def _load_records(
-    reader: Reader, placed: dict[int, IndexedDocument], places: Sequence[int]
-) -> dict[int, object]:
-    """Return the records of these documents by their places."""
-    wanted: dict[str, dict[str, int]] = {}
-    for place in places:
-        wanted.setdefault(placed[place].kind, {})[placed[place].record] = place
-    return {
-        ids[record]: each
-        for kind, ids in wanted.items()
-        for record, each in reader.records(kind, list(ids)).items()
-    }
-
-
-def _window(reader: Reader, placed: IndexedDocument, reach: int) -> tuple[str, ...]:
-    around = reader.neighbours(placed.thread, placed.position - reach, placed.position + reach)
-    records = reader.records(placed.kind, [each.record for each in around])
-    return tuple(
-        f"{'>' if each.record == placed.record else ' '} {text_of(placed.kind, records[each.record])}"
-        for each in around
-        if each.record in records
-    )
-
-
-def _preset_weights(rules: RecallRules, preset: Preset) -> Weights:
-    match preset:
-        case Preset.ARCHIVIST:
-            return Weights(rules.archivist_importance, rules.archivist_recency, rules.archivist_relevance)
-        case Preset.GENERATIVE:
-            return Weights(rules.generative_importance, rules.generative_recency, rules.generative_relevance)
-        case Preset.RELEVANCE:
-            return Weights(0.0, 0.0, 1.0)
-    assert_never(preset)
+    words: tuple[str, ...]
+    found: dict[int, Relevance]
+    baseline: CosineBaseline | None = None
 
 
 class Recall(BankService):
@@ -338,4 +105,219 @@ class Recall(BankService):
     @reads(Layer.LESSONS)
     def recall(self, query: Query) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
-        return recall(self._bank, query)
+        bank, rules = self._bank, self._bank.config.recall
+        if query.repo:
+            from archivist import projects
+
+            with bank.reading() as reader:
+                query = query._replace(repo=projects.resolve_name(reader, query.repo))
+        weights = preset_weights(rules, preset_of(query.preset or rules.preset))
+        question = self._prepare_question(query)
+        limit = DEFAULT_LIMIT if query.limit is None else query.limit
+        with bank.reading() as reader:
+            words, found, baseline = _find_candidates(reader, question, max(_CANDIDATES, limit * 2))
+            best = sorted(found, key=lambda place: (-found[place].total, place))[: max(_KEPT, limit * 2)]
+            documents = reader.indexed_documents(best)
+            found = {
+                place: found[place]
+                for place in best
+                if place in documents
+                and (question.search_filter.with_hidden or not documents[place].is_hidden)
+            }
+            found, documents = _add_neighbours(reader, question, found, documents, baseline)
+            found = boost_scores(add_neighbour_scores(found, documents), documents, question.speakers)
+            # Some vectors are always the nearest: without any support a document is no answer.
+            found = {
+                place: why
+                for place, why in found.items()
+                if why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
+            }
+            scored = score_documents(
+                found,
+                documents,
+                weights=weights,
+                decay=RecencyDecay(rules.half_life_days, rules.half_life_cycles),
+                scoring_time=ScoringTime(bank.now().timestamp(), query.until_cycle),
+            )
+            hits = _build_hits(reader, query._replace(limit=limit), question.text, scored, documents)
+            # While the embedder changes, all documents are still found by the vectors of the old one.
+            is_settled = bank.embedder is not None and bank.embedder.name == question.embedder
+            waiting = reader.pending_embedding_count(question.embedder) if is_settled else 0
+        # The few that were written a moment ago were embedded for this query.
+        missed = waiting if waiting > FRESH else 0
+        return RecallResult(tuple(hits), weights, words, question.embedder, missed, question.problem)
+
+    def _prepare_question(self, query: Query) -> _Question:
+        """Return the question without the names of speakers, and its vector, made outside of any view."""
+        from archivist.recall.embedders.static import StaticEmbedder
+
+        bank = self._bank
+        with bank.reading() as reader:
+            speakers = reader.known_speakers(lexical.possible_names(query.text))
+            in_use = reader.embedder_in_use()
+        text = (lexical.remove_names(query.text, speakers) if speakers else query.text) or query.text
+        # A bank without any vector yet is queried with the embedder that will make them.
+        embedder = bank.embedder if not in_use else bank.find_embedder(in_use)
+        # Only the bundled table is quick enough to embed during a query.
+        table = embedder if isinstance(embedder, StaticEmbedder) else None
+        vector: Sequence[float] = ()
+        problem = ""
+        try:
+            vector = embedder.embed_query(text[:_EMBEDDED]) if embedder else ()
+        except EmbedderError as error:
+            # The words can still answer.
+            embedder, problem = None, error.message
+        return _Question(
+            text,
+            frozenset(speakers),
+            vector,
+            embedder.name if embedder else "",
+            build_search_filter(query),
+            table.embed_query if table else None,
+            problem,
+            table is None or table.has_known_words(text),
+        )
+
+
+def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candidates:
+    """Return the best by words and by meaning, with one relevance each."""
+    counts: dict[str, int] = {}
+
+    def count_documents(word: str, at_most: int) -> int:
+        counts[word] = reader.count_documents_with(word, at_most=at_most)
+        return counts[word]
+
+    documents = reader.document_count()
+    asked = lexical.extract_terms(question.text)
+    rare = max(_RARE, documents // 50)
+    names = [word for name in sorted(question.speakers) for word in name.split()]
+    rare_names = [name for name in names if 0 < reader.count_documents_with(name, at_most=rare + 1) <= rare]
+    # Documents to score by words: most of a small bank, few of a large one.
+    budget = 4_000
+    if documents > _SMALL_BANK:
+        budget = 600 if question.search_filter.groups else max(1_200, documents // 400)
+    terms = lexical.Terms((*asked.words, *rare_names), asked.phrases)
+    wanted = lexical.select_words(terms, count_documents, budget)
+    by_words = reader.search(wanted, search_filter=question.search_filter, limit=count)
+    words = {hit.place: hit.score for hit in by_words}
+    ideal = lexical.coverage(
+        {word: counts[word] for word in counts if word in wanted.words or not counts[word]}, documents
+    )
+    shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
+    # A vector of words that no document contains and the table does not know means nothing.
+    if not question.embedder or not (by_words or question.has_known_words):
+        return _Candidates(shown, fuse(words, ideal, {}, None))
+    vector, embedder = question.vector, question.embedder
+    near = reader.nearest(vector, embedder, search_filter=question.search_filter, limit=count)
+    cosines = {hit.place: hit.score for hit in near}
+    cosines |= reader.cosines(vector, embedder, [place for place in words if place not in cosines])
+    if question.embed is not None and any(vector):
+        # Texts that were written a moment ago and have no vector yet, when they are few.
+        pending = reader.pending_embeddings(embedder, limit=FRESH, all_or_nothing=True)
+        allowed = set(reader.filter_places([each.place for each in pending], question.search_filter))
+        for each in pending:
+            if each.place in allowed:
+                cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
+    baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
+    return _Candidates(shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline)
+
+
+def _add_neighbours(
+    reader: Reader,
+    question: _Question,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+    baseline: CosineBaseline | None,
+) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
+    """Add the neighbours of the best in their threads, with their own relevance by meaning."""
+    if question.search_filter.groups or question.search_filter.has_ranges:
+        return found, documents
+    positions = [
+        (documents[place].thread, documents[place].position + step * side)
+        for place in list(found)[:_WITH_NEIGHBOURS]
+        if documents[place].thread
+        for step in LENT
+        for side in (-1, 1)
+    ]
+    around = {
+        document.place: document
+        for document in reader.documents_at(positions)
+        if document.place not in found and not document.is_hidden
+    }
+    if not around:
+        return found, documents
+    near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
+    by_meaning = fuse({}, 1.0, near, baseline) if near else {}
+    weight = next(iter(found.values())).words_weight
+    added = {}
+    for place in around:
+        why = by_meaning.get(place)
+        added[place] = (
+            why._replace(total=why.meaning * (1 - weight), words_weight=weight) if why else Relevance(0.0)
+        )
+    return {**found, **added}, {**documents, **around}
+
+
+def _build_hits(
+    reader: Reader, query: Query, text: str, scored: dict[int, Score], documents: dict[int, IndexedDocument]
+) -> list[Hit]:
+    """Return the results in their final order: amended and superseded ones below their successors."""
+    ordered = amendments.demote_superseded(amendments.rank_by_score(scored), documents)
+    compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
+    records = _load_records(reader, documents, compared)
+    texts = {place: record_text(documents[place].kind, record) for place, record in records.items()}
+    # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
+    pairs = [
+        (newer, older)
+        for newer, older in amendments.pairs_to_compare(ordered, documents)
+        if not documents[newer].superseded_by
+    ]
+    ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, text)
+    ordered = amendments.demote_superseded(ordered, documents)[: query.limit]
+    records |= _load_records(reader, documents, [place for place in ordered if place not in records])
+    hits = []
+    for place in ordered:
+        document, notes = documents[place], []
+        if document.superseded_by:
+            by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
+            notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
+        elif place in amended_by:
+            notes.append(f"{name_of(document.kind, records[amended_by[place]])} speaks of this later")
+        window: list[str] = []
+        if query.window and document.thread:
+            first, last = document.position - query.window, document.position + query.window
+            around = reader.neighbours(document.thread, first, last)
+            beside = reader.records(document.kind, [each.record for each in around])
+            window = [
+                f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
+                for name in (each.record for each in around)
+                if name in beside
+            ]
+        hits.append(
+            Hit(
+                kind=document.kind,
+                id=document.record,
+                name=name_of(document.kind, records[place]),
+                text=text_of(document.kind, records[place]),
+                score=scored[place].total,
+                time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
+                why=scored[place],
+                notes=tuple(notes),
+                window=tuple(window),
+            )
+        )
+    return hits
+
+
+def _load_records(
+    reader: Reader, documents: dict[int, IndexedDocument], places: Sequence[int]
+) -> dict[int, object]:
+    """Return the records of these documents by their places."""
+    by_kind: dict[str, dict[str, int]] = {}
+    for place in places:
+        by_kind.setdefault(documents[place].kind, {})[documents[place].record] = place
+    return {
+        ids[name]: record
+        for kind, ids in by_kind.items()
+        for name, record in reader.records(kind, list(ids)).items()
+    }

@@ -29,97 +29,34 @@ if TYPE_CHECKING:
     from archivist.records.words import ActorKind, Category, LessonType, Scope, Severity, Source, Status
 
 __all__ = [
-    "ARCHIVIST",
-    "Action",
-    "Actor",
-    "ActorKind",
-    "Artifact",
-    "ArtifactType",
-    "Block",
-    "Brief",
-    "Category",
-    "Conflict",
-    "ConflictStatus",
-    "CoreSection",
-    "Document",
-    "DocumentType",
-    "Effect",
-    "Entry",
-    "EntryType",
-    "Episode",
-    "EpisodeKind",
-    "EpisodeStatus",
-    "Event",
-    "EventKind",
-    "Evidence",
-    "Fact",
-    "Finding",
-    "Folder",
-    "Following",
-    "Lesson",
-    "LessonType",
-    "Proposal",
-    "ProposalStatus",
-    "Scope",
-    "Severity",
-    "Source",
-    "Status",
-    "Tally",
-    "Token",
-    "Usage",
-    "Verdict",
-    "Working",
-]
+    "ARCHIVIST", "Action", "Actor", "ActorKind", "Artifact", "ArtifactType", "Block", "Brief", "Category",
+    "Conflict", "ConflictStatus", "CoreSection", "Document", "DocumentType", "Effect", "Entry", "EntryType",
+    "Episode", "EpisodeKind", "EpisodeStatus", "Event", "EventKind", "Evidence", "Fact", "Finding", "Folder",
+    "Following", "Lesson", "LessonType", "Proposal", "ProposalStatus", "Scope", "Severity", "Source",
+    "Status", "Tally", "Token", "Usage", "Verdict", "Working",
+]  # fmt: skip
 
-_HOMES = {
-    "ARCHIVIST": "actor",
-    "Action": "run_words",
-    "Actor": "actor",
-    "ActorKind": "words",
-    "Artifact": "layers",
-    "ArtifactType": "tier_words",
-    "Block": "tiers",
-    "Brief": "brief",
-    "Category": "words",
-    "Conflict": "layers",
-    "ConflictStatus": "tier_words",
-    "CoreSection": "tier_words",
-    "Document": "tiers",
-    "DocumentType": "tier_words",
-    "Effect": "run_words",
-    "Entry": "tiers",
-    "EntryType": "tier_words",
-    "Episode": "episode",
-    "EpisodeKind": "run_words",
-    "EpisodeStatus": "run_words",
-    "Event": "episode",
-    "EventKind": "run_words",
-    "Evidence": "lesson",
-    "Fact": "layers",
-    "Finding": "episode",
-    "Folder": "tiers",
-    "Following": "run_words",
-    "Lesson": "lesson",
-    "LessonType": "words",
-    "Proposal": "tiers",
-    "ProposalStatus": "tier_words",
-    "Scope": "words",
-    "Severity": "words",
-    "Source": "words",
-    "Status": "words",
-    "Tally": "lesson",
-    "Token": "access_token",
-    "Usage": "episode",
-    "Verdict": "verdict",
-    "Working": "tiers",
+_FAMILIES = {
+    "access_token": "Token",
+    "actor": "ARCHIVIST Actor",
+    "brief": "Brief",
+    "episode": "Episode Event Finding Usage",
+    "layers": "Artifact Conflict Fact",
+    "lesson": "Evidence Lesson Tally",
+    "run_words": "Action Effect EpisodeKind EpisodeStatus EventKind Following",
+    "tier_words": "ArtifactType ConflictStatus CoreSection DocumentType EntryType ProposalStatus",
+    "tiers": "Block Document Entry Folder Proposal Working",
+    "verdict": "Verdict",
+    "words": "ActorKind Category LessonType Scope Severity Source Status",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    for family, names in _FAMILIES.items():
+        if name in names.split():
+            value = getattr(import_module(f"{__name__}.{family}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Who may come in from outside: the hash of what they show, and in whose name they act."""
+"""Access tokens: the hash of the secret, and the actor in whose name its bearer acts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archivist.records.actor import Actor
 
 
 class TokenState(StrEnum):
-    """Whether a token lets its bearer in."""
+    """Whether a token grants access."""
 
     VALID = "valid"
     EXPIRED = "expired"
@@ -19,7 +19,7 @@ class TokenState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A key to the bank that somebody holds. The key itself is shown once; `digest` is its SHA-256."""
+    """A token for the bank. The secret itself is shown once; `digest` is its SHA-256."""
 
     id: str
     name: str = ""
@@ -31,7 +31,7 @@ class Token:
     extra: dict[str, object] = field(default_factory=dict)
 
     def state(self, now: datetime) -> TokenState:
-        """Say whether it lets its bearer in at a time."""
+        """Return whether it grants access at a time."""
         if self.revoked is not None and self.revoked <= now:
             return TokenState.REVOKED
         if self.expires is not None and self.expires <= now:

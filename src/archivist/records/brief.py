@@ -1,4 +1,4 @@
-"""What was given to a run; apart from the verdicts, since a cold process tells and judges nothing."""
+"""What a run was told; apart from the verdicts, which a cold process does not need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """The record of having put lessons in front of somebody; `run` is empty when it was a plain query.
+    """The record of lessons that were given to a run; `run` is empty for a plain query.
 
-    `withheld` are the lessons that would have been told and were left out, to see whether they help.
+    `withheld` are selected lessons that were left out at random, to measure whether they help.
     """
 
     id: str

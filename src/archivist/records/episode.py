@@ -26,7 +26,7 @@ class Episode:
     """One run or subtask. Its id is the run's id.
 
     `number` counts the runs that have aged the bank; None until this one has. An attempt at a task, as
-    orchestrators log them, has an action, the approach that was tried, and what came of it.
+    orchestrators log it, has an action, the approach that was tried, and its outcome.
     """
 
     id: str
@@ -55,25 +55,25 @@ class Episode:
 
     @property
     def is_part(self) -> bool:
-        """Say whether it is what a run did in another repository, not a run that another one started."""
+        """Say whether it is the part of a run in another repository, not a run that another one started."""
         return bool(self.parent) and self.id.startswith(f"{self.parent}{PART}")
 
 
 def merge_episode(known: Episode, seen: Episode) -> Episode:
-    """Return what is known of a run seen again: what the newer look says wins, gaps stay filled."""
-    said = {
-        each.name: value
-        for each in fields(Episode)
-        if (value := getattr(seen, each.name)) not in ("", (), None, {}) and each.name != "extra"
+    """Merge two versions of a run: the newer one's values win, where it has any."""
+    newer = {
+        field.name: value
+        for field in fields(Episode)
+        if (value := getattr(seen, field.name)) not in ("", (), None, {}) and field.name != "extra"
     }
     if seen.status is EpisodeStatus.RUNNING:
-        said.pop("status")
-    return replace(known, **{**said, "extra": {**known.extra, **seen.extra}})
+        newer.pop("status")
+    return replace(known, **{**newer, "extra": {**known.extra, **seen.extra}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing a reviewer found, or a fix put right."""
+    """One thing that a reviewer found or that a fix corrected."""
 
     description: str
     severity: Severity = Severity.INFO
@@ -88,8 +88,8 @@ class Finding:
 class Event:
     """One thing that happened in a run. `name` is what the log itself calls it.
 
-    Of a tool call, `text` is the command or the arguments as given, `target` the command or file that they
-    come down to, and `output` what came back, its middle left out when it is long.
+    For a tool call `text` is the command or the arguments as given, `target` the command or file that they
+    resolve to, and `output` the result, without its middle when it is long.
     """
 
     run: str
@@ -112,5 +112,5 @@ class Event:
 
     @property
     def id(self) -> str:
-        """Return the name by which evidence points at it."""
+        """Return the id by which evidence refers to it."""
         return f"{self.run}#{self.seq}"

@@ -1,4 +1,4 @@
-"""What a project's agents share: facts, the conflicts about them, and what runs produced."""
+"""What the agents of a project share: facts, the conflicts about them, and what runs produced."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import datetime
 from archivist.errors import RecordError
 from archivist.records.tier_words import ArtifactType, ConflictStatus
 
-# Longer than any heading; a value may be as long as a page.
+# A name is at most as long as a heading; a value may have several pages.
 NAME_CHARACTERS = 200
 VALUE_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Knowledge: what holds for a category and key. The id follows from project, category and key.
+    """Knowledge: the value of a category and key. The id follows from project, category and key.
 
-    `source` is who said it: an agent's name, `user` or `orchestrator`; `origin` the file that it came from.
+    `source` is who stated it: an agent's name, `user` or `orchestrator`; `origin` the file that it came from.
     """
 
     id: str
@@ -36,9 +36,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Two sources that say different things under one key: what stood, what was said, and why one won.
+    """Two sources that state different values under one key, and why one of them was kept.
 
-    `kept` and `lost` are the values; a conflict is open until the orchestrator has decided.
+    A conflict is open until the orchestrator has decided.
     """
 
     id: str
@@ -61,9 +61,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """Something a run produced: a file of the workspace as it was when it was registered.
+    """Something that a run produced: a file of the workspace as it was when it was registered.
 
-    `previous` is the artifact that the same path held before.
+    `previous` is the artifact that was registered at the same path before.
     """
 
     id: str
@@ -81,17 +81,14 @@ class Artifact:
 
 
 def validate_fact(fact: Fact) -> Fact:
-    """Return the fact, or raise RecordError when a part of it is empty, too long or no share."""
-    for name in ("category", "key"):
+    """Return the fact, or raise RecordError when a part of it is empty, too long or out of range."""
+    limits = {"category": NAME_CHARACTERS, "key": NAME_CHARACTERS, "value": VALUE_CHARACTERS}
+    for name, most in limits.items():
         text = getattr(fact, name)
         if not text.strip():
             raise RecordError(f"{name}: missing or empty")
-        if len(text) > NAME_CHARACTERS:
-            raise RecordError(f"{name}: {len(text)} characters, at most {NAME_CHARACTERS}")
-    if not fact.value.strip():
-        raise RecordError("value: missing or empty")
-    if len(fact.value) > VALUE_CHARACTERS:
-        raise RecordError(f"value: {len(fact.value)} characters, at most {VALUE_CHARACTERS}")
+        if len(text) > most:
+            raise RecordError(f"{name}: {len(text)} characters, at most {most}")
     if not 0 <= fact.confidence <= 1:
         raise RecordError(f"confidence: {fact.confidence:g} is not between 0 and 1")
     return fact

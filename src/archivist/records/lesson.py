@@ -12,11 +12,11 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.words import Category, LessonType, Scope, Severity, Source, Status
 
 SHORT_ID = re.compile(r"m-(\d{1,12})")
-# What is told must be short: ten times the longest that was ever learnt from a run.
+# A brief must be short: this is ten times the longest summary that was mined from a run.
 LONGEST_CHARACTERS = 2_000
 
-# A count that was imported without naming its runs is kept as runs with this mark, so that frequency
-# stays the size of a set.
+# An imported count that names no runs is stored as runs with this mark, so that frequency stays the size of
+# a set.
 UNNAMED_RUN = "?"
 
 
@@ -33,12 +33,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """One thing worth telling the next run, with everything the five documents know about it.
+    """One thing worth telling the next run, with the fields of all five documents.
 
-    `edited` is the last change of its words or standing, `updated` of anything: a sighting must not
-    make old words win over new ones when two clones meet. `unseen_from` is the bank's run count from
-    which unseen runs are counted; a sighting and a decay move it. `signature` names the phenomenon by which
-    a later run is known to have met it again, `remedies` what made it work, best first.
+    `edited` is the last change of its words or status, `updated` of anything: a sighting must not let old
+    words win over new ones when two clones are merged. `unseen_from` is the bank's run count from which
+    unseen runs are counted; a sighting and a decay move it. `signature` identifies the failure by which a
+    later run is recognised to have met it again, `remedies` are what worked, best first.
     """
 
     id: str
@@ -83,29 +83,29 @@ class Lesson:
 
     @property
     def short_id(self) -> str:
-        """Return the id that people say, `m-001`."""
+        """Return the id for people, `m-001`."""
         return f"m-{self.number:03d}"
 
     @property
     def frequency(self) -> int:
-        """Return how many distinct runs met it, less what has faded."""
+        """Return how many distinct runs met it, minus decay."""
         return max(0, len(self.runs) - self.faded)
 
     def runs_since(self, run_count: int) -> int:
-        """Return how many runs of the bank have not met it, given how many there were."""
+        """Return how many of the bank's runs have not met it since it was last seen."""
         return max(0, run_count - self.unseen_from)
 
 
 def validate_lesson(lesson: Lesson) -> Lesson:
-    """Return the lesson, or raise RecordError when it says nothing or too much or weighs nothing."""
+    """Return the lesson, or raise RecordError when it is empty, too long or its importance out of range."""
     if not lesson.summary.strip():
         raise RecordError("a lesson needs words", hint="one sentence that says what was learnt")
     for name in ("summary", "rule"):
         size = len(getattr(lesson, name))
         if size > LONGEST_CHARACTERS:
             raise RecordError(
-                f"{name}: {size} characters, and a lesson is told in at most {LONGEST_CHARACTERS}",
-                hint="say it in a sentence; long texts are for archivist archive add or knowledge set",
+                f"{name}: {size} characters, at most {LONGEST_CHARACTERS}",
+                hint="write one sentence; long texts belong to archivist archive add or knowledge set",
             )
     if not 0 <= lesson.importance <= 1:
         raise RecordError(f"importance: {lesson.importance:g} is not between 0 and 1")
@@ -115,8 +115,8 @@ def validate_lesson(lesson: Lesson) -> Lesson:
 class Tally(NamedTuple):
     """What the briefs and verdicts say of one lesson; derived, never canonical.
 
-    `told` and `withheld` count the runs of which it is known whether the lesson's failure occurred, when they
-    were told it and when it was withheld from them.
+    `told` and `withheld` count the runs that were told the lesson, or from which it was withheld, and of
+    which it is known whether its failure occurred.
     """
 
     used: int = 0

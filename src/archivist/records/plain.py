@@ -1,14 +1,14 @@
 """Turn records into plain JSON values and back, checking every field on the way in.
 
-Hand-written rather than msgspec because the hooks, which must start in tens of milliseconds, read
-records too, and this needs nothing that they do not import already.
+Hand-written rather than msgspec because hooks, which must start in tens of milliseconds, read records too,
+and this needs nothing that they do not import already.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -21,18 +21,18 @@ from archivist.errors import RecordError
 R = TypeVar("R")
 Decoder = Callable[[Any], Any]
 
-# Most values are one of these already, and this is asked for every one of every record.
+# Most values have one of these types already; the test comes first because every field passes it.
 _JSON_TYPES = frozenset((str, int, float, bool, NoneType))
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def to_plain(value: Any) -> Any:
-    """Return the value in JSON's own types."""
+    """Return the value in the types of JSON."""
     kind: Any = type(value)
     if kind in _JSON_TYPES:
         return value
     if is_dataclass(value):
-        return {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
+        return {name: to_plain(getattr(value, name)) for name in field_names(kind)}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, datetime):
@@ -55,12 +55,13 @@ def from_plain(record: type[R], value: object) -> R:
 
 
 def canonical_json(value: object) -> str:
-    """Write JSON in the one form that is hashed and compared: sorted keys, no spaces."""
+    """Write JSON in the one form that is hashed and compared: sorted keys and no spaces."""
     return _CANONICAL.encode(value)
 
 
 @cache
-def _field_names(record: Any) -> tuple[str, ...]:
+def field_names(record: Any) -> tuple[str, ...]:
+    """Return the names of a record's fields."""
     return tuple(each.name for each in fields(record))
 
 
@@ -68,7 +69,7 @@ def _field_names(record: Any) -> tuple[str, ...]:
 def types_of(record: Any) -> dict[str, Any]:
     """Return the resolved type of each field."""
     hints = get_type_hints(record)
-    return {name: hints[name] for name in _field_names(record)}
+    return {name: hints[name] for name in field_names(record)}
 
 
 @cache
@@ -77,15 +78,17 @@ def decoder(kind: Any) -> Decoder:
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return _enum_decoder(kind)
+        words = {word.value: word for word in kind}
+        return lambda value: _decode_word(value, words)
     if is_dataclass(kind):
-        return _record_decoder(kind)  # type: ignore[arg-type]
+        return _record_decoder(kind)
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         inner = decoder(next(part for part in parts if part is not NoneType))
         return lambda value: None if value is None else inner(value)
     if origin is tuple:
-        return _tuple_decoder(decoder(parts[0]))
+        item = decoder(parts[0])
+        return lambda value: tuple(item(each) for each in _require_list(value))
     if origin is dict:
         return _decode_mapping
     raise TypeError(f"no decoder for {kind!r}")
@@ -133,6 +136,18 @@ def _decode_mapping(value: Any) -> dict[str, object]:
     return dict(value)
 
 
+def _decode_word(value: Any, words: Mapping[str, StrEnum]) -> StrEnum:
+    if not isinstance(value, str) or value not in words:
+        raise RecordError(f"{value!r} is not one of {', '.join(words)}")
+    return words[value]
+
+
+def _require_list(value: Any) -> list[Any] | tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise RecordError(f"expected a list, not {_describe_type(value)}")
+    return value
+
+
 _SIMPLE: dict[Any, Decoder] = {
     str: _decode_text,
     int: _decode_int,
@@ -142,34 +157,13 @@ _SIMPLE: dict[Any, Decoder] = {
 }
 
 
-def _enum_decoder(words: type[StrEnum]) -> Decoder:
-    known = {word.value: word for word in words}
-
-    def decode(value: Any) -> StrEnum:
-        if not isinstance(value, str) or value not in known:
-            raise RecordError(f"{value!r} is not one of {', '.join(known)}")
-        return known[value]
-
-    return decode
-
-
-def _tuple_decoder(inner: Decoder) -> Decoder:
-    def decode(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple):
-            raise RecordError(f"expected a list, not {_describe_type(value)}")
-        return tuple(inner(item) for item in value)
-
-    return decode
-
-
-def _is_required(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
-
-
-def _record_decoder(record: type) -> Decoder:
+def _record_decoder(record: Any) -> Decoder:
     decoders = {name: decoder(kind) for name, kind in types_of(record).items()}
-    required = {each.name for each in fields(record) if _is_required(each)}
-    keeps_extra = "extra" in decoders
+    required = {
+        field.name
+        for field in fields(record)
+        if field.default is MISSING and field.default_factory is MISSING
+    }
 
     def decode(value: Any) -> Any:
         if isinstance(value, record):
@@ -189,7 +183,7 @@ def _record_decoder(record: type) -> Decoder:
         for name in required - known.keys():
             raise RecordError(f"{name}: missing")
         if unknown:
-            if not keeps_extra:
+            if "extra" not in decoders:
                 raise RecordError(f"{next(iter(unknown))}: unknown field")
             known["extra"] = {**known.get("extra", {}), **unknown}
         return record(**known)

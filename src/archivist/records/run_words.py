@@ -1,4 +1,4 @@
-"""The closed sets of words that runs, and verdicts on what they were told, are written in."""
+"""The enums of runs, and of verdicts on what they were told."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EventKind(StrEnum):
 
 
 class Action(StrEnum):
-    """What became of an attempt."""
+    """The outcome of an attempt."""
 
     ATTEMPTED = "attempted"
     COMPLETED = "completed"
@@ -48,7 +48,7 @@ class Action(StrEnum):
 
 
 class Following(StrEnum):
-    """What a run did with a lesson: told and heeded or not, without occasion to, or not told on purpose."""
+    """What a run did with a lesson: followed or ignored it, had no occasion to, or was not told it."""
 
     FOLLOWED = "followed"
     IGNORED = "ignored"
@@ -58,7 +58,7 @@ class Following(StrEnum):
 
 
 class Effect(StrEnum):
-    """Whether a briefed lesson did its work."""
+    """Whether a briefed lesson helped."""
 
     HELPFUL = "helpful"
     INEFFECTIVE = "ineffective"

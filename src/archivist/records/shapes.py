@@ -1,13 +1,13 @@
-"""Read and write records in the shapes of the documents, losing nothing.
+"""Read and write lessons and runs in the shapes of the documents, without loss.
 
-A shape is a table of names: which key of the document holds which field. What the document has no key
-for is written under our own name in the document's spelling, so that a bank's files are whole and the
-document's own readers still find what they look for. Keys that we do not know survive in `extra`.
+A shape is a table of names: which key of the document holds which field. A field that the document has no
+key for is written under our own name in the document's spelling, so that a bank's files are complete and the
+document's own readers still work. Keys that we do not know survive in `extra`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,8 +16,9 @@ from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
 from archivist.records.episode import Episode
-from archivist.records.lesson import SHORT_ID, UNNAMED_RUN, Evidence, Lesson, Tally, validate_lesson
-from archivist.records.plain import from_plain, to_plain
+from archivist.records.kinds import BY_NAME
+from archivist.records.lesson import UNNAMED_RUN, Evidence, Lesson, Tally, validate_lesson
+from archivist.records.plain import field_names, from_plain, to_plain
 from archivist.records.words import Category, LessonType, Scope, Source, Status
 
 USER_FEEDBACK = "user_feedback"
@@ -79,13 +80,13 @@ _EPISODE = {
     "finished": "finishedAt",
 }
 
-# Ours alone: each bank numbers and counts for itself, and writes the results under the document's names.
+# Not exported: each bank numbers and counts for itself, and writes the results under the document's names.
 _LOCAL = ("number", "unseen_from", "extra")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedLesson:
-    """A lesson as a line gave it: with its short number, and how many runs had not met it."""
+    """A lesson as it was read from a line, with its short number and the runs since it was last seen."""
 
     lesson: Lesson
     number: int
@@ -99,7 +100,7 @@ def to_camel_case(name: str) -> str:
 
 
 def is_reflective(value: Mapping[str, Any]) -> bool:
-    """Tell the reflective document's lessons from the cross-run document's."""
+    """Say whether a lesson is in the shape of the reflective document, not of the cross-run document."""
     return "summary" in value and "description" not in value
 
 
@@ -119,7 +120,7 @@ def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obje
 
 
 def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> ImportedLesson:
-    """Read a line of the cross-run document; `known` is the lesson that we have under its id already."""
+    """Read a line of the cross-run document; `known` is the lesson that the bank has under its id."""
     fields = {name: value[key] for name, key in CROSS_RUN.items() if value.get(key) is not None}
     _require_texts(value, "description", "ts")
     short = value.get("id")
@@ -133,10 +134,9 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
     if isinstance(fields.get("severity"), str):
         fields["severity"] = fields["severity"].lower()
     ours = _own_fields(value, CROSS_RUN, str)
-    if "category" not in ours:
-        ours["category"] = _category_of(fields.get("type"))
-    if "importance" not in ours:
-        ours["importance"] = 0.5
+    is_anti_pattern = fields.get("type") == LessonType.ANTI_PATTERN.value
+    category = Category.ANTI_PATTERN if is_anti_pattern else Category.HEURISTIC
+    ours = {"category": category.value, "importance": 0.5, **ours}
     spent = {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
     extra = _unknown_fields(value, {*CROSS_RUN.values(), *_own_field_names(CROSS_RUN), *spent})
     lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
@@ -158,8 +158,7 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
         key: list(getattr(lesson.evidence, name)) for name, key in _REFLECTIVE_EVIDENCE.items()
     }
     line["usageCount"] = lesson.prior_uses + tally.used
-    last_used = max(filter(None, (lesson.prior_last_used, tally.last_used)), default=None)
-    line["lastUsedAt"] = to_short_text(last_used) if last_used else None
+    line["lastUsedAt"] = _last_used(lesson, tally)
     line = {key: value for key, value in line.items() if value not in ("", None)}
     line["shortId"] = lesson.short_id
     line["frequency"] = lesson.frequency
@@ -169,13 +168,18 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
 
 
 def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
-    """Read a line of the reflective document. Its lessons were kept by its own gate, so they are believed."""
+    """Read a line of the reflective document. Its lessons have passed its own gate: they are active."""
     _require_texts(value, "id", "createdAt", "summary")
     fields = {name: value[key] for name, key in REFLECTIVE.items() if value.get(key) is not None}
     for name in ("updated", "edited"):
         fields.setdefault(name, value["createdAt"])
     ours = _own_fields(value, REFLECTIVE, to_camel_case)
-    ours["evidence"] = _parse_evidence(value.get("evidence"))
+    evidence = {} if value.get("evidence") is None else value["evidence"]
+    if not isinstance(evidence, Mapping):
+        raise RecordError("evidence: expected an object")
+    cited = {name: evidence.get(key) for name, key in _REFLECTIVE_EVIDENCE.items()}
+    cited = {name: ids for name, ids in cited.items() if ids is not None}
+    ours["evidence"] = from_plain(Evidence, cited)
     importance = ours.get("importance")
     if isinstance(importance, int | float) and importance > 1:
         ours["importance"] = importance / 100
@@ -191,8 +195,8 @@ def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     )
     lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
     if "runs" not in value:
-        seen = lesson.evidence.episodes
-        lesson = replace(lesson, runs=tuple(sorted({*seen})) or (f"{UNNAMED_RUN}1",))
+        runs = tuple(sorted({*lesson.evidence.episodes})) or (f"{UNNAMED_RUN}1",)
+        lesson = replace(lesson, runs=runs)
     if "status" not in value:
         lesson = replace(lesson, status=Status.SUPERSEDED if lesson.superseded_by else Status.ACTIVE)
     return ImportedLesson(
@@ -201,14 +205,14 @@ def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
 
 
 def is_old_memory(value: Mapping[str, Any]) -> bool:
-    """Tell a line of the older `memories.jsonl`, in which lessons were memories of three types."""
+    """Say whether a line is of the older `memories.jsonl`, in which lessons were memories of three types."""
     return "memoryType" in value
 
 
 def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
     """Read a line of the older `memories.jsonl`.
 
-    Those files repeat one failure many times: lines that say the same are one lesson, seen so often.
+    Those files repeat one failure many times: lines with the same text become one lesson.
     """
     _require_texts(value, "id", "description", "createdAt")
     content = value.get("content")
@@ -238,9 +242,8 @@ def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
 
 
 def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
-    """Write a lesson in our own words, whole, with everything that is counted for it."""
+    """Write a lesson under our own names, complete, with all of its counts."""
     plain = _to_plain_lesson(lesson)
-    last_used = max(filter(None, (lesson.prior_last_used, tally.last_used)), default=None)
     return {
         "id": lesson.short_id,
         "uid": lesson.id,
@@ -248,21 +251,18 @@ def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
         "frequency": lesson.frequency,
         "runs_since_last_seen": lesson.runs_since(run_count),
         "usage_count": lesson.prior_uses + tally.used,
-        "last_used": to_short_text(last_used) if last_used else None,
+        "last_used": _last_used(lesson, tally),
         **{name: getattr(tally, name) for name in _TALLY},
     }
 
 
 def to_episode_line(episode: Episode) -> dict[str, object]:
     """Write an episode as a line of the reflective document's `episodes.jsonl`."""
-    plain = {key: value for key, value in to_plain(episode).items() if key != "extra"}
-    for name in ("started", "finished"):
-        moment: datetime | None = getattr(episode, name)
-        plain[name] = to_short_text(moment) if moment else None
+    plain = _with_short_times(episode, ("started", "finished"))
     line = {
         _EPISODE.get(name, to_camel_case(name)): value
         for name, value in plain.items()
-        if value not in ("", None)
+        if name != "extra" and value not in ("", None)
     }
     return {**line, **{key: value for key, value in episode.extra.items() if key not in line}}
 
@@ -270,33 +270,41 @@ def to_episode_line(episode: Episode) -> dict[str, object]:
 def from_episode_line(value: Mapping[str, Any]) -> Episode:
     """Read a line of the reflective document's `episodes.jsonl`."""
     _require_texts(value, "id")
-    names = {_EPISODE.get(name, to_camel_case(name)): name for name in _field_names(Episode)}
+    fields = [name for name in field_names(Episode) if name != "extra"]
+    names = {_EPISODE.get(name, to_camel_case(name)): name for name in fields}
     known = {names[key]: item for key, item in value.items() if key in names and item is not None}
     extra = _unknown_fields(value, set(names))
     return from_plain(Episode, {**known, "extra": extra})
 
 
 def _to_plain_lesson(lesson: Lesson) -> dict[str, Any]:
-    plain: dict[str, Any] = to_plain(lesson)
-    for name in ("created", "updated", "edited", "last_seen", "prior_last_used"):
-        moment: datetime | None = getattr(lesson, name)
+    return _with_short_times(lesson, ("created", "updated", "edited", "last_seen", "prior_last_used"))
+
+
+def _with_short_times(record: Lesson | Episode, times: Sequence[str]) -> dict[str, Any]:
+    """Return a record as plain values, with times as the documents write them."""
+    plain: dict[str, Any] = to_plain(record)
+    for name in times:
+        moment: datetime | None = getattr(record, name)
         plain[name] = to_short_text(moment) if moment else None
     return plain
 
 
-def _own_fields(value: Mapping[str, Any], shape: Mapping[str, str], spell: Any) -> dict[str, Any]:
+def _last_used(lesson: Lesson, tally: Tally) -> str | None:
+    last_used = max(filter(None, (lesson.prior_last_used, tally.last_used)), default=None)
+    return to_short_text(last_used) if last_used else None
+
+
+def _own_fields(
+    value: Mapping[str, Any], shape: Mapping[str, str], spell: Callable[[str], str]
+) -> dict[str, Any]:
     """Return the fields that the document has no key for."""
-    return {
-        name: value[spell(name)] for name in _own_field_names(shape) if value.get(spell(name)) is not None
-    }
+    names = {name: spell(name) for name in _own_field_names(shape)}
+    return {name: value[key] for name, key in names.items() if value.get(key) is not None}
 
 
 def _own_field_names(shape: Mapping[str, str]) -> list[str]:
-    return [name for name in _field_names(Lesson) if name not in shape and name not in _LOCAL]
-
-
-def _field_names(record: Any) -> tuple[str, ...]:
-    return tuple(name for name in record.__dataclass_fields__ if name != "extra")
+    return [name for name in field_names(Lesson) if name not in shape and name not in _LOCAL]
 
 
 def _unknown_fields(value: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
@@ -317,26 +325,11 @@ def _read_count(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def _parse_short_id(short: object) -> int:
-    found = SHORT_ID.fullmatch(short) if isinstance(short, str) else None
-    return int(found[1]) if found else 0
-
-
-def _category_of(lesson_type: object) -> str:
-    is_anti = lesson_type == LessonType.ANTI_PATTERN.value
-    return (Category.ANTI_PATTERN if is_anti else Category.HEURISTIC).value
-
-
-def _parse_evidence(value: object) -> Evidence:
-    if value is None:
-        return Evidence()
-    if not isinstance(value, Mapping):
-        raise RecordError("evidence: expected an object")
-    fields = {name: value[key] for name, key in _REFLECTIVE_EVIDENCE.items() if value.get(key) is not None}
-    return from_plain(Evidence, fields)
+    return (BY_NAME["lesson"].parse_short_id(short) or 0) if isinstance(short, str) else 0
 
 
 def _with_frequency(lesson: Lesson, frequency: int, known: Lesson | None) -> Lesson:
-    """Give a lesson the runs that a bare count implies: those named, those we knew, and unnamed ones."""
+    """Give a lesson the runs that a bare count implies: named ones, known ones, and unnamed ones."""
     runs = {run for run in (lesson.origin_run, lesson.last_seen_run) if run}
     faded = 0
     if known:

@@ -1,4 +1,4 @@
-"""The closed sets of words that layers and tiers are written in."""
+"""The enums of layers and tiers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ArtifactType(StrEnum):
 
 
 class ConflictStatus(StrEnum):
-    """Whether somebody has decided what holds."""
+    """Whether a conflict is decided, and how."""
 
     OPEN = "open"
     UPHELD = "upheld"
@@ -54,7 +54,7 @@ class DocumentType(StrEnum):
 
 
 class ProposalStatus(StrEnum):
-    """Where a proposal stands."""
+    """The state of a proposal."""
 
     OPEN = "open"
     ACCEPTED = "accepted"

@@ -15,7 +15,7 @@ PROPOSAL_ID = re.compile(r"p-(\d{1,12})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One block of core memory. Its id is the section, and `section:role` where each role has its own.
+    """One block of core memory. Its id is the section, or `section:role` where each role has its own.
 
     `content` holds the section's fields: `text` of a playbook, of rules and lessons, `items` of threads,
     the documented fields of status and role state.
@@ -29,7 +29,7 @@ class Block:
 
     @property
     def id(self) -> str:
-        """Return the block's one name."""
+        """Return the section, and the role where there is one."""
         return f"{self.section.value}:{self.role}" if self.role else self.section.value
 
 
@@ -60,10 +60,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A piece of archived text. The pieces of one source stand at its positions, from 0.
+    """A piece of archived text. The pieces of one source have positions from 0.
 
-    `source` is a path, or a name for text that came from nowhere else; `digest` that of the whole source;
-    `folder` the watched folder that it was found in. `importance` is from 1 to 10.
+    `source` is a path, or a name for text without one; `digest` is that of the whole source; `folder` is the
+    watched folder in which it was found. `importance` is from 1 to 10.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder whose texts are archived and followed as they change. Its id is its path."""
+    """A folder whose texts are archived, and archived again when they change. Its id is its path."""
 
     id: str
     type: DocumentType | None = None
@@ -97,7 +97,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A change of a guarded block that somebody must accept; `before` is the text it was made against."""
+    """A change of a guarded block that needs approval; `before` is the text that it replaces."""
 
     id: str
     number: int = 0
@@ -118,7 +118,7 @@ class Proposal:
 
     @property
     def short_id(self) -> str:
-        """Return the id that people say, `p-001`."""
+        """Return the id for people, `p-001`."""
         return f"p-{self.number:03d}"
 
 
@@ -137,7 +137,7 @@ class Working:
 
 
 def validate_entry(entry: Entry) -> Entry:
-    """Return the entry, or raise RecordError when it says nothing or its numbers are out of range."""
+    """Return the entry, or raise RecordError when it is empty or a number is out of range."""
     if not entry.action.strip():
         raise RecordError("action: missing or empty")
     if not 1 <= entry.importance <= 10:
@@ -148,7 +148,7 @@ def validate_entry(entry: Entry) -> Entry:
 
 
 def validate_document(document: Document) -> Document:
-    """Return the document, or raise RecordError when it says nothing or its weight is out of range."""
+    """Return the document, or raise RecordError when it is empty or its importance out of range."""
     if not document.text.strip():
         raise RecordError("content: missing or empty")
     if not 1 <= document.importance <= 10:

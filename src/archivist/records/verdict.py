@@ -1,4 +1,4 @@
-"""Whether what was given to a run helped."""
+"""Whether what a run was told helped."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from archivist.records.run_words import Effect, Following
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of one briefed or withheld lesson in one run.
+    """The effect of one briefed or withheld lesson in one run.
 
-    `failed` says whether the failure occurred that the lesson is about; None when nobody can know.
+    `failed` says whether the lesson's failure occurred; None when that is unknown.
     """
 
     run: str
@@ -25,5 +25,5 @@ class Verdict:
 
     @property
     def id(self) -> str:
-        """Return the one name a run's verdict on a lesson has, so that judging twice is judging once."""
+        """Return the id of a run's verdict on a lesson: judging it again replaces the verdict."""
         return f"{self.run}:{self.lesson}"

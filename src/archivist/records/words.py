@@ -1,6 +1,6 @@
-"""The closed sets of words that lessons and actors are written in.
+"""The enums of lessons and actors.
 
-Those of runs and of tiers are in files of their own: making a class costs a cold process a tenth of a
+Those of runs and of tiers are in files of their own: making a class takes a cold process a tenth of a
 millisecond.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-# Where an episode keeps what reflection noted of it.
+# The key in an episode's `extra` under which reflection keeps its notes.
 NOTES = "reflection"
-# Between a run's name and the project of a part of it that was done in another repository.
+# Separates a run's id from the project of its part in another repository.
 PART = "@"
 
 
@@ -48,7 +48,7 @@ class LessonType(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad a finding is; `rank` orders it."""
+    """How severe a finding is."""
 
     BUG = "bug"
     WARNING = "warning"
@@ -57,7 +57,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Return 3 for the worst down to 0 for a mere recommendation."""
+        """Return 3 for a bug down to 0 for a recommendation."""
         return 3 - list(Severity).index(self)
 
 
@@ -70,7 +70,7 @@ class Source(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a lesson stands."""
+    """The state of a lesson."""
 
     CANDIDATE = "candidate"
     ACTIVE = "active"
@@ -80,12 +80,12 @@ class Status(StrEnum):
 
     @property
     def is_live(self) -> bool:
-        """Say whether it may be told: a live lesson is a candidate or active."""
+        """Say whether it may be briefed: a live lesson is a candidate or active."""
         return self in (Status.CANDIDATE, Status.ACTIVE)
 
     @property
     def is_retired(self) -> bool:
-        """Say whether runs no longer count for it; for one that waits in quarantine they do."""
+        """Say whether runs no longer count for it; for a quarantined lesson they do."""
         return self in (Status.SUPERSEDED, Status.ARCHIVED)
 
 

@@ -1,1 +1,1 @@
-"""Where records are kept: one protocol, an engine behind it."""
+"""Where records are stored: one protocol, and an engine behind it."""

@@ -1,6 +1,6 @@
-"""Say which records are wanted, in a few words that every engine can turn into SQL.
+"""Conditions on records, in a form that every engine can turn into SQL.
 
-Named tuples, because a cold process waits several times longer for a dataclass to be made.
+Named tuples, because making a dataclass takes a cold process several times longer.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,7 @@ class Operator(StrEnum):
     AT_LEAST = ">="
     AT_MOST = "<="
     BELOW = "<"
+    ABOVE = ">"
     ONE_OF = "in"
     AMONG = "among"
     HAS = "has"
@@ -31,7 +32,7 @@ class Filter(NamedTuple):
 
 
 class AnyOf(NamedTuple):
-    """A condition that holds when one of its parts, each a conjunction, does."""
+    """A condition that holds when all conditions of one of its parts hold."""
 
     parts: tuple[tuple["Condition", ...], ...]
 
@@ -59,9 +60,14 @@ def at_most(field: str, value: Any) -> Filter:
     return Filter(field, Operator.AT_MOST, value)
 
 
+def above(field: str, value: Any) -> Filter:
+    """Keep records whose field is greater than this value."""
+    return Filter(field, Operator.ABOVE, value)
+
+
 def starts_with(field: str, start: str) -> tuple[Filter, Filter]:
-    """Keep records whose text goes on from this one, which ends in a character of ASCII."""
-    # As a range it is found by an index; the end itself is a name of its own.
+    """Keep records whose text is longer than this one and begins with it; it must end in ASCII."""
+    # An index finds a range, but not a pattern.
     end = f"{start[:-1]}{chr(ord(start[-1]) + 1)}"
     return at_least(field, start), Filter(field, Operator.BELOW, end)
 
@@ -72,7 +78,10 @@ def one_of(field: str, values: Iterable[Any]) -> Filter:
 
 
 def one_of_unindexed(field: str, values: Iterable[Any]) -> Filter:
-    """Keep records whose field is one of these values, as most are: an order is followed, not these."""
+    """Keep records whose field is one of these values, without the field's index.
+
+    For values that most records have: following the index of the order is quicker.
+    """
     return Filter(field, Operator.AMONG, tuple(values))
 
 
@@ -82,10 +91,10 @@ def contains_item(field: str, value: Any) -> Filter:
 
 
 def contains_text(field: str, text: str) -> Filter:
-    """Keep records whose text has this one somewhere in it, in capitals or not."""
+    """Keep records whose text contains this one, ignoring the case of ASCII letters."""
     return Filter(field, Operator.HOLDS, text)
 
 
 def any_of(*parts: "Iterable[Condition]") -> AnyOf:
-    """Keep records for which one of the parts holds wholly."""
+    """Keep records for which all conditions of at least one part hold."""
     return AnyOf(tuple(tuple(part) for part in parts))

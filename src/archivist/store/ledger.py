@@ -1,18 +1,30 @@
 """The ledger: every change in order, each entry sealed with the hash of the one before.
 
-An entry holds the hash of its payload, not the payload: a payload that has been erased leaves the
-chain whole, and its absence visible.
+An entry holds the hash of its payload, not the payload: after a payload is erased the chain still verifies,
+and the missing payload is visible.
 """
 
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.clock import to_text
 from archivist.cold_start import sha256
 from archivist.records.actor import Actor
-from archivist.records.plain import canonical_json
+from archivist.records.kinds import types_by_kind
+from archivist.records.plain import canonical_json, to_plain
+
+if TYPE_CHECKING:
+    from archivist.store.protocol import Reader
 
 GENESIS = "0" * 64
+HASH_SPACE = 1 << 256
+_PROBLEMS_SHOWN = 20
+# Records that are checked at a time.
+_PAGE = 1000
 
 
 class LedgerEntry(NamedTuple):
@@ -37,8 +49,16 @@ class LedgerChange(NamedTuple):
     is_erased: bool = False
 
 
+class EventSum(NamedTuple):
+    """How many events a run has, and the sum of their hashes: what the ledger says of a run's events."""
+
+    run: str
+    events: int
+    digest: str
+
+
 class Verification(NamedTuple):
-    """What checking the ledger found; `problems` is empty when it is whole."""
+    """The result of checking the ledger; `problems` is empty when it is intact."""
 
     entries: int
     erased: int
@@ -50,6 +70,14 @@ class Verification(NamedTuple):
         return not self.problems
 
 
+class _LastEntry(NamedTuple):
+    """The last entry of one record."""
+
+    seq: int
+    payload_hash: str
+    is_erased: bool
+
+
 def payload_hash(payload: str) -> str:
     """Return the hash that stands for a payload in its entry."""
     return sha256(payload.encode()).hexdigest()
@@ -59,37 +87,103 @@ def seal_entry(
     previous: str, seq: int, time: datetime, actor: Actor, verb: str, kind: str, record: str, payload: str
 ) -> LedgerEntry:
     """Make the entry that follows the one with hash `previous`."""
-    digest = payload_hash(payload)
-    return LedgerEntry(
-        seq, time, actor, verb, kind, record, digest, previous,
-        entry_hash(previous, seq, time, actor, verb, kind, record, digest),
-    )  # fmt: skip
+    entry = LedgerEntry(seq, time, actor, verb, kind, record, payload_hash(payload), previous, "")
+    return entry._replace(hash=entry_hash(entry))
 
 
-def entry_hash(
-    previous: str, seq: int, time: datetime, actor: Actor, verb: str, kind: str, record: str, digest: str
-) -> str:
-    """Return the hash of an entry's own words and of the entry before it."""
-    words = [
-        previous,
-        seq,
-        to_text(time),
-        actor.kind.value,
-        actor.name,
-        actor.role,
-        verb,
-        kind,
-        record,
-        digest,
-    ]
-    return sha256(canonical_json(words).encode()).hexdigest()
+def entry_hash(entry: LedgerEntry) -> str:
+    """Return the hash of an entry's content and of the entry before it."""
+    actor = entry.actor
+    content = [
+        entry.previous, entry.seq, to_text(entry.time), actor.kind.value, actor.name, actor.role,
+        entry.verb, entry.kind, entry.record, entry.payload_hash,
+    ]  # fmt: skip
+    return sha256(canonical_json(content).encode()).hexdigest()
 
 
-def is_sealed(entry: LedgerEntry, previous: str) -> bool:
-    """Say whether an entry's hash is the one its words and its predecessor give."""
-    return entry.previous == previous and entry.hash == entry_hash(
-        previous, entry.seq, entry.time, entry.actor, entry.verb, entry.kind, entry.record, entry.payload_hash
-    )
+def row_hash(row: Sequence[Any]) -> int:
+    """Return a row's hash as a number, so that the hashes of many rows can be summed in any order."""
+    # Each text with its length, so that no two rows give the same input.
+    parts = [f"{len(value)}:{value}" if isinstance(value, str) else repr(value) for value in row]
+    return int.from_bytes(sha256("\x1e".join(parts).encode("utf-8", "surrogatepass")).digest())
+
+
+def sum_events(reader: Reader, run: str) -> EventSum:
+    """Count a run's events and sum their hashes."""
+    from archivist.records import Event
+    from archivist.store.filters import equals
+    from archivist.store.rows import mapping_for
+
+    rows = reader.select_fields(Event, mapping_for(Event).columns, equals("run", run))
+    return EventSum(run, len(rows), f"{sum(map(row_hash, rows)) % HASH_SPACE:064x}")
+
+
+def verify_bank(reader: Reader) -> Verification:
+    """Check every seal of the ledger, and that every record is as its last entry left it."""
+    problems: list[str] = []
+    last: dict[tuple[str, str], _LastEntry] = {}
+    previous, entries, erased = GENESIS, 0, 0
+    for entry, payload in reader.ledger():
+        entries += 1
+        if entry.seq != entries:
+            problems.append(f"entry {entries} is missing")
+            entries = entry.seq
+        if entry.previous != previous or entry.hash != entry_hash(entry):
+            problems.append(f"entry {entry.seq} does not fit its seal")
+        if payload is None:
+            erased += 1
+        elif payload_hash(payload) != entry.payload_hash:
+            problems.append(f"the payload of entry {entry.seq} was changed")
+        previous = entry.hash
+        last[entry.kind, entry.record] = _LastEntry(entry.seq, entry.payload_hash, payload is None)
+    problems += _find_mismatches(reader, last)
+    return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
+
+
+def _find_mismatches(reader: Reader, last: dict[tuple[str, str], _LastEntry]) -> Iterator[str]:
+    """Name the records that are not as the ledger left them."""
+    removed = payload_hash(canonical_json(None))
+    for kind, record_class in types_by_kind().items():
+        seen = set()
+        for record in _all_records(reader, record_class):
+            seen.add(record.id)
+            entry = last.get((kind, record.id), _LastEntry(0, "", False))
+            is_same = payload_hash(canonical_json(to_plain(record))) == entry.payload_hash
+            if not (entry.is_erased or is_same or _matches_entry(reader, record, entry.seq)):
+                yield f"{kind} {record.id} is not as entry {entry.seq} left it"
+        for (entry_kind, record_id), entry in last.items():
+            is_gone = entry_kind == kind and record_id not in seen
+            if is_gone and not entry.is_erased and entry.payload_hash != removed:
+                yield f"{kind} {record_id} of entry {entry.seq} is missing"
+    for (entry_kind, run), entry in last.items():
+        if entry_kind == "event" and not entry.is_erased:
+            events = canonical_json(sum_events(reader, run)._asdict())
+            if payload_hash(events) != entry.payload_hash:
+                yield f"the events of run {run} are not as entry {entry.seq} left them"
+
+
+def _all_records(reader: Reader, record_class: type[Any]) -> Iterator[Any]:
+    """Yield every record of a class without holding all of them."""
+    from archivist.store.filters import Filter, above
+
+    rest: tuple[Filter, ...] = ()
+    while page := reader.select(record_class, *rest, order=("id",), limit=_PAGE):
+        yield from page
+        rest = (above("id", page[-1].id),)
+
+
+def _matches_entry(reader: Reader, record: Any, seq: int) -> bool:
+    """Say whether a record is what an entry says, apart from fields that records have gained since."""
+    from archivist.errors import RecordError
+    from archivist.records.plain import from_plain
+
+    for entry, payload in reader.ledger(after=seq - 1, limit=1):
+        if entry.seq == seq and payload is not None:
+            try:
+                return bool(from_plain(type(record), json.loads(payload)) == record)
+            except RecordError:
+                return False
+    return False
 
 
 def undo_target(changes: list[LedgerChange]) -> tuple[LedgerChange, LedgerChange | None] | None:
@@ -98,11 +192,16 @@ def undo_target(changes: list[LedgerChange]) -> tuple[LedgerChange, LedgerChange
     `changes` are one record's, oldest first. An undo names in its verb the entry that it took back
     (`undo 17`), so that undoing again goes one step further back.
     """
-    undone: set[int] = set()
-    for change in reversed(changes):
-        if change.entry.verb.startswith("undo "):
-            undone.add(int(change.entry.verb.removeprefix("undo ")))
-    standing = [c for c in changes if not c.entry.verb.startswith("undo ") and c.entry.seq not in undone]
+    undone = {
+        int(change.entry.verb.removeprefix("undo "))
+        for change in changes
+        if change.entry.verb.startswith("undo ")
+    }
+    standing = [
+        change
+        for change in changes
+        if not change.entry.verb.startswith("undo ") and change.entry.seq not in undone
+    ]
     if not standing:
         return None
     return standing[-1], (standing[-2] if len(standing) > 1 else None)

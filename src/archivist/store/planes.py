@@ -1,7 +1,7 @@
-"""The bits that a long-lived process keeps, in numpy's arrays: a slot a place, patched block by block.
+"""The bits of a long-lived process in numpy arrays: one slot for each place, patched block by block.
 
-The rows lie word by word, so that one instruction compares a word of many rows. While there are few enough,
-the small integers lie beside them, and a search reads nothing from the bank.
+The rows are stored word by word, so that one instruction compares a word of many rows. While there are few
+enough, the small integers are kept too, and a search reads nothing from the bank.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from archivist.store.vectors import BLOCK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Up to so many places the small integers are kept too: a quarter of a kilobyte each.
-_KEPT_SMALL = 200_000
-# So many of the nearest by their bits are compared again by those.
+# The small integers take a quarter of a kilobyte for each place: 50 MB for this many places.
+_MAX_INT8_ROWS = 200_000
+# The nearest by their bits are compared again by their small integers.
 _RESCORED = 2048
-# What is computed for so many rows on the way stays in the processor's own memory.
+# Intermediate results for this many rows stay in the processor's cache.
 _AT_ONCE = 1 << 15
-_KEPT_FILTERS = 16
-_KEPT_PART = 16_384
+_MAX_FILTERS = 16
+_MAX_FILTERED_INT8_ROWS = 16_384
 
 
 @dataclass(slots=True)
 class _FilteredRows:
-    """The rows that a filter lets through."""
+    """The rows that pass a filter."""
 
     allowed: Sequence[int]
     at: NDArray[np.int64]
@@ -38,13 +38,13 @@ class _FilteredRows:
 
 
 class Planes:
-    """Every row of bits, in its place."""
+    """Every row of bits at its place."""
 
     def __init__(self, width: int) -> None:
         self._words = width // 8
         self._kind = np.uint8 if self._words <= 4 else np.uint16
         self._planes = np.zeros((self._words, 0), np.uint64)
-        # What has no vector differs in everything; one step over all rows says so.
+        # A place without a vector gets the largest difference, in one operation over all rows.
         self._absent = np.zeros(0, self._kind)
         self._used = 0
         self._blocks: set[int] = set()
@@ -53,7 +53,7 @@ class Planes:
         self._parts: dict[int, _FilteredRows] = {}
 
     def patch(self, number: int, bits: bytes) -> None:
-        """Take a block in that is new or has changed."""
+        """Store a block that is new or has changed."""
         self._grow_planes((number + 1) * BLOCK)
         rows = np.frombuffer(bits, "<u8").reshape(BLOCK, self._words)
         slots = slice(number * BLOCK, (number + 1) * BLOCK)
@@ -70,14 +70,14 @@ class Planes:
         return bool(self._blocks) and self._small_blocks == self._blocks
 
     def blocks_missing_int8(self) -> list[int]:
-        """Return the blocks whose small integers should be kept and are not."""
-        if len(self._blocks) * BLOCK > _KEPT_SMALL:
+        """Return the blocks whose small integers must still be read."""
+        if len(self._blocks) * BLOCK > _MAX_INT8_ROWS:
             self._small, self._small_blocks = np.zeros((0, 0), np.uint8), set()
             return []
         return sorted(self._blocks - self._small_blocks)
 
     def patch_int8(self, number: int, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Keep the small integers of a block's places."""
+        """Store the small integers of a block's places."""
         if rows:
             size = len(rows[0][1])
             lacking = self._planes.shape[1] - len(self._small)
@@ -91,7 +91,7 @@ class Planes:
     def score_nearest(
         self, query: Sequence[float], count: int, allowed: Sequence[int] | None
     ) -> dict[int, float] | None:
-        """Return the nearest with their cosines where the small integers are kept, else None."""
+        """Return the nearest with their cosines, or None when not all small integers are kept."""
         if not self.has_int8:
             return None
         near = self._nearest_places(query, _RESCORED, allowed)
@@ -100,13 +100,13 @@ class Planes:
         return dict(zip(near[best].tolist(), scores[best].tolist(), strict=True))
 
     def lacks_int8(self, allowed: Sequence[int] | None) -> bool:
-        """Say whether the small integers of a filter's places should be kept and are not."""
-        if allowed is None or self.has_int8 or len(allowed) > _KEPT_PART:
+        """Say whether the small integers of a filter's places must still be read."""
+        if allowed is None or self.has_int8 or len(allowed) > _MAX_FILTERED_INT8_ROWS:
             return False
         return self._filtered_rows(allowed).small is None
 
     def cache_filtered_rows(self, allowed: Sequence[int], rows: Mapping[int, bytes]) -> None:
-        """Keep the small integers of a filter's places, for the next questions with the same filter."""
+        """Store the small integers of a filter's places, for the next queries with the same filter."""
         part = self._filtered_rows(allowed)
         known = [place for place in part.at.tolist() if place in rows]
         if len(known) == len(part.at) and known:
@@ -116,7 +116,7 @@ class Planes:
     def score_filtered(
         self, query: Sequence[float], count: int, allowed: Sequence[int]
     ) -> dict[int, float] | None:
-        """Return the nearest of a filter's places with their cosines where those are kept, else None."""
+        """Return the nearest of a filter's places with their cosines, or None when those are not kept."""
         part = self._filtered_rows(allowed)
         if part.small is None:
             return None
@@ -126,15 +126,15 @@ class Planes:
         return dict(zip(part.at[near[best]].tolist(), scores[best].tolist(), strict=True))
 
     def dot_products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
-        """Return the cosines of those places that have a vector where the small integers are kept."""
+        """Return the cosines of places that have a vector, or None when the small integers are not kept."""
         at = self._existing_places(places)
         small = self._small[at] if self.has_int8 else self._cached_int8(at)
-        return (
-            None if small is None else dict(zip(at.tolist(), _int8_dots(query, small).tolist(), strict=True))
-        )
+        if small is None:
+            return None
+        return dict(zip(at.tolist(), _int8_dots(query, small).tolist(), strict=True))
 
     def _cached_int8(self, at: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-        """Return the small integers of some places when a filter's rows hold them all."""
+        """Return the small integers of some places when the rows of one filter contain them all."""
         for part in self._parts.values():
             if part.small is not None:
                 rows = np.searchsorted(part.at, at).clip(max=len(part.at) - 1)
@@ -144,7 +144,7 @@ class Planes:
         return None
 
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
-        """Return the places of about so many rows that agree best with the query, the best first."""
+        """Return the places of about `count` rows that agree best with the query, the best first."""
         near = self._nearest_places(query, count * (10 if allowed is None else 4), allowed)
         bits = np.unpackbits(self._planes[:, near].T.copy().view(np.uint8), axis=1, bitorder="little")
         scores = bits[:, : len(query)].astype(np.float32) @ np.asarray(query, np.float32)
@@ -154,7 +154,7 @@ class Planes:
     def _nearest_places(
         self, query: Sequence[float], count: int, allowed: Sequence[int] | None
     ) -> NDArray[np.int64]:
-        """Return which places, of those that may be found, differ least from the query in their bits."""
+        """Return the allowed places whose bits differ least from the query."""
         words = self._query_words(query)
         if allowed is None:
             totals = self._differences(self._planes[:, : self._used], words)
@@ -170,7 +170,7 @@ class Planes:
         return np.packbits(wide > 0, bitorder="little").view("<u8")
 
     def _differences(self, planes: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[Any]:
-        """Return in how many bits each row differs from the query's words."""
+        """Return the number of bits in which each row differs from the query."""
         rows = planes.shape[1]
         totals = np.empty(rows, self._kind)
         mixed = np.empty(min(rows, _AT_ONCE), np.uint64)
@@ -188,11 +188,11 @@ class Planes:
         return totals
 
     def _filtered_rows(self, allowed: Sequence[int]) -> _FilteredRows:
-        """Return the rows of some places; of the last filters they are kept, for the next question's sake."""
+        """Return the rows of a filter's places; those of the last filters are cached."""
         kept = self._parts.get(id(allowed))
         if kept is None or kept.allowed is not allowed:
             at = self._existing_places(allowed)
-            if len(self._parts) >= _KEPT_FILTERS:
+            if len(self._parts) >= _MAX_FILTERS:
                 self._parts.clear()
             kept = self._parts[id(allowed)] = _FilteredRows(
                 allowed, at, np.ascontiguousarray(self._planes[:, at])
@@ -205,7 +205,7 @@ class Planes:
         return np.asarray(at[self._absent[at] == 0], np.int64)
 
     def _grow_planes(self, slots: int) -> None:
-        """Have at least so many slots; more than asked for, so that growing is seldom."""
+        """Provide at least this many slots, and an eighth more, so that growing is rare."""
         have = self._planes.shape[1]
         if slots <= have:
             return
@@ -216,7 +216,7 @@ class Planes:
 
 
 def _int8_dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the products of a query with rows of small integers."""
+    """Return the dot products of a query with rows of small integers."""
     if not rows.size:
         return np.zeros(0, np.float32)
     values = rows[:, 4:].view(np.int8).astype(np.float32)
@@ -225,7 +225,7 @@ def _int8_dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.fl
 
 
 def _smallest_positions(totals: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Return the positions of about the smallest totals, without sorting them all."""
+    """Return the positions of about the `count` smallest totals, without sorting all."""
     if len(totals) <= count * 2:
         return np.argsort(totals, kind="stable")[:count]
     sample = np.sort(totals[:: max(1, len(totals) // 4096)])

@@ -1,373 +1,230 @@
-"""What a store can do, whatever the engine."""
+"""What services use of a store: the methods of an engine, and what is composed of them for all engines."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from archivist.store.filters import Condition
-from archivist.store.results import (
-    IndexedDocument,
-    IndexHit,
-    PendingEmbedding,
-    QueuedRun,
-    SearchFilter,
-    StoredResponse,
-    TextQuery,
-)
+from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
+from archivist.store.engine import EngineEraser, EngineReader, EngineWriter
+from archivist.store.filters import Condition, above, equals, one_of
+from archivist.store.results import PendingEmbedding, split_batches
 
 if TYPE_CHECKING:
-    from archivist.bus import Message, StoredMessage
-    from archivist.forget.receipt import ErasureQuery
-    from archivist.forget.retention import Sizes
-    from archivist.records import Actor, Event, Lesson, Tally
+    from archivist.records import Actor, Lesson
+    from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
+    from archivist.store.results import Sizes
 
 R = TypeVar("R")
 
+# Bound values in one statement; every engine accepts this many.
+_BATCH = 500
+# Above 64 new ledger entries it is quicker to build cached values again than to ask what has changed.
+_CACHED = 64
+_LAST_NUMBER = "last_number"
+RECEIPT_KIND = "erasure"
 
-class Reader(Protocol):
+
+class Reader(EngineReader, Protocol):
     """One consistent view of the bank. Reading never writes."""
-
-    def get(self, record: type[R], record_id: str) -> R | None:
-        """Return a record by its id, or None."""
-        ...
-
-    def select(
-        self,
-        record: type[R],
-        *conditions: Condition,
-        order: Sequence[str] = (),
-        after: Sequence[object] | None = None,
-        limit: int | None = None,
-    ) -> list[R]:
-        """Return the records for which all conditions hold; a `-` before an order field turns it round.
-
-        `after` is a place in the order, the value of each of its fields: what stands behind it is returned.
-        Raise CursorError for values that no record's place can have.
-        """
-        ...
-
-    def select_fields(
-        self,
-        record: type[Any] | str,
-        fields: Sequence[str],
-        *conditions: Condition,
-        order: Sequence[str] = (),
-        limit: int | None = None,
-    ) -> list[tuple[Any, ...]]:
-        """Return only some fields, raw: for scans that need not build whole records.
-
-        The record may be named by its kind, so that a cold process need not make its class.
-        """
-        ...
-
-    def lessons_with_summary(self, summary: str) -> list[Lesson]:
-        """Return the lessons whose summary is these very words."""
-        ...
-
-    def count(self, record: type[Any] | str, *conditions: Condition) -> int:
-        """Return how many records there are for which all conditions hold."""
-        ...
-
-    def total(self, kind: str, field: str, *conditions: Condition) -> float:
-        """Return the sum of a field over the records for which all conditions hold."""
-        ...
-
-    def values(self, kind: str, field: str) -> list[str]:
-        """Return the different texts that a field holds, in order, but for the empty one."""
-        ...
-
-    def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
-        """Return what briefs and verdicts say of these lessons; lessons never briefed are left out."""
-        ...
-
-    def document_count(self) -> int:
-        """Return about how many documents the index holds."""
-        ...
-
-    def count_documents_with(self, word: str, *, at_most: int) -> int:
-        """Return how many documents hold a word, counting no further than asked."""
-        ...
-
-    def known_speakers(self, names: Sequence[str]) -> set[str]:
-        """Return which of the names are those of somebody who speaks in the bank."""
-        ...
-
-    def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
-        """Return the best documents that hold any of the words, of those that may be found."""
-        ...
-
-    def nearest(
-        self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
-    ) -> list[IndexHit]:
-        """Return the documents whose vectors are nearest, with the cosine."""
-        ...
-
-    def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
-        """Return those of the places that may be found."""
-        ...
-
-    def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
-        """Return the cosine of each of these documents that has a vector."""
-        ...
-
-    def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
-        """Return the cosines of a sample of documents: how alike this query is to anything at all."""
-        ...
-
-    def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
-        """Return what the index knows of these documents."""
-        ...
-
-    def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
-        """Return the documents of a thread between two positions, in order."""
-        ...
-
-    def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
-        """Return the documents that stand at these positions of these threads."""
-        ...
-
-    def place_of(self, kind: str, record: str) -> int | None:
-        """Return a record's place in the index."""
-        ...
 
     def records(self, kind: str, ids: Sequence[str]) -> dict[str, Any]:
         """Return records of one kind by their ids."""
-        ...
+        batches = split_batches(list(ids), _BATCH)
+        found = (self.select(record_type(kind), one_of("id", batch)) for batch in batches)
+        return {record.id: record for batch in found for record in batch}
 
-    def embedder_in_use(self) -> str:
-        """Return the embedder whose vectors are searched, or an empty text while there is none."""
-        ...
+    def lessons_with_summary(self, summary: str) -> list[Lesson]:
+        """Return the lessons with exactly this summary."""
+        return self.select(record_type("lesson"), equals("summary", summary), order=("number",))
+
+    def total(self, kind: str, field: str, *conditions: Condition) -> float:
+        """Return the sum of a field over the records for which all conditions hold."""
+        return float(sum(value for (value,) in self.select_fields(kind, (field,), *conditions)))
+
+    def values(self, kind: str, field: str) -> list[str]:
+        """Return the distinct texts of a field, in order, without the empty one."""
+        found: list[str] = [""]
+        # With an index on the field each step is one lookup, however many records share a value.
+        while rows := self.select_fields(kind, (field,), above(field, found[-1]), order=(field,), limit=1):
+            found.append(str(rows[0][0]))
+        return found[1:]
+
+    def run_count(self) -> int:
+        """Return how many runs have aged the bank."""
+        rows = self.select_fields("episode", ("number",), order=("-number",), limit=1)
+        return int(rows[0][0] or 0) if rows else 0
 
     def pending_embeddings(
         self, embedder: str, *, limit: int, all_or_nothing: bool = False
     ) -> list[PendingEmbedding]:
-        """Return documents that have no vector of this embedder, with what is to be embedded."""
-        ...
+        """Return documents that have no vector of this embedder, with the texts to embed.
 
-    def pending_embedding_count(self, embedder: str) -> int:
-        """Return how many documents have no vector of this embedder."""
-        ...
+        With `all_or_nothing` none are returned when there are more than the limit.
+        """
+        from archivist.store.searchable import build_search_document
+
+        documents = self.unembedded_documents(embedder, limit=limit + all_or_nothing)
+        if len(documents) > limit:
+            return []
+        pending = []
+        for kind in {document.kind for document in documents}:
+            records = self.records(kind, [document.record for document in documents if document.kind == kind])
+            for document in documents:
+                if document.kind == kind and document.record in records:
+                    built = build_search_document(records[document.record])
+                    text = built.spoken if built else ""
+                    pending.append(PendingEmbedding(document.place, document.revision, text))
+        return pending
 
     def changes(
         self, *, record_id: str | None = None, kind: str = "", after: int = 0, limit: int | None = None
     ) -> list[LedgerChange]:
-        """Return ledger entries in order, of one record, of one kind or of all."""
-        ...
+        """Return ledger entries in order with the records as they left them."""
+        from archivist.store.ledger import LedgerChange
+
+        entries = self.ledger(record_id=record_id, kind=kind, after=after, limit=limit)
+        return [
+            LedgerChange(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
+            for entry, payload in entries
+        ]
 
     def entries(self, *, after: int, limit: int) -> list[LedgerEntry]:
-        """Return ledger entries in order, without what they say of the records."""
-        ...
-
-    def last_entry(self) -> int:
-        """Return the number of the ledger's last entry, or 0."""
-        ...
-
-    def get_cached(self, name: Hashable, build: Callable[[], R], *, kinds: frozenset[str]) -> R:
-        """Return what was made by this name, made again only when records of these kinds have changed.
-
-        Nobody may change what is returned.
-        """
-        ...
+        """Return ledger entries in order, without the records."""
+        return [entry for entry, _ in self.ledger(after=after, limit=limit, with_payloads=False)]
 
     def verify(self) -> Verification:
         """Check every seal of the ledger, and that every record is as its last entry left it."""
-        ...
+        from archivist.store.ledger import verify_bank
 
-    def setting(self, name: str) -> str:
-        """Return a value that belongs to the bank itself (its id), or an empty text."""
-        ...
+        return verify_bank(self)
 
-    def run_count(self) -> int:
-        """Return how many runs have aged the bank."""
-        ...
+    def get_cached(self, name: Hashable, build: Callable[[], R], *, kinds: frozenset[str]) -> R:
+        """Return the cached value of this name, built again only when records of these kinds have changed.
 
-    def file_runs(self, digest: str) -> list[str] | None:
-        """Return the runs that a file of this content held, or None when it was never captured."""
-        ...
-
-    def queued_runs(self) -> list[QueuedRun]:
-        """Return the runs that wait for reflection, oldest first."""
-        ...
-
-    def messages(self, *, after: int) -> list[StoredMessage]:
-        """Return the live messages that were kept after this one, oldest first."""
-        ...
-
-    def last_message(self) -> int:
-        """Return the number of the last live message, or 0."""
-        ...
-
-    def stored_response(self, request: str) -> StoredResponse | None:
-        """Return what a request by this name was answered, or None."""
-        ...
+        Callers must not change the value.
+        """
+        cache, last = self.value_cache, self.last_entry()
+        if cache is None:
+            return build()
+        since, cache.entry = cache.entry, last
+        if not since <= last < since + _CACHED or len(cache.values) >= _CACHED:
+            cache.values.clear()
+        elif last > since and cache.values:
+            changed = {entry.kind for entry in self.entries(after=since, limit=_CACHED)}
+            # An entry of no record, such as a receipt, may stand for changes of any kind.
+            is_any = not changed <= BY_NAME.keys()
+            for stale in [key for key, (of, _) in cache.values.items() if is_any or of & changed]:
+                del cache.values[stale]
+        if name not in cache.values:
+            cache.values[name] = kinds, build()
+        value: R = cache.values[name][1]
+        return value
 
 
-class Writer(Reader, Protocol):
+class Writer(Reader, EngineWriter, Protocol):
     """A transaction: all that it does is there afterwards, or nothing is."""
-
-    def put(self, record: Any, verb: str) -> bool:
-        """Insert or replace a record and enter it in the ledger; False when it was the same already."""
-        ...
-
-    def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
-        """Add a run's events under one ledger entry and return how many were new or changed."""
-        ...
-
-    def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
-        """Remove a record and enter that in the ledger; False when there was none."""
-        ...
 
     def next_number(self) -> int:
         """Return the next number for a short id; never the same twice."""
-        ...
+        number = int(self.setting(_LAST_NUMBER) or 0) + 1
+        self.set_setting(_LAST_NUMBER, str(number))
+        return number
 
     def reserve_number(self, number: int) -> None:
         """Keep later numbers above this one, which came from outside."""
-        ...
-
-    def queue(self, run: str) -> None:
-        """Let a run wait for reflection."""
-        ...
-
-    def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
-        """Take waiting runs, oldest first, that nobody else holds; they are ours until the given time."""
-        ...
-
-    def end_lease(self, run: str, holder: str, error: str = "") -> bool:
-        """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
-        ...
-
-    def release_lease(self, run: str, holder: str) -> None:
-        """End a lease as if it had never been: the run waits on, and nothing was tried."""
-        ...
-
-    def dequeue_run(self, run: str, until: datetime) -> None:
-        """Take a run out of the queue that was reflected on; one that was queued after a time waits on."""
-        ...
-
-    def mark_file_captured(self, digest: str, runs: Sequence[str]) -> None:
-        """Note that a file of this content was captured, and which runs it held."""
-        ...
-
-    def put_vectors(
-        self, embedder: str, dimensions: int, rows: Iterable[tuple[int, int, tuple[bytes, bytes, bytes]]]
-    ) -> int:
-        """Store packed vectors of documents that have not changed meanwhile; return how many."""
-        ...
-
-    def use_embedder(self, embedder: str) -> None:
-        """Search with one embedder's vectors from now on, and drop all others'."""
-        ...
+        if number > int(self.setting(_LAST_NUMBER) or 0):
+            self.set_setting(_LAST_NUMBER, str(number))
 
     def record_denial(self, verb: str, layer: str) -> None:
-        """Enter in the ledger that the actor was refused to do something to a layer."""
-        ...
+        """Enter in the ledger that the actor was refused to do something to a layer.
 
-    def merge_index(self) -> bool:
-        """Bring scattered pieces of the text index together, a part of the work; say whether any was done."""
-        ...
+        Repeated denials are capped, so that one caller cannot fill the ledger; the last one within a minute
+        says that more may have come.
+        """
+        from archivist.access.rights import DENIAL, DENIALS_WITHIN_S, MAX_DENIALS
 
-    def store_message(self, message: Message, *, max_messages: int) -> None:
-        """Keep a live message behind the ledger's last entry, and of all the latest so many."""
-        ...
-
-    def store_response(self, request: str, response: StoredResponse) -> None:
-        """Keep what a request by this name was answered."""
-        ...
-
-    def drop_responses_before(self, moment: datetime) -> None:
-        """Let go of the answers that are older."""
-        ...
-
-    def set_setting(self, name: str, value: str) -> None:
-        """Set a value that belongs to the bank itself."""
-        ...
+        since = self.now - timedelta(seconds=DENIALS_WITHIN_S)
+        recent = 0
+        for entry, _ in self.ledger(record_id=layer, kind=DENIAL, newest_first=True, with_payloads=False):
+            if entry.time <= since or recent == MAX_DENIALS:
+                break
+            recent += entry.actor == self.actor and entry.verb == f"deny {verb}"
+        if recent < MAX_DENIALS:
+            denial: dict[str, object] = {"actor": str(self.actor), "verb": verb, "layer": layer}
+            if recent == MAX_DENIALS - 1:
+                denial["and_more"] = True
+            self.append_entry(f"deny {verb}", DENIAL, layer, denial)
 
 
-class Eraser(Writer, Protocol):
-    """A transaction that can also take away what a bank otherwise keeps forever."""
+class Eraser(Writer, EngineEraser, Protocol):
+    """A transaction that can also delete what a bank otherwise keeps forever."""
 
     def find_mentions(self, what: ErasureQuery) -> dict[str, list[str]]:
-        """Return the ids of the records that hold a text, by kind."""
-        ...
+        """Return the ids of the records that contain a text, by kind."""
+        return {
+            kind_of(record): [record_id for record_id, text in self.record_texts(record) if what.is_in(text)]
+            for record in record_types()
+        }
 
     def texts_still_stored(self, texts: Iterable[str]) -> set[str]:
-        """Return which of these texts some record still holds."""
-        ...
+        """Return which of these texts some record still contains."""
+        wanted = {text: text.lower() for text in texts}
+        found: set[str] = set()
+        for record in record_types():
+            for _, stored in self.record_texts(record):
+                lowered = stored.lower()
+                found |= {text for text, low in wanted.items() if low in lowered}
+        return found
 
     def count_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
-        """Count the rows that hold a text outside of the records, by table."""
-        ...
+        """Count the rows outside of the records that contain a text, by table."""
+        from collections import Counter
+
+        found = Counter(
+            table for table, _, texts in self.other_texts() if any(what.is_in(text) for text in texts)
+        )
+        for entry, _ in self.ledger(with_payloads=False):
+            texts = (entry.actor.name, entry.actor.role, entry.verb, entry.record)
+            found["ledger"] += any(what.is_in(text) for text in texts)
+        found["ledger_payloads"] = len(self.payloads_mentioning(what))
+        return dict(+found)
 
     def payloads_mentioning(self, what: ErasureQuery) -> list[int]:
-        """Return the ledger entries whose payloads hold a text."""
-        ...
+        """Return the ledger entries whose payloads contain a text in a text field."""
+        from archivist.store.erasure import payload_mentions
+
+        return [
+            entry.seq
+            for entry, payload in self.ledger()
+            if payload is not None and what.is_in(payload) and payload_mentions(entry.kind, payload, what)
+        ]
 
     def payloads_of(self, kind: str, record: str) -> list[int]:
-        """Return the ledger entries that have a payload, of one record."""
-        ...
-
-    def erase_payloads(self, entries: Sequence[int]) -> int:
-        """Take payloads away; their entries stay in the chain and show as erased."""
-        ...
-
-    def remove_events(
-        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
-    ) -> int:
-        """Remove a run's events, or only some, or all but some, under one ledger entry."""
-        ...
-
-    def forget_run(self, run: str) -> None:
-        """Take a run out of the queue and off the files that held it; those files are not read again."""
-        ...
-
-    def forget_tally(self, lesson: str) -> None:
-        """Drop what was counted for a lesson that is gone."""
-        ...
-
-    def erase_other_mentions(self, what: ErasureQuery) -> dict[str, int]:
-        """Take a text out of what is kept beside the records; return the rows changed by table."""
-        ...
-
-    def drop_orphan_speakers(self) -> None:
-        """Forget the speakers of whom no document is left."""
-        ...
-
-    def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
-        """Return the places in the index of these records."""
-        ...
-
-    def drop_vectors(self, places: Sequence[int]) -> None:
-        """Take the vectors of these documents away; those that stay are embedded anew."""
-        ...
-
-    def vector_count(self, places: Sequence[int]) -> int:
-        """Count the vectors of these places, of whatever embedder."""
-        ...
-
-    def count_tombstones(self) -> int:
-        """Count the marks of deleted documents whose words the text index still holds."""
-        ...
+        """Return the ledger entries of one record that have a payload."""
+        found = self.ledger(record_id=record, kind=kind)
+        return [entry.seq for entry, payload in found if payload is not None]
 
     def record_receipt(self, name: str, content: Mapping[str, object]) -> None:
         """Enter in the ledger that and how something was erased."""
-        ...
+        self.append_entry("erase", RECEIPT_KIND, name, content)
 
     def was_erased(self, name: str) -> bool:
         """Say whether a receipt names this record."""
-        ...
+        receipts = (json.loads(payload or "{}") for _, payload in self.ledger(kind=RECEIPT_KIND))
+        return any(name in receipt.get("asked", ()) for receipt in receipts)
 
 
 class Store(Protocol):
-    """A bank's place. Opened once, used from one process, safe beside others."""
+    """A bank's storage. Opened once, used from one process, safe beside others."""
 
     @property
     def is_same_bank(self) -> bool:
-        """Say whether what was opened is still what its place holds."""
+        """Say whether the bank at the place is still the one that was opened."""
         ...
 
     @property
@@ -381,7 +238,7 @@ class Store(Protocol):
         ...
 
     def version(self) -> int:
-        """Return a number that is another one whenever somebody else has changed the bank since."""
+        """Return a number that changes whenever somebody else has changed the bank."""
         ...
 
     def reading(self) -> AbstractContextManager[Reader]:
@@ -391,18 +248,18 @@ class Store(Protocol):
     def writing(
         self, actor: Actor, now: datetime, *, lock_timeout_s: float | None = None
     ) -> AbstractContextManager[Writer]:
-        """Open a transaction in the actor's name; it is undone when the block raises.
+        """Open a transaction in the actor's name; it is rolled back when the block raises.
 
-        A bank that another writes is waited for as configured, or so long.
+        A bank that another process is writing is waited for as configured, or for `lock_timeout_s`.
         """
         ...
 
     def erasing(self, actor: Actor, now: datetime) -> AbstractContextManager[Eraser]:
-        """Open a transaction that can also take away for good."""
+        """Open a transaction that can also delete for good."""
         ...
 
     def scrub(self) -> bool:
-        """Leave no trace of what was deleted; False while another process stands in the way."""
+        """Leave no trace of what was deleted; False while another process prevents it."""
         ...
 
     def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
@@ -410,11 +267,11 @@ class Store(Protocol):
         ...
 
     def sizes(self) -> Sizes:
-        """Return how large the bank is, and how much the records of each kind say."""
+        """Return how large the bank is, and how much text the records of each kind hold."""
         ...
 
     def run_sizes(self, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Return the number and size of each run's events, besides those named."""
+        """Return the number and size of each run's events, without the excluded ones."""
         ...
 
     def reindex(self) -> None:
@@ -422,5 +279,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the bank."""
+        """Close the bank."""
         ...

@@ -1,15 +1,15 @@
 """What a store is asked and answers with besides records; apart from the protocol, for cold processes.
 
-Named tuples, because a cold process waits several times longer for a dataclass to be made.
+Named tuples, because making a dataclass takes a cold process several times longer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 
 class TextQuery(NamedTuple):
-    """What to look for in the text: any of the words, phrases and beginnings of words."""
+    """The words, phrases and beginnings of words to search for; any of them is enough."""
 
     words: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
@@ -20,7 +20,7 @@ class TextQuery(NamedTuple):
 
 
 class SearchFilter(NamedTuple):
-    """What may be found at all. Of each group of scope tokens a record must have one."""
+    """Which documents a search may return. A record must have one scope token of each group."""
 
     groups: tuple[tuple[str, ...], ...] = ()
     since: datetime | None = None
@@ -38,7 +38,7 @@ class SearchFilter(NamedTuple):
 
 
 class IndexHit(NamedTuple):
-    """One answer of an index: the document's place in it, and a score of which higher is better."""
+    """One result of an index: the document's place in it, and a score; higher is better."""
 
     place: int
     score: float
@@ -60,8 +60,17 @@ class IndexedDocument(NamedTuple):
     is_hidden: int
 
 
+class UnembeddedDocument(NamedTuple):
+    """A document without a vector; the revision tells whether its text changed meanwhile."""
+
+    place: int
+    revision: int
+    kind: str
+    record: str
+
+
 class PendingEmbedding(NamedTuple):
-    """A document that waits for its vector; the revision tells whether it changed meanwhile."""
+    """A document without a vector, with the text to embed."""
 
     place: int
     revision: int
@@ -79,7 +88,7 @@ class QueuedRun(NamedTuple):
 
 
 class StoredResponse(NamedTuple):
-    """What was answered to a request that may come again."""
+    """The response to a request that may be repeated."""
 
     digest: str
     status: int
@@ -87,15 +96,34 @@ class StoredResponse(NamedTuple):
     time: datetime
 
 
+class Sizes(NamedTuple):
+    """How large a bank is, how much of that is free, and how much text the records of each kind hold."""
+
+    total: int
+    free: int
+    kinds: Mapping[str, int]
+
+    def share(self, size: int) -> float:
+        """Return the share of a size in all record texts; the index grows in step with them."""
+        return size / max(1, sum(self.kinds.values()))
+
+    def estimate_freed(self, size: int) -> int:
+        """Estimate how much smaller the bank is without so many bytes of records."""
+        return int(self.share(size) * (self.total - self.free))
+
+
+class ValueCache:
+    """What a long-lived reader has built from records, valid up to a ledger entry.
+
+    Each value has the kinds of records that it was built from.
+    """
+
+    def __init__(self) -> None:
+        self.entry = -1
+        self.values: dict[Hashable, tuple[frozenset[str], Any]] = {}
+
+
 def split_batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into pieces that fit into one statement."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
-
-
-class EventSum(NamedTuple):
-    """How many events a run has, and the sum of their hashes."""
-
-    run: str
-    events: int
-    digest: str

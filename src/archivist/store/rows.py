@@ -4,157 +4,102 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from archivist.clock import to_text
 from archivist.errors import RecordError
+from archivist.records.kinds import kind_for
 from archivist.records.plain import canonical_json, decoder, to_plain, types_of
 
 R = TypeVar("R")
 
-# The records that a store keeps: the ledger's word for the kind, and the table.
-TABLES = {
-    "Lesson": ("lesson", "lessons"),
-    "Episode": ("episode", "episodes"),
-    "Event": ("event", "events"),
-    "Brief": ("brief", "briefs"),
-    "Verdict": ("verdict", "verdicts"),
-    "Fact": ("fact", "facts"),
-    "Conflict": ("conflict", "conflicts"),
-    "Artifact": ("artifact", "artifacts"),
-    "Block": ("block", "blocks"),
-    "Entry": ("entry", "entries"),
-    # The table `documents` is the index of all kinds.
-    "Document": ("document", "archive"),
-    "Folder": ("folder", "folders"),
-    "Proposal": ("proposal", "proposals"),
-    "Working": ("working", "working"),
-    "Token": ("token", "tokens"),
-}
-
-
-def record_types() -> tuple[type[Any], ...]:
-    """Return every record that a store keeps."""
-    from archivist import records as module
-
-    return tuple(getattr(module, name) for name in TABLES)
-
-
-def types_by_kind() -> dict[str, type[Any]]:
-    """Return the records that have ledger entries of their own, by the ledger's word for them."""
-    return {kind_of(record): record for record in record_types() if record.__name__ != "Event"}
-
-
-def record_type(kind: str) -> type[Any]:
-    """Return the record that a word for a kind means."""
-    from archivist import records as module
-
-    name = next(name for name, (word, _) in TABLES.items() if word == kind)
-    found: type[Any] = getattr(module, name)
-    return found
-
-
-def table_of(kind: str) -> str:
-    """Return the table of a kind."""
-    return next(table for word, table in TABLES.values() if word == kind)
-
-
-def kind_of(record: type) -> str:
-    """Return the ledger's word for a record: `lesson`, `episode`, …"""
-    return TABLES[record.__name__][0]
-
 
 class TableMapping(NamedTuple, Generic[R]):
-    """How one kind of record lies in its table."""
+    """How the records of one class are stored in their table.
+
+    `fields` are the record's own; a derived id (`run#seq`) is one more column in front of them.
+    """
 
     record: type[R]
     table: str
     columns: tuple[str, ...]
+    fields: tuple[str, ...]
     encoders: tuple[Callable[[Any], Any], ...]
     decoders: tuple[Callable[[Any], Any], ...]
-    has_id_column: bool
+
+    @property
+    def column_list(self) -> str:
+        """Return the columns as a SELECT or INSERT lists them."""
+        return ", ".join(self.columns)
 
     def to_row(self, record: R) -> tuple[Any, ...]:
-        """Return the values for the columns; a derived id comes first where the record has one."""
+        """Return the values for the columns."""
         values = tuple(
-            encode(getattr(record, name)) for name, encode in zip(self._names, self.encoders, strict=True)
+            encode(getattr(record, name)) for name, encode in zip(self.fields, self.encoders, strict=True)
         )
-        return values if not self.has_id_column else (record.id, *values)  # type: ignore[attr-defined]
+        return values if self.fields is self.columns else (record.id, *values)  # type: ignore[attr-defined]
 
     def to_record(self, row: Sequence[Any]) -> R:
         """Build the record that a row of these columns holds."""
-        values = row[1:] if self.has_id_column else row
+        values = row if self.fields is self.columns else row[1:]
         return self.record(
             **{
                 name: decode(value)
-                for name, decode, value in zip(self._names, self.decoders, values, strict=True)
+                for name, decode, value in zip(self.fields, self.decoders, values, strict=True)
             }
         )
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return self.columns[1:] if self.has_id_column else self.columns
-
-
-def cursor_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
-    """Return a record's place in an order: its value of each field, as the table holds it."""
-    how = mapping_for(type(record))
-    encoders = dict(zip(how.columns[-len(how.encoders) :], how.encoders, strict=True))
-    names = [field.lstrip("-") for field in order]
-    return tuple(encoders.get(name, _unchanged_value)(getattr(record, name)) for name in names)
-
-
-def is_valid_cursor(record: type[Any], order: Sequence[str], cursor: Sequence[object]) -> bool:
-    """Say whether values can be a record's place in an order: for each field one, as it is written."""
-    kinds = [_type_of(record, field.lstrip("-")) for field in order]
-    return len(cursor) == len(kinds) and all(map(_is_encoded_as, kinds, cursor))
-
-
-def _type_of(record: type[Any], name: str) -> Any:
-    """Return the type of a record's field, or of what it computes by itself."""
-    types = types_of(record)  # type: ignore[arg-type]
-    return types[name] if name in types else get_type_hints(getattr(record, name).fget)["return"]
-
-
-def _is_encoded_as(kind: Any, value: object) -> bool:
-    try:
-        return bool(to_plain(decoder(kind)(value)) == value)
-    except (RecordError, OverflowError):
-        return False
-
-
-def _unchanged_value(value: Any) -> Any:
-    return value
-
-
-_MAPPINGS: dict[str, TableMapping[Any]] = {}
-
 
 def mapping_for(record: type[R]) -> TableMapping[R]:
-    """Return the mapping of one kind of record."""
-    table = TABLES[record.__name__][1]
-    if table not in _MAPPINGS:
-        _MAPPINGS[table] = _build_mapping(record)
-    return _MAPPINGS[table]
+    """Return the mapping of a record class."""
+    mapping: TableMapping[R] = _build_mapping(record)  # type: ignore[arg-type]
+    return mapping
 
 
-def _build_mapping(record: type[R]) -> TableMapping[R]:
-    kind: Any = record
-    types = types_of(kind)
+@cache
+def _build_mapping(record: Any) -> TableMapping[Any]:
+    types = types_of(record)
+    fields = tuple(types)
     codecs = [_codec(kind) for kind in types.values()]
-    derived = "id" not in types
     return TableMapping(
         record=record,
-        table=TABLES[record.__name__][1],
-        columns=(("id",) if derived else ()) + tuple(types),
+        table=kind_for(record).table,
+        columns=fields if "id" in types else ("id", *fields),
+        fields=fields,
         encoders=tuple(encode for encode, _ in codecs),
         decoders=tuple(decode for _, decode in codecs),
-        has_id_column=derived,
     )
 
 
+def cursor_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
+    """Return a record's place in an order: the value of each field of the order, as the table holds it."""
+    how = mapping_for(type(record))
+    encoders = dict(zip(how.fields, how.encoders, strict=True))
+    names = [field.lstrip("-") for field in order]
+    return tuple(encoders.get(name, _unchanged)(getattr(record, name)) for name in names)
+
+
+def is_valid_cursor(record: type[Any], order: Sequence[str], cursor: Sequence[object]) -> bool:
+    """Say whether values can be a record's place in an order: one for each field, as the table holds it."""
+    types = types_of(record)  # type: ignore[arg-type]
+    if len(cursor) != len(order):
+        return False
+    for field, value in zip(order, cursor, strict=True):
+        name = field.lstrip("-")
+        # A field that the record computes has its type on the property.
+        kind = types[name] if name in types else get_type_hints(getattr(record, name).fget)["return"]
+        try:
+            if to_plain(decoder(kind)(value)) != value:
+                return False
+        except (RecordError, OverflowError):
+            return False
+    return True
+
+
 def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return how values of a type are written to a column and read from it."""
     if get_origin(kind) in (Union, UnionType):
         encode, decode = _codec(next(part for part in get_args(kind) if part is not NoneType))
         return (
@@ -166,11 +111,12 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     if kind is bool:
         return int, bool
     if kind in (str, int, float):
-        return _identity_codec, _identity_codec
+        return _unchanged, _unchanged
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return str, kind
     if kind == tuple[str, ...]:
-        return _to_json, _decode_texts
+        # Not checked again: they were when they were written, and a lesson's runs are the longest lists.
+        return _to_json, lambda text: tuple(json.loads(text)) if text != "[]" else ()
     read = decoder(kind)
 
     def from_json(text: str) -> Any:
@@ -182,12 +128,7 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     return _to_json, from_json
 
 
-def _decode_texts(text: str) -> tuple[str, ...]:
-    # The longest of lists, and checked when they were written: each run that met a lesson.
-    return tuple(json.loads(text)) if text != "[]" else ()
-
-
-def _identity_codec(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 

@@ -1,8 +1,8 @@
-"""Vectors as rows of bits, of small integers and of halves; and the scan of the bits.
+"""Vectors as rows of bits, of small integers and of half floats; and the scan of the bits.
 
 A search goes from coarse to fine: the bits of everything, the small integers of the few hundred nearest,
-the halves of the best. A cold process scans with what Python has, for importing numpy would take it
-longer than the scan; a long-lived one keeps the bits in numpy's arrays.
+the half floats of the best. A cold process scans in plain Python, because importing numpy takes longer than
+the scan; a long-lived one keeps the bits in numpy arrays.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
     from archivist.store.planes import Planes
 
-# So many rows of bits lie together in one blob.
+# Rows of bits in one blob.
 BLOCK = 4096
-# From so many rows on numpy's import is worth its time, and below so many a scan is never worth it.
+# From this many rows on importing numpy takes less time than a scan in Python.
 _WORTH_NUMPY = 250_000
+# The largest sum that fits into the byte of a row.
 _LANE = 255
 
 
 def bit_width(dimensions: int) -> int:
-    """Return how many bytes a row of bits has: whole words of 64 bits."""
+    """Return the bytes of a row of bits: whole words of 64 bits."""
     return (dimensions + 63) // 64 * 8
 
 
 def pack_vector(vector: Sequence[float]) -> tuple[bytes, bytes, bytes]:
-    """Return a vector's bits, small integers (after their scale) and halves."""
+    """Return a vector's bits, its small integers after their scale, and its half floats."""
     number = 0
     for place, value in enumerate(vector):
         if value > 0:
@@ -64,7 +65,7 @@ def pack_vectors(rows: NDArray[np.float32]) -> list[tuple[bytes, bytes, bytes]]:
 
 
 def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
-    """Return the products of a query with rows of small integers."""
+    """Return the dot products of a query with rows of small integers."""
     if len(rows) > 8 and _is_numpy_loaded():
         import numpy as np
 
@@ -77,7 +78,7 @@ def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
 
 
 def float16_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
-    """Return the products of a query with rows of halves."""
+    """Return the dot products of a query with rows of half floats."""
     if rows and _is_numpy_loaded():
         import numpy as np
 
@@ -90,20 +91,20 @@ def float16_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
 class BitRows:
     """The bits of every document that has a vector, by the document's place.
 
-    Scanned by Python itself at first; when numpy is there, or would be worth its import, by its arrays.
+    Scanned in plain Python at first, and in numpy arrays when numpy is loaded or worth its import.
     """
 
     def __init__(self, dimensions: int) -> None:
         self.width = bit_width(dimensions)
         self.blocks: set[int] = set()
-        # What Python scans itself, or what the arrays have yet to take in.
+        # What Python scans itself, or what the arrays do not contain yet.
         self._bits: dict[int, bytes] = {}
         self._scans = 0
         self._planes: Planes | None = None
 
     @property
     def scans_in_python(self) -> bool:
-        """Say whether Python alone is the quicker scanner for so few rows."""
+        """Say whether plain Python scans so few rows faster."""
         if self._planes is not None:
             return False
         return len(self.blocks) * BLOCK <= _WORTH_NUMPY and not (self._scans > 1 or _is_numpy_loaded())
@@ -121,13 +122,13 @@ class BitRows:
         return self._planes
 
     def replace_blocks(self, blocks: Iterable[tuple[int, bytes]]) -> None:
-        """Take blocks in that are new or have changed."""
+        """Store blocks that are new or have changed."""
         for number, bits in blocks:
             self.blocks.add(number)
             self._bits[number] = bits
 
     def nearest(self, query: Sequence[float], count: int, allowed: Sequence[int] | None) -> list[int]:
-        """Return the places of about so many rows that agree best with the query, the best first."""
+        """Return the places of about `count` rows that agree best with the query, the best first."""
         self._scans += 1
         if not self.blocks or not count:
             return []
@@ -152,10 +153,10 @@ class BitRows:
 
 
 def _distances(rows: bytes, width: int, query: Sequence[float]) -> bytes:
-    """Return a byte a row: how far its signs are from the query, each weighed by the query's own value.
+    """Return one byte for each row: how far its signs are from the query, weighted by the query's values.
 
-    All rows at once: a byte of every row is one string, `translate` looks up what it costs, and one addition
-    of huge integers sums the columns. The weights are scaled so that no sum leaves its byte.
+    All rows at once: one byte of every row forms a string, `translate` looks up its cost, and one addition
+    of huge integers sums the columns. The weights are scaled so that no sum overflows its byte.
     """
     count = len(rows) // width
     room = (_LANE - 5 - width) / (sum(map(abs, query)) or 1.0)
@@ -171,7 +172,7 @@ def _distances(rows: bytes, width: int, query: Sequence[float]) -> bytes:
             total += int.from_bytes(column.translate(costs), "little")
     if not has_gaps:
         return total.to_bytes(count, "little")
-    # A row without a bit set is a place that has no vector: as far away as can be.
+    # A row without a set bit is a place without a vector: it gets the largest distance.
     absent = seen.to_bytes(count, "little").translate(_IS_EMPTY)
     return (total | int.from_bytes(absent, "little")).to_bytes(count, "little")
 
@@ -183,7 +184,7 @@ _IS_EMPTY = bytes([_LANE]) + bytes(255)
 def _byte_costs(weights: tuple[float, ...]) -> bytes:
     costs = [0.0]
     for place, weight in enumerate(weights):
-        # What it costs to have this bit set, and not to have it set.
+        # The cost of this bit being set, and of it not being set.
         with_bit, without = (0.0, weight) if weight > 0 else (-weight, 0.0)
         if place == 0:
             costs = [without, with_bit]
@@ -194,7 +195,7 @@ def _byte_costs(weights: tuple[float, ...]) -> bytes:
 
 
 def _smallest_positions(distances: bytes, count: int) -> list[int]:
-    """Return the positions of the smallest bytes, the smallest first, without the absent."""
+    """Return the positions of the smallest bytes, the smallest first, without absent rows."""
     reached, limit = 0, 0
     for limit in range(_LANE):
         reached += distances.count(limit)

@@ -332,7 +332,7 @@ class Stream(BankService):
     @reads(Layer.STREAM)
     def lines(self) -> list[dict[str, object]]:
         """Return the whole stream as lines of `stream.jsonl`, in order."""
-        from archivist.records.stream_lines import to_stream_line
+        from archivist.records.lines import to_stream_line
 
         with self._bank.reading() as reader:
             return [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
@@ -561,7 +561,7 @@ def _hit_by_cycle(rules: Any, entry: Entry) -> StreamHit:
 
 def _read_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[LineProblem]]:
     from archivist.files.jsonl import read_lines
-    from archivist.records.stream_lines import from_stream_line
+    from archivist.records.lines import from_stream_line
 
     entries: list[Entry] = []
     problems: list[LineProblem] = []

@@ -1,7 +1,7 @@
-"""Encode texts with a sentence encoder that lies in a folder, as an ONNX file with its tokenizer.
+"""Encode texts with a local sentence encoder: a folder with an ONNX model and its tokenizer.
 
-The folder is laid out as Hugging Face does it: `model.onnx` in it or in `onnx/` below it, `tokenizer.json`
-beside or above it, and perhaps `sentence_bert_config.json` and `1_Pooling/config.json`, which are obeyed.
+The folder has the layout of Hugging Face: `model.onnx` in it or in `onnx/` below it, `tokenizer.json` beside
+or above it, and optionally `sentence_bert_config.json` and `1_Pooling/config.json`, which are followed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INSTALL = "pip install 'archivist-memory[onnx]'"
 
 
 class OnnxEmbedder:
-    """A local sentence encoder. The files are found at once, the model is read when it is first needed."""
+    """A local sentence encoder. Its files are found at once, the model is loaded when first needed."""
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         if not folder.is_dir():
@@ -44,16 +44,16 @@ class OnnxEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Return how long its vectors are."""
+        """Return the length of its vectors."""
         return self._load_encoder().dimensions
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """Return one text's vector; of a text without any known word, zeros."""
+        """Return the vector of one text; zeros for a text without any known word."""
         vector: list[float] = self._load_encoder().encode([text])[0].tolist()
         return vector
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row a text, many at once."""
+        """Return one row for each text."""
         return self._load_encoder().encode(texts)
 
     def _load_encoder(self) -> _Encoder:
@@ -66,7 +66,7 @@ class OnnxEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
-    """A model in memory, with what its files say about how to use it."""
+    """A loaded model, with the settings of its files."""
 
     session: Any
     tokenizer: Any
@@ -76,27 +76,40 @@ class _Encoder:
     dimensions: int = 0
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row a text; texts of like length share a batch, so that little is padded."""
+        """Return one row for each text; texts of similar length share a batch, so that padding is short."""
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         # A lone surrogate is legal in Python's strings, but not in the tokenizer's.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         encodings = self.tokenizer.encode_batch(clean)
-        places = [place for place, encoding in enumerate(encodings) if self._has_known_token(encoding)]
+        places = [
+            place
+            for place, encoding in enumerate(encodings)
+            if any(
+                not is_special and token != self.unknown_token
+                for token, is_special in zip(encoding.ids, encoding.special_tokens_mask, strict=True)
+            )
+        ]
         places.sort(key=lambda place: len(encodings[place].ids))
         for start in range(0, len(places), BATCH):
             batch = places[start : start + BATCH]
-            vectors[batch] = _normalize_rows(self.run([encodings[place] for place in batch]))
+            rows = self.run([encodings[place] for place in batch])
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            vectors[batch] = rows / np.where(lengths > 0, lengths, 1)
         return vectors
 
     def run(self, encodings: Sequence[Any]) -> NDArray[np.float32]:
-        """Return what the model makes of a batch, one row each, not yet of unit length."""
+        """Return the model's output for a batch, one row each, not yet of unit length."""
         import numpy as np
 
         longest = max(len(encoding.ids) for encoding in encodings)
+        names = ("[PAD]", "<pad>", "<|pad|>")
+        padding = next(
+            (token for name in names if (token := self.tokenizer.token_to_id(name)) is not None), 0
+        )
         fields = {
-            "input_ids": _pad_rows([encoding.ids for encoding in encodings], longest, self._padding_token()),
+            "input_ids": _pad_rows([encoding.ids for encoding in encodings], longest, padding),
             "attention_mask": _pad_rows([encoding.attention_mask for encoding in encodings], longest, 0),
             "token_type_ids": _pad_rows([encoding.type_ids for encoding in encodings], longest, 0),
         }
@@ -112,19 +125,6 @@ class _Encoder:
         mask = fields["attention_mask"][:, :, None].astype(np.float32)
         return np.asarray((hidden * mask).sum(axis=1) / mask.sum(axis=1), dtype=np.float32)
 
-    def _has_known_token(self, encoding: Any) -> bool:
-        return any(
-            not is_special and token != self.unknown_token
-            for token, is_special in zip(encoding.ids, encoding.special_tokens_mask, strict=True)
-        )
-
-    def _padding_token(self) -> int:
-        for word in ("[PAD]", "<pad>", "<|pad|>"):
-            token = self.tokenizer.token_to_id(word)
-            if token is not None:
-                return int(token)
-        return 0
-
 
 def _build_encoder(folder: Path, model_file: Path, tokenizer_file: Path, threads: int) -> _Encoder:
     session = _open_session(model_file, threads)
@@ -137,7 +137,7 @@ def _build_encoder(folder: Path, model_file: Path, tokenizer_file: Path, threads
         session,
         tokenizer,
         output.name,
-        _pools_first_token(folder, model_file),
+        _read_setting(folder, model_file, "1_Pooling/config.json", "pooling_mode_cls_token") is True,
         tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None,
     )
     width = output.shape[-1] if output.shape else None
@@ -147,7 +147,7 @@ def _build_encoder(folder: Path, model_file: Path, tokenizer_file: Path, threads
 
 
 def _open_session(path: Path, threads: int) -> Any:
-    """Open the model, and see that it is one of sentences."""
+    """Open the model and check that it is a sentence encoder."""
     try:
         import onnxruntime  # type: ignore[import-untyped]
         from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
@@ -193,7 +193,7 @@ def _open_tokenizer(path: Path) -> Any:
 
 
 def _choose_output(session: Any) -> Any:
-    """Choose the output to read: the finished sentence, else every token's state, else what there is.
+    """Choose the output to read: the sentence embedding, else the token states, else any.
 
     A pooler's output comes last, because sentence encoders are not trained through it.
     """
@@ -206,7 +206,7 @@ def _choose_output(session: Any) -> Any:
 
 
 def _model_file(folder: Path) -> Path:
-    """Return the model: by its usual name, the only one, or the only quantized one."""
+    """Return the model: the one of the usual name, the only one, or the only quantized one."""
     for place in (folder, folder / "onnx"):
         found = sorted(place.glob("*.onnx"))
         usual = [path for path in found if path.name == "model.onnx"]
@@ -233,19 +233,15 @@ def _tokenizer_file(folder: Path, model_file: Path) -> Path:
 
 
 def _max_tokens(folder: Path, model_file: Path) -> int:
-    """Return where texts are cut: as the folder says, and never beyond what the model can place."""
+    """Return the longest text in tokens: as configured, and never more than the model has positions."""
     wanted = _read_setting(folder, model_file, "sentence_bert_config.json", "max_seq_length")
     most = wanted if isinstance(wanted, int) and wanted > 2 else MOST_TOKENS
     places = _read_setting(folder, model_file, "config.json", "max_position_embeddings")
     return min(most, places) if isinstance(places, int) and places > 2 else most
 
 
-def _pools_first_token(folder: Path, model_file: Path) -> bool:
-    return _read_setting(folder, model_file, "1_Pooling/config.json", "pooling_mode_cls_token") is True
-
-
 def _read_setting(folder: Path, model_file: Path, name: str, key: str) -> object:
-    """Return one value of a JSON file of the model, if there is such a file; None otherwise."""
+    """Return one value of a JSON file of the model; None without such a file."""
     import json
 
     for place in (folder, model_file.parent, model_file.resolve().parent.parent):
@@ -259,7 +255,7 @@ def _read_setting(folder: Path, model_file: Path, name: str, key: str) -> object
 
 
 def _digest(path: Path) -> str:
-    """Digest size, head and tail: enough to tell models apart, and quick for large ones."""
+    """Digest size, head and tail: enough to distinguish models, and quick for large ones."""
     from hashlib import sha256
 
     size = path.stat().st_size
@@ -277,13 +273,6 @@ def _pad_rows(rows: Sequence[Sequence[int]], length: int, filling: int) -> NDArr
     for place, row in enumerate(rows):
         table[place, : len(row)] = row
     return table
-
-
-def _normalize_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,9 +1,9 @@
-"""Embed with the bundled table: a text's vector is the sum of its words' rows, made unit length.
+"""Embed with the bundled table: the vector of a text is the sum of its words' rows, at unit length.
 
-The file, numbers little-endian: the header (magic, digest, rows, dimensions, bytes of vocabulary); for each
-row its piece's end in the vocabulary (uint32); each row's scale (float32, with the weight of the piece in
-it); the vocabulary, pieces in byte order; the rows (int8). Nothing is parsed at the start: a query reads
-the few pages that its words need, without numpy.
+The file, with little-endian numbers: the header (magic, digest, rows, dimensions, bytes of vocabulary); for
+each row its piece's end in the vocabulary (uint32); each row's scale (float32, with the weight of the piece);
+the vocabulary, pieces in byte order; the rows (int8). Nothing is parsed at start: a query reads only the
+pages that its words need, without numpy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUNDLED = Path(__file__).with_name("table.bin")
 HEADER = struct.Struct("<8s8sIII")
 MAGIC = b"ARCHTAB1"
 
-# What a long-lived process keeps at most; how many rows are worth laying out, and how many at most.
+# Limits of the caches of a long-lived process, and of the rows that are summed at once.
 CACHED_WORDS = 100_000
 CACHED_TEXTS = 256
 ROWS_AT_ONCE = 1024
@@ -38,7 +38,7 @@ BLOCK = 16_384
 
 
 class StaticEmbedder:
-    """The embedder that comes with the package: no model, no download, a fast first vector."""
+    """The bundled embedder: no model, no download, a fast first vector."""
 
     def __init__(self, path: Path = BUNDLED) -> None:
         try:
@@ -53,21 +53,21 @@ class StaticEmbedder:
         if magic != MAGIC or len(self._map) != self._table_at + self._rows * self._dimensions:
             raise EmbedderError(f"{str(path)!r} is no embedding table", hint="install the package again")
         self._name = f"static-{digest.hex()[:8]}"
-        # What was written a moment ago is embedded for every question until it has its vector in the bank.
+        # A new record is embedded for every query until its vector is in the bank.
         self._by_numpy = lru_cache(CACHED_TEXTS)(self._embed_with_numpy)
 
     @property
     def name(self) -> str:
-        """Return the kind and the digest of the table: another table makes other vectors."""
+        """Return the kind and the digest of the table: another table gives other vectors."""
         return self._name
 
     @property
     def dimensions(self) -> int:
-        """Return how long its vectors are."""
+        """Return the length of its vectors."""
         return int(self._dimensions)
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """Return one text's vector, without importing numpy; of a text without any known word, zeros."""
+        """Return the vector of one text, without importing numpy; zeros when no word is known."""
         if "numpy" in sys.modules:
             return self._by_numpy(text)
         total = [0.0] * self._dimensions
@@ -95,15 +95,15 @@ class StaticEmbedder:
         return tuple(found)
 
     def has_word(self, word: str) -> bool:
-        """Say whether a word stands in the vocabulary whole: a common one, whose vector is its own."""
+        """Say whether the vocabulary has a word as a whole: a common word with a vector of its own."""
         return len(pieces_of(word, self._find)) == 1
 
     def has_known_words(self, text: str) -> bool:
-        """Say whether any part of a text's words is known whole: mere pieces are near to anything."""
+        """Say whether any part of a text's words is in the vocabulary: mere pieces are near to anything."""
         return any(self._find(fold(part)) >= 0 for word in words_of(text) for part in (word, *parts_of(word)))
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row a text, many at once."""
+        """Return one row for each text."""
         return self._bulk.embed(texts)
 
     def _find(self, piece: bytes) -> int:
@@ -128,7 +128,7 @@ class StaticEmbedder:
 
 
 class _WordRows(dict[str, list[int]]):
-    """The rows of every word met so far; forgets all of them when they grow too many."""
+    """The rows of every word so far; cleared when there are too many."""
 
     def __init__(self, pieces: dict[bytes, int]) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class _WordRows(dict[str, list[int]]):
 
 
 class _BatchEmbedder:
-    """Sums many texts: the scales of a text's rows, times the rows."""
+    """Sums the rows of many texts, each times its scale."""
 
     def __init__(self, table: NDArray[np.int8], scales: NDArray[np.float32], words: _WordRows) -> None:
         self._table = table
@@ -172,7 +172,7 @@ class _BatchEmbedder:
     def _add(
         self, vectors: NDArray[np.float32], rows: NDArray[np.intp], cuts: Sequence[tuple[int, int, int]]
     ) -> None:
-        # Block by block, since one text may be longer than memory has room for its rows.
+        # Block by block, because the rows of one long text may not fit into memory.
         for first in range(0, len(rows), BLOCK):
             block = rows[first : first + BLOCK]
             scales, table = self._scales.take(block), self._table.take(block, axis=0).astype("f4")

@@ -1,8 +1,8 @@
-"""Cut text into words and words into vocabulary pieces, the way an uncased BERT does.
+"""Split text into words and words into vocabulary pieces, the way an uncased BERT does.
 
-Only letters and digits count: punctuation says nothing about what a text is about. A word that the
-vocabulary knows as a whole stays whole (`GitHub`); any other is cut where its case or its digits say
-so (`getUserName`, `utf8`), so that an identifier means what its parts mean, and only then into pieces.
+Only letters and digits count: punctuation does not say what a text is about. A word that is in the vocabulary
+stays whole (`GitHub`); any other is split at its case and digits (`getUserName`, `utf8`), so that an
+identifier means what its parts mean, and only then into pieces.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ASCII_WORD = r"[A-Za-z0-9]+"
 _IDEOGRAPHS = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002ceaf\U0002f800-\U0002fa1f"
 _ANY_WORD = rf"[{_IDEOGRAPHS}]|(?:(?![_{_IDEOGRAPHS}])\w|[\u0300-\u036f])+"
 _PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+"
-# Compiled when first met: the pattern for every script costs more than a query in ASCII does.
+# Compiled at first use: compiling the pattern for every script takes longer than a query in ASCII.
 _compiled = cache(re.compile)
 
 Find = Callable[[bytes], int]
@@ -32,9 +32,9 @@ def words_of(text: str) -> list[str]:
 
 
 def pieces_of(word: str, find: Find) -> list[int]:
-    """Return the rows of a word's pieces; `find` answers with a piece's row, or -1.
+    """Return the rows of a word's pieces; `find` returns a piece's row, or -1.
 
-    A part with a piece that the vocabulary lacks has no rows, and neither has a word too long to be one.
+    A part with an unknown piece has no rows, and neither has a word that is too long to be one.
     """
     if len(word) > LONGEST_WORD:
         return []
@@ -45,7 +45,7 @@ def pieces_of(word: str, find: Find) -> list[int]:
 
 
 def parts_of(word: str) -> Iterator[str]:
-    """Yield the parts of a word, cut where its case or its digits say so."""
+    """Yield the parts of a word, split at its case and digits."""
     bare = word if word.isascii() else _strip_marks(word)
     return (part.group() for part in _compiled(_PART).finditer(bare))
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import apsw
 
-# "ARCV": tells a bank from any other SQLite file.
+# "ARCV": distinguishes a bank from any other SQLite file.
 APPLICATION_ID = 0x41524356
-# So much of a lesson's words is in the index by which they are found.
+# Characters of a lesson's summary in the index by which it is found: they distinguish nearly all lessons.
 BEGINNING = 40
 
 
@@ -137,8 +137,8 @@ def _add_run_learning(db: apsw.Connection) -> None:
 def _create_unified_index(db: apsw.Connection) -> None:
     """Put every kind of record into one index, with vectors beside the words.
 
-    `documents.embedder` is the embedder whose vector of the present text there is: 0 while there is none,
-    -1 where none is wanted. Vectors and blocks are keyed by embedder and document in one number.
+    `documents.embedder` is the embedder that made the vector of the present text: 0 while there is none,
+    -1 where none is needed. Vectors and blocks are keyed by embedder and document in one number.
     """
     db.execute("""
         DROP TABLE search;
@@ -256,7 +256,7 @@ def _add_tiers(db: apsw.Connection) -> None:
 
 
 def _add_tokens(db: apsw.Connection) -> None:
-    """Add tokens and kept answers; let the index of standing tell the repository too, for briefs."""
+    """Add tokens and stored responses, and the repository to the index of standing, for briefs."""
     db.execute("""
         DROP INDEX lessons_by_standing;
         CREATE INDEX lessons_by_standing ON lessons (status, frequency DESC, number, repo);
@@ -273,7 +273,7 @@ def _add_tokens(db: apsw.Connection) -> None:
 
 
 def _create_messages(db: apsw.Connection) -> None:
-    """Keep live messages a while, each behind the ledger's last entry, for listeners in other processes."""
+    """Add live messages, each behind the ledger's last entry, for listeners in other processes."""
     db.execute("""
         CREATE TABLE messages (
             id INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL, time TEXT NOT NULL,
@@ -283,7 +283,7 @@ def _create_messages(db: apsw.Connection) -> None:
 
 
 def _index_lesson_weights(db: apsw.Connection) -> None:
-    """Let the most frequent lessons, of all or of a repository, be listed without sorting the others."""
+    """List the most frequent lessons, of all or of a repository, without sorting the others."""
     db.execute("""
         CREATE INDEX lessons_by_weight ON lessons (frequency DESC, importance DESC, number, status);
         CREATE INDEX lessons_by_repo_and_weight
@@ -292,7 +292,7 @@ def _index_lesson_weights(db: apsw.Connection) -> None:
 
 
 def _index_summaries(db: apsw.Connection) -> None:
-    """Let a lesson be found by its words; their beginning tells nearly all apart."""
+    """Find a lesson by its words, through an index of their beginning."""
     db.execute(f"CREATE INDEX lessons_by_beginning ON lessons (substr(summary, 1, {BEGINNING}))")
 
 

@@ -1,87 +1,80 @@
-"""Find documents in a SQLite bank: by words through FTS5, by meaning through rows of bits."""
+"""Search a SQLite bank: by words through FTS5, by meaning through rows of bits."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from archivist.records.kinds import KINDS
 from archivist.store.results import (
     IndexedDocument,
     IndexHit,
-    PendingEmbedding,
     SearchFilter,
     TextQuery,
+    UnembeddedDocument,
+    ValueCache,
     split_batches,
 )
-from archivist.store.rows import TABLES, mapping_for, record_type
 from archivist.store.scope_tokens import scope_token
 from archivist.store.vectors import BLOCK, BitRows, float16_dots, int8_dots
 
 if TYPE_CHECKING:
     from archivist.store.planes import Planes
 
-_BATCH = 500
+# Bound values in one statement; well below SQLite's own limit.
+BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
 _SHORTLIST = 320
 _HALVES = 16
-# Above so many allowed documents it is quicker to scan all and see afterwards which are.
+# With more allowed documents it is quicker to scan all and filter the result.
 _ALLOWED = 200_000
-# A sample of vectors tells how alike any two texts of the bank are.
+# A sample of vectors tells how similar any two texts of the bank are.
 _SAMPLE = 80
 _HIDDEN = "hidden"
 _COUNTED_WORDS = 20_000
-_KEPT = 64
-# A scope of so few documents, and of a twentieth of the bank at most, is scored by a function of our own; of
-# those that hold the words the latest are looked at. A word that more documents hold tells next to nothing.
+# A scope of at most this many documents, and a twentieth of the bank, is scored by `score_bm25`; of its
+# documents that contain the words the latest are scored. A word in more documents hardly matters.
 _FEW = 20_000
 _COUNTED, _COUNTED_OF_FEW = 601, 4_001
 _LATEST = 96
 WEIGHED = "weighed"
+_DOCUMENT = (
+    "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden"
+    " FROM documents"
+)
 
 
 class VectorCache:
-    """What a long-lived process keeps of a bank's vectors, brought up to date by their sequence number."""
+    """What a long-lived process keeps of a bank's index, refreshed by the sequence number of its vectors."""
 
     def __init__(self) -> None:
         self.embedder = 0
         self.seq = -1
         self.rows = BitRows(0)
         self.sample: list[bytes] = []
-        self.allowed: dict[Any, array[int] | None] = {}
-        self.holding: dict[str, tuple[int, int]] = {}
+        self.allowed: dict[SearchFilter, array[int] | None] = {}
+        # How many documents match a query, and how far they were counted.
+        self.match_counts: dict[str, tuple[int, int]] = {}
+        self.columns: dict[str, Sequence[str]] = {}
         self._counted_at = -1
         self._is_tentative = False
-        self.kept: dict[Hashable, tuple[frozenset[str], Any]] = {}
-        self._kept_at = -1
 
-    def drop_stale(self, db: apsw.Connection, entry: int) -> None:
-        """Let go of what was made of records whose kinds have changed up to the ledger's last entry."""
-        since, self._kept_at = self._kept_at, entry
-        if not since <= entry < since + _KEPT or len(self.kept) >= _KEPT:
-            self.kept = {}
-        if entry == since or not self.kept:
-            return
-        rows: Iterable[Any] = db.execute("SELECT DISTINCT kind FROM ledger WHERE seq > ?", (since,))
-        changed = {str(kind) for (kind,) in rows}
-        # What is no record's entry, such as a receipt, may stand for the change of any.
-        is_any = not changed <= {kind for kind, _ in TABLES.values()}
-        self.kept = {name: each for name, each in self.kept.items() if not (is_any or each[0] & changed)}
-
-    def forget_counts(self, documents: int) -> None:
-        """Let go of how many documents hold a word when the bank is no longer about as large."""
-        if len(self.holding) > _COUNTED_WORDS or abs(documents - self._counted_at) > self._counted_at // 50:
-            self.holding.clear()
+    def drop_stale_counts(self, documents: int) -> None:
+        """Drop the counts of matching documents when the bank's size has changed by more than 2 %."""
+        is_full = len(self.match_counts) > _COUNTED_WORDS
+        if is_full or abs(documents - self._counted_at) > self._counted_at // 50:
+            self.match_counts.clear()
             self._counted_at = documents
 
     def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
-        """Read the blocks that have changed since the last look."""
+        """Read the blocks that have changed since the last call."""
         row = db.execute("SELECT max(seq) FROM vector_changes").fetchone()
         seq = int(row[0] or 0) if row else 0
-        # What was read within a transaction may have been taken back since, and its numbers given again.
+        # What was read within a transaction may have been rolled back, and its numbers given again.
         if embedder != self.embedder or self._is_tentative:
             self.embedder, self.seq, self.rows = embedder, -1, BitRows(dimensions)
         self._is_tentative = seq != self.seq and db.txn_state("main") == apsw.SQLITE_TXN_WRITE
@@ -100,45 +93,37 @@ class VectorCache:
 
 
 class SqliteSearch:
-    """The searching half of a reader."""
+    """The searching half of a reader; `store.engine` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
+        self.value_cache: ValueCache | None = ValueCache()
         self._db = db
         self._cache = cache
         self._allowed_at: tuple[int, int] = (-1, -1)
 
     def document_count(self) -> int:
-        """Return about how many documents the index holds."""
-        count = int(self._query_first("SELECT max(id) FROM documents") or 0)
-        self._cache.forget_counts(count)
+        count = int(self._query_value("SELECT max(id) FROM documents") or 0)
+        self._cache.drop_stale_counts(count)
         return count
 
     def count_documents_with(self, word: str, *, at_most: int) -> int:
-        """Return how many documents hold a word, counting no further than asked."""
         return self._count_matches(f"text : {_quote_word(word)}", at_most)
 
     def _count_matches(self, match: str, at_most: int) -> int:
-        known, counted_to = self._cache.holding.get(match, (0, 0))
+        known, counted_to = self._cache.match_counts.get(match, (0, 0))
         if known < counted_to or at_most <= counted_to:
             return min(known, at_most)
         sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-        found = int(self._query_first(sql, match, at_most))
-        # What nobody holds yet may be held the next time; of others one more or less does not matter.
+        found = int(self._query_value(sql, match, at_most))
+        # What no document contains yet may be written next; otherwise one more or less does not matter.
         if found:
-            self._cache.holding[match] = (found, at_most)
+            self._cache.match_counts[match] = (found, at_most)
         return found
 
     def known_speakers(self, names: Sequence[str]) -> set[str]:
-        """Return which of the names are those of somebody who speaks in the bank."""
-        found: set[str] = set()
-        for batch in split_batches(list(names), _BATCH):
-            marks = ", ".join("?" * len(batch))
-            rows = self._db.execute(f"SELECT name FROM speakers WHERE name IN ({marks})", tuple(batch))
-            found |= {str(name) for (name,) in rows}
-        return found
+        return {name for (name,) in self._query_each("SELECT name FROM speakers WHERE name IN ({})", names)}
 
     def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
-        """Return the best documents that hold any of the words, of those that may be found."""
         if not words:
             return []
         match, scope = _match_expression(words, search_filter), _scope_expression(search_filter)
@@ -155,13 +140,16 @@ class SqliteSearch:
     def _search_common_kinds(
         self, match: str, scope: str, search_filter: SearchFilter, documents: int, limit: int
     ) -> list[IndexHit] | None:
-        """Return the best of the kinds that most documents are of, from the best of all; None for others.
+        """Search kinds that have most documents by filtering the best of all; None for other kinds.
 
-        To look for the scope as well takes as long again as to look for the words.
+        Matching the scope as well would take as long again as matching the words.
         """
-        kinds = _only_kinds(search_filter)
+        kinds: set[str] = set()
+        if len(search_filter.groups) == 1:
+            named = {scope_token("kind", kind.name): kind.name for kind in KINDS}
+            kinds = {named.get(token, "") for token in search_filter.groups[0]}
         half = documents // 2
-        if not kinds or self._count_matches(f"scope : ({scope})", half + 1) <= half:
+        if not kinds or "" in kinds or self._count_matches(f"scope : ({scope})", half + 1) <= half:
             return None
         best = self._score_by_words(match, "", search_filter, 2 * limit)
         known = self.indexed_documents([hit.place for hit in best])
@@ -171,10 +159,10 @@ class SqliteSearch:
     def _score_by_words(
         self, match: str, scope: str, search_filter: SearchFilter, limit: int
     ) -> list[IndexHit]:
-        """Return the best of all, or of a scope that holds much."""
+        """Return the best of all, or of a scope of many documents."""
         only, scoped = "", []
         if scope:
-            # Within the match itself FTS5 would count all that the scope holds, which tells nothing.
+            # Within the match itself FTS5 would weigh the scope like a word.
             only = " AND +search.rowid IN (SELECT rowid FROM search WHERE search MATCH ?)"
             scoped = [f"({match}) AND scope : ({scope})"]
         joined, values = _join_clause(search_filter)
@@ -188,30 +176,23 @@ class SqliteSearch:
     def _score_latest(
         self, words: TextQuery, search_filter: SearchFilter, documents: int, count: int
     ) -> list[IndexHit]:
-        """Return those of a scope that holds little; when many hold the words, the latest of them."""
-        weights = [self._word_weight(f"text : {part}", documents) for part in _match_parts(words)]
+        """Return those of a scope of few documents; when many contain the words, the latest of them."""
+        weights = []
+        for part in _match_parts(words):
+            most = _COUNTED_OF_FEW if documents <= 2 * _FEW else _COUNTED
+            held = self._count_matches(f"text : {part}", most)
+            # The weight of a term in BM25: the rarer, the more it tells.
+            weights.append(max(log((documents - held + 0.5) / (held + 0.5)), 1e-6))
+        match = (
+            f"({_match_expression(words, search_filter)}) AND scope : ({_scope_expression(search_filter)})"
+        )
         joined, values = _join_clause(search_filter)
         rows: Iterable[Any] = self._db.execute(
             f"SELECT search.rowid, {WEIGHED}(search{', ?' * len(weights)}) FROM search{joined}"
             " WHERE search MATCH ? ORDER BY search.rowid DESC LIMIT ?",
-            (
-                *weights,
-                *values,
-                " AND ".join(
-                    (
-                        f"({_match_expression(words, search_filter)})",
-                        f"scope : ({_scope_expression(search_filter)})",
-                    )
-                ),
-                count,
-            ),
+            (*weights, *values, match, count),
         )
         return [IndexHit(place, score) for place, score in rows]
-
-    def _word_weight(self, match: str, documents: int) -> float:
-        """Return what it tells that a document holds this, as BM25 has it."""
-        held = self._count_matches(match, _COUNTED_OF_FEW if documents <= 2 * _FEW else _COUNTED)
-        return max(log((documents - held + 0.5) / (held + 0.5)), 1e-6)
 
     def nearest(
         self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
@@ -222,44 +203,34 @@ class SqliteSearch:
             return []
         self._cache.refresh(self._db, *known)
         allowed = self._allowed_places(search_filter)
-        # Without numpy every row of the shortlist costs its time; of a part of the bank fewer are enough.
-        is_brief = allowed is not None or self._cache.rows.scans_in_python
-        shortlist = max(_SHORTLIST // 2 if is_brief else _SHORTLIST, limit * 2)
-        scores = (
-            None
-            if self._cache.rows.scans_in_python
-            else self._score_in_memory(known[0], query, shortlist, allowed)
-        )
+        in_python = self._cache.rows.scans_in_python
+        # Without numpy a long shortlist is slow; for a part of the bank a shorter one is enough.
+        shortlist = max(_SHORTLIST // 2 if in_python or allowed is not None else _SHORTLIST, limit * 2)
+        scores = None if in_python else self._score_in_memory(known[0], query, shortlist, allowed)
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (search_filter.groups or search_filter.has_ranges):
             scores = {place: scores[place] for place in self.filter_places(list(scores), search_filter)}
         best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
-        for place, score in zip(halves, float16_dots(query, list(halves.values())), strict=True):
-            scores[place] = score
+        scores |= zip(halves, float16_dots(query, list(halves.values())), strict=True)
         best.sort(key=lambda place: (-scores[place], place))
         return [IndexHit(place, scores[place]) for place in best[:limit]]
 
     def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
-        """Return the cosine of each of these documents that has a vector."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return {}
         if self._cache.embedder == known[0]:
             self._cache.refresh(self._db, *known)
-            kept = (
-                None
-                if self._cache.rows.scans_in_python
-                else self._updated_planes(known[0]).dot_products(query, places)
-            )
-            if kept is not None:
-                return kept
+            if not self._cache.rows.scans_in_python:
+                kept = self._updated_planes(known[0]).dot_products(query, places)
+                if kept is not None:
+                    return kept
         rows = self._rows_of("vector_rows", known[0], places)
         return dict(zip(rows, int8_dots(query, list(rows.values())), strict=True))
 
     def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
-        """Return the cosines of a sample of documents: how alike this query is to anything at all."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
@@ -267,112 +238,72 @@ class SqliteSearch:
         return int8_dots(query, self._cache.sample)
 
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
-        """Return what the index knows of these documents."""
-        found = {}
-        for batch in split_batches(list(places), _BATCH):
-            marks = ", ".join("?" * len(batch))
-            rows: Iterable[Any] = self._db.execute(f"{_PLACED} WHERE id IN ({marks})", tuple(batch))
-            for row in rows:
-                found[row[0]] = IndexedDocument(*row)
-        return found
+        rows = self._query_each(f"{_DOCUMENT} WHERE id IN ({{}})", places)
+        return {row[0]: IndexedDocument(*row) for row in rows}
 
     def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
-        """Return the documents of a thread between two positions, in order."""
         rows: Iterable[Any] = self._db.execute(
-            f"{_PLACED} WHERE thread = ? AND thread <> '' AND position BETWEEN ? AND ? ORDER BY position",
+            f"{_DOCUMENT} WHERE thread = ? AND thread <> '' AND position BETWEEN ? AND ? ORDER BY position",
             (thread, first, last),
         )
         return [IndexedDocument(*row) for row in rows]
 
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
-        """Return the documents that stand at these positions of these threads."""
         found = []
-        for batch in split_batches(list(dict.fromkeys(positions)), _BATCH // 2):
+        for batch in split_batches(list(dict.fromkeys(positions)), BATCH // 2):
             marks = ", ".join(["(?, ?)"] * len(batch))
             rows: Iterable[Any] = self._db.execute(
-                f"{_PLACED} WHERE (thread, position) IN (VALUES {marks}) AND thread <> ''",
+                f"{_DOCUMENT} WHERE (thread, position) IN (VALUES {marks}) AND thread <> ''",
                 [value for pair in batch for value in pair],
             )
             found += [IndexedDocument(*row) for row in rows]
         return found
 
-    def place_of(self, kind: str, record: str) -> int | None:
-        """Return a record's place in the index."""
-        sql = "SELECT id FROM documents WHERE kind = ? AND record = ?"
-        row = self._db.execute(sql, (kind, record)).fetchone()
-        return int(row[0]) if row else None
+    def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
+        rows = self._query_each("SELECT id FROM documents WHERE record IN ({}) AND kind = ?", ids, kind)
+        return [place for (place,) in rows]
 
     def embedder_in_use(self) -> str:
-        """Return the embedder whose vectors are searched, or an empty text while there is none."""
-        return str(self._query_first("SELECT name FROM embedders WHERE is_used") or "")
+        return str(self._query_value("SELECT name FROM embedders WHERE is_used") or "")
 
-    def pending_embeddings(
-        self, embedder: str, *, limit: int, all_or_nothing: bool = False
-    ) -> list[PendingEmbedding]:
-        """Return documents that have no vector of this embedder, with what is to be embedded.
-
-        There are at most so many; where there are more, none when nothing but all of them will do.
-        """
+    def unembedded_documents(self, embedder: str, *, limit: int) -> list[UnembeddedDocument]:
         known = self._embedder(embedder)
         mine = known[0] if known else 0
-        rows: list[Any] = self._db.execute(
+        rows: Iterable[Any] = self._db.execute(
             "SELECT id, revision, kind, record FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
             " UNION ALL SELECT id, revision, kind, record FROM documents WHERE embedder > ? LIMIT ?",
-            (max(mine, 1), mine, limit + all_or_nothing),
-        ).fetchall()
-        return self._texts_to_embed(rows) if 0 < len(rows) <= limit else []
-
-    def _texts_to_embed(self, rows: Sequence[Any]) -> list[PendingEmbedding]:
-        from archivist.store.searchable import build_search_document
-
-        waiting = []
-        for kind in {str(row[2]) for row in rows}:
-            places = {record: (place, revision) for place, revision, of, record in rows if of == kind}
-            for each in self._records(kind, list(places)):
-                made = build_search_document(each)
-                place, revision = places[each.id]
-                waiting.append(PendingEmbedding(place, revision, made.spoken if made else ""))
-        return waiting
+            (max(mine, 1), mine, limit),
+        )
+        return [UnembeddedDocument(*row) for row in rows]
 
     def pending_embedding_count(self, embedder: str) -> int:
-        """Return how many documents have no vector of this embedder."""
         known = self._embedder(embedder)
         mine = known[0] if known else 0
-        sql = "SELECT count(*) FROM documents WHERE embedder BETWEEN ? AND ?"
-        return int(self._query_first(sql, 0, max(mine, 1) - 1)) + int(
-            self._query_first(sql, max(mine, 0) + 1, 1 << 31)
+        # Two ranges of the index on both sides of the embedder's own number.
+        return int(
+            self._query_value(
+                "SELECT (SELECT count(*) FROM documents WHERE embedder BETWEEN 0 AND ? - 1)"
+                " + (SELECT count(*) FROM documents WHERE embedder > ?)",
+                max(mine, 1),
+                mine,
+            )
         )
-
-    def records(self, kind: str, ids: Sequence[str]) -> dict[str, Any]:
-        """Return records of one kind by their ids."""
-        return {each.id: each for each in self._records(kind, ids)}
-
-    def _records(self, kind: str, ids: Sequence[str]) -> Iterator[Any]:
-        how = mapping_for(record_type(kind))
-        for batch in split_batches(list(ids), _BATCH):
-            marks = ", ".join("?" * len(batch))
-            sql = f"SELECT {', '.join(how.columns)} FROM {how.table} WHERE id IN ({marks})"
-            for row in self._db.execute(sql, tuple(batch)):
-                yield how.to_record(row)
 
     def _embedder(self, name: str) -> tuple[int, int] | None:
         row = self._db.execute("SELECT id, dimensions FROM embedders WHERE name = ?", (name,)).fetchone()
         return (int(row[0]), int(row[1])) if row else None
 
     def _rows_of(self, table: str, embedder: int, places: Sequence[int]) -> dict[int, bytes]:
-        found: dict[int, bytes] = {}
         base = embedder << 32
-        for batch in split_batches(list(places), _BATCH):
-            sql = f"SELECT id - ?, row FROM {table} WHERE id IN ({', '.join('?' * len(batch))})"
-            values = (base, *(base + place for place in batch))
-            for place, row in self._db.execute(sql, values):
-                found[int(place)] = row
-        return found
+        rows = self._query_each(
+            f"SELECT id & 0xFFFFFFFF, row FROM {table} WHERE id IN ({{}})", [base + place for place in places]
+        )
+        return dict(rows)
 
     def _score_in_memory(
         self, embedder: int, query: Sequence[float], count: int, allowed: Sequence[int] | None
     ) -> dict[int, float] | None:
-        """Return the nearest with their cosines from what is kept in memory, or None when that is not all."""
+        """Return the nearest with their cosines from memory, or None when not all rows are there."""
         planes = self._updated_planes(embedder)
         if planes.lacks_int8(allowed):
             planes.cache_filtered_rows(allowed or (), self._rows_of("vector_rows", embedder, allowed or ()))
@@ -381,17 +312,17 @@ class SqliteSearch:
         return planes.score_nearest(query, count, allowed)
 
     def _updated_planes(self, embedder: int) -> Planes:
-        """Return the arrays that are kept, with the small integers of what has changed in them."""
-        rows = self._cache.rows
-        for number in rows.planes.blocks_missing_int8():
+        """Return the arrays in memory, with the small integers of the blocks that have changed."""
+        planes = self._cache.rows.planes
+        for number in planes.blocks_missing_int8():
             first = (embedder << 32) + number * BLOCK
             sql = "SELECT id & 0xFFFFFFFF, row FROM vector_rows WHERE id BETWEEN ? AND ?"
             found: list[Any] = self._db.execute(sql, (first, first + BLOCK - 1)).fetchall()
-            rows.planes.patch_int8(number, found)
-        return rows.planes
+            planes.patch_int8(number, found)
+        return planes
 
     def _allowed_places(self, search_filter: SearchFilter) -> Sequence[int] | None:
-        """Return the places that may be found, or None for all, or for too many to name."""
+        """Return the places that pass a filter, or None for all, or for too many to list."""
         if not search_filter.groups and not search_filter.has_ranges:
             return None
         at = (self._db.data_version(), self._db.total_changes())
@@ -399,45 +330,39 @@ class SqliteSearch:
             self._cache.allowed.clear()
             self._allowed_at = at
         if search_filter not in self._cache.allowed:
-            self._cache.allowed[search_filter] = self._list_allowed(search_filter)
+            scope = _scope_expression(search_filter)
+            if scope:
+                joined, values = _join_clause(search_filter)
+                sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
+                values = [*values, f"scope : ({scope})"]
+            else:
+                ranges, values = _range_conditions(search_filter)
+                sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
+            found = [int(place) for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))]
+            is_listed = len(found) <= _ALLOWED
+            self._cache.allowed[search_filter] = array("q", sorted(found)) if is_listed else None
         return self._cache.allowed[search_filter]
 
-    def _list_allowed(self, search_filter: SearchFilter) -> array[int] | None:
-        scope = _scope_expression(search_filter)
-        joined, values = _join_clause(search_filter)
-        if scope:
-            sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
-            values = [*values, f"scope : ({scope})"]
-        else:
-            ranges, values = _range_conditions(search_filter)
-            sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
-        found = array("q", [place for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))])
-        return None if len(found) > _ALLOWED else array("q", sorted(found))
-
     def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
-        """Return those of the places that may be found."""
         scope = _scope_expression(search_filter)
         ranges, values = _range_conditions(search_filter)
-        conditions = [ranges] if ranges else ["1"]
+        conditions = [ranges] if ranges else []
         if scope:
             conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
             values.append(f"scope : ({scope})")
-        found: set[int] = set()
-        for batch in split_batches(list(places), _BATCH):
-            marks = ", ".join("?" * len(batch))
-            sql = f"SELECT d.id FROM documents d WHERE d.id IN ({marks}) AND {' AND '.join(conditions)}"
-            found |= {int(place) for (place,) in self._db.execute(sql, (*batch, *values))}
+        sql = " AND ".join(["SELECT d.id FROM documents d WHERE d.id IN ({})", *conditions])
+        found = {place for (place,) in self._query_each(sql, places, *values)}
         return [place for place in places if place in found]
 
-    def _query_first(self, sql: str, *values: Any) -> Any:
+    def _query_value(self, sql: str, *values: Any) -> Any:
+        """Return the first value of the first row, or None."""
         row = self._db.execute(sql, values).fetchone()
-        return row[0] if row else 0
+        return row[0] if row else None
 
-
-_PLACED = (
-    "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden"
-    " FROM documents"
-)
+    def _query_each(self, sql: str, keys: Sequence[Any], *values: Any) -> Iterator[Any]:
+        """Yield the rows of a query whose `IN ({})` lists many keys, in batches; `values` come after it."""
+        for batch in split_batches(keys, BATCH):
+            yield from self._db.execute(sql.format(", ".join("?" * len(batch))), (*batch, *values))
 
 
 def _quote_word(word: str) -> str:
@@ -445,7 +370,7 @@ def _quote_word(word: str) -> str:
 
 
 def _match_parts(words: TextQuery) -> list[str]:
-    """Return what is looked for, in the index's syntax."""
+    """Return the words, phrases and prefixes in FTS5's syntax."""
     parts = [_quote_word(word) for word in words.words]
     parts += [_quote_word(" ".join(phrase)) for phrase in words.phrases]
     return [*parts, *(f"{_quote_word(prefix)} *" for prefix in words.prefixes)]
@@ -456,34 +381,13 @@ def _match_expression(words: TextQuery, search_filter: SearchFilter) -> str:
     return match if search_filter.with_hidden else f"({match}) NOT scope : {_HIDDEN}"
 
 
-def score_bm25(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
-    """Return BM25 of a row's text by weights that are known already: what FTS5 does, without its counting."""
-    length = match.column_size() * match.row_count / match.column_total_size()
-    slack = 0.3 + 0.9 * length
-    total = 0.0
-    for phrase, weight in enumerate(weights):
-        times = len(match.phrase_locations(phrase)[0])
-        if times:
-            total += weight * times * 2.2 / (times + slack)  # type: ignore[operator]
-    return total
-
-
-def _only_kinds(search_filter: SearchFilter) -> set[str]:
-    """Return the kinds that may be found when nothing else is asked for; none when more is."""
-    if len(search_filter.groups) != 1:
-        return set()
-    named = {scope_token("kind", word): word for word, _ in TABLES.values()}
-    kinds = {named.get(token, "") for token in search_filter.groups[0]}
-    return set() if "" in kinds else kinds
-
-
 def _scope_expression(search_filter: SearchFilter) -> str:
     return " AND ".join(f"({' OR '.join(group)})" for group in search_filter.groups)
 
 
 def _range_conditions(search_filter: SearchFilter) -> tuple[str, list[Any]]:
     tests = {
-        # Documents know whole seconds.
+        # Documents have whole seconds.
         "d.time >= ?": int(search_filter.since.timestamp()) if search_filter.since else None,
         "d.time <= ?": search_filter.until.timestamp() if search_filter.until else None,
         "d.cycle >= ?": search_filter.since_cycle,
@@ -499,6 +403,18 @@ def _join_clause(search_filter: SearchFilter) -> tuple[str, list[Any]]:
     return (f" JOIN documents d ON d.id = search.rowid AND {ranges}" if ranges else ""), values
 
 
+def score_bm25(match: apsw.FTS5ExtensionApi, *weights: apsw.SQLiteValue) -> float:
+    """Return BM25 of a row's text by known weights: what FTS5 does, without counting all documents."""
+    length = match.column_size() * match.row_count / match.column_total_size()
+    slack = 0.3 + 0.9 * length
+    total = 0.0
+    for phrase, weight in enumerate(weights):
+        times = len(match.phrase_locations(phrase)[0])
+        if times:
+            total += weight * times * 2.2 / (times + slack)  # type: ignore[operator]
+    return total
+
+
 def _sample_vectors(db: apsw.Connection, embedder: int) -> list[bytes]:
     """Return vectors from all over the bank, the same ones each time."""
     base = embedder << 32
@@ -509,10 +425,8 @@ def _sample_vectors(db: apsw.Connection, embedder: int) -> list[bytes]:
         return []
     first, last = int(row[0]), int(row[1])
     if last - first < _SAMPLE * 2:
-        rows = db.execute(
-            "SELECT row FROM vector_rows WHERE id BETWEEN ? AND ? LIMIT ?", (first, last, _SAMPLE)
-        )
-        return [bytes(each) for (each,) in rows]
+        sql = "SELECT row FROM vector_rows WHERE id BETWEEN ? AND ? LIMIT ?"
+        return [bytes(vector) for (vector,) in db.execute(sql, (first, last, _SAMPLE))]
     found = []
     for step in range(_SAMPLE):
         at = first + (last - first) * step // _SAMPLE
