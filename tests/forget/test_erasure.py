@@ -16,15 +16,7 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.config import Config, RetentionRules
 from archivist.errors import InputError, NotFoundError
-from archivist.forget.receipt import (
-    ERASED,
-    Receipt,
-    count_occurrences,
-    erasure_query,
-    redact_json,
-    redact_value,
-    text_digest,
-)
+from archivist.forget.receipt import Receipt, text_digest
 from archivist.recall.query import Query
 from archivist.records import Brief, Effect, Episode, Event, EventKind, Evidence, Lesson, Verdict
 from archivist.records.plain import canonical_json, to_plain

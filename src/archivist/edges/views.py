@@ -460,7 +460,7 @@ def proposal_view(proposal: Proposal) -> View:
 
 def entry_view(entry: Entry) -> View:
     """Return an entry of the stream under the document's names."""
-    from archivist.records.stream_lines import to_stream_line
+    from archivist.records.lines import to_stream_line
 
     return {**to_stream_line(entry), "archived": entry.is_archived}
 

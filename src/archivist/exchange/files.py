@@ -12,7 +12,16 @@ from archivist.errors import RecordError
 from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.ids import derived_id
 from archivist.records import Brief, Effect, Entry, Episode, EpisodeKind, Lesson, Status, Tally, Verdict
-from archivist.records.lines import SHAPES, Kept, from_line, shape_of, to_line
+from archivist.records.kinds import record_type
+from archivist.records.lines import (
+    SHAPES,
+    Kept,
+    from_line,
+    from_stream_line,
+    shape_of,
+    to_line,
+    to_stream_line,
+)
 from archivist.records.plain import from_plain
 from archivist.records.shapes import (
     ImportedLesson,
@@ -120,7 +129,9 @@ def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[
     lines[AUDIT] = [audit_line(record, short_ids) for record in audit]
     lines[STREAM] = [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
     for shape in SHAPES:
-        lines[shape.file] = [to_line(record) for record in reader.select(shape.record, order=("id",))]
+        lines[shape.file] = [
+            to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
+        ]
     return lines
 
 

@@ -23,10 +23,10 @@ from archivist.files.jsonl import LineProblem, read_lines, write_lines
 from archivist.lessons.candidate import LessonChange, Provenance, Sighting, candidate_of
 from archivist.paths import as_text
 from archivist.records import Brief, Proposal
+from archivist.records.kinds import kind_of
 from archivist.records.lines import later_record
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
-from archivist.store.rows import kind_of
 
 if TYPE_CHECKING:
     from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat

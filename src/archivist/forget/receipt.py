@@ -2,112 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
 from archivist.clock import to_short_text
-from archivist.errors import InputError
+from archivist.store.erasure import ERASED, ErasureQuery, redact_json
 
-ERASED = "[erased]"
-# Shorter texts occur everywhere, also in timestamps and in the names of columns.
-MIN_CHARACTERS = 4
 _WORD = re.compile(r"[^\W_]+")
-
-
-@dataclass(frozen=True, slots=True)
-class ErasureQuery:
-    """Texts to erase, in every spelling in which rows and files may hold them."""
-
-    spellings: tuple[str, ...]
-    pattern: re.Pattern[str]
-    needles: tuple[bytes, ...]
-    words: frozenset[str] = frozenset()
-
-    def is_in(self, text: str) -> bool:
-        """Say whether a text holds one of them, ignoring case."""
-        lowered = text.lower()
-        return any(spelling in lowered for spelling in self.spellings)
-
-    def redact_text(self, text: str) -> str:
-        """Return a text with `[erased]` in place of each."""
-        return self.pattern.sub(ERASED, text)
-
-
-def erasure_query(*texts: str) -> ErasureQuery:
-    """Return the query for some texts: as given and as JSON escapes them, up to twice."""
-    for text in texts:
-        if len(text.strip()) < MIN_CHARACTERS:
-            raise InputError(
-                f"{text!r} is too short to erase", hint=f"give at least {MIN_CHARACTERS} characters"
-            )
-    spellings = {cased for text in texts for cased in (text, text.lower(), text.upper(), text.capitalize())}
-    # Twice: a tool's JSON output is a text inside the JSON of a row.
-    for _ in range(2):
-        spellings |= {
-            json.dumps(each, ensure_ascii=flag)[1:-1] for each in spellings for flag in (True, False)
-        }
-    lowered = {spelling.lower() for spelling in spellings}
-    # The longest first, so that an escaped spelling is replaced with its backslashes.
-    parts = sorted(map(re.escape, spellings), key=lambda part: (-len(part), part))
-    pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-    # Only ASCII letters are lowered in bytes, so other capitals need a needle of their own.
-    needles = {spelling.encode("utf-8", "surrogatepass").lower() for spelling in spellings}
-    words = frozenset(_WORD.findall(" ".join(texts).lower()))
-    return ErasureQuery(
-        tuple(_drop_superstrings(lowered)), pattern, tuple(_drop_superstrings(needles)), words
-    )
-
-
-def redact_value(value: Any, query: ErasureQuery) -> Any:
-    """Return a record, or a value inside one, with the text replaced in its strings."""
-    if isinstance(value, StrEnum):
-        return value
-    if isinstance(value, str):
-        return query.redact_text(value)
-    if isinstance(value, tuple):
-        return tuple(redact_value(item, query) for item in value)
-    if isinstance(value, Mapping):
-        return redact_json(value, query)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(
-            value, **{field.name: redact_value(getattr(value, field.name), query) for field in fields(value)}
-        )
-    return value
 
 
 def remaining_tags(tags: Iterable[str], text: str, query: ErasureQuery) -> list[str]:
     """Return the tags without words of the erased text that the remaining text does not hold."""
     erased = query.words - set(_WORD.findall(text.lower()))
     return [tag for tag in tags if tag.lower() not in erased and tag != ERASED]
-
-
-def redact_json(value: Any, query: ErasureQuery) -> Any:
-    """Return a JSON value with the text replaced, also in keys and numbers."""
-    if isinstance(value, str):
-        return query.redact_text(value)
-    if isinstance(value, list | tuple):
-        return [redact_json(item, query) for item in value]
-    if isinstance(value, Mapping):
-        return {query.redact_text(key): redact_json(item, query) for key, item in value.items()}
-    if isinstance(value, int | float) and not isinstance(value, bool) and query.is_in(repr(value)):
-        return ERASED
-    return value
-
-
-def count_occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
-    """Count how often needles occur in raw bytes, ignoring the case of ASCII letters."""
-    longest = max(map(len, needles), default=0)
-    count, tail = 0, b""
-    for chunk in chunks:
-        lowered = tail + chunk.lower()
-        # Occurrences that lie within the tail were counted with the chunk before.
-        count += sum(
-            lowered.count(needle) - tail.count(needle) for needle in needles if len(needle) <= len(lowered)
-        )
-        tail = lowered[-(longest - 1) :] if longest > 1 else b""
-    return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +116,3 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
         note = f"; {place.note}" if place.note else ""
         yield f"{mark}  {place.name:<{width}}  {place.removed} erased, {left} ({place.check}){note}"
     yield from (f"note: {note}" for note in receipt.notes)
-
-
-def _drop_superstrings(values: Iterable[Any]) -> list[Any]:
-    """Leave out values that contain another one: searching for the shorter finds them too."""
-    kept: list[Any] = []
-    for value in sorted(values, key=lambda value: (len(value), value)):
-        if not any(short in value for short in kept):
-            kept.append(value)
-    return kept

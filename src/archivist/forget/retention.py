@@ -136,23 +136,6 @@ def session_families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The size of a bank in bytes, how much of it is free, and the text of each kind of record."""
-
-    total: int
-    free: int
-    kinds: Mapping[str, int]
-
-    def share(self, size: int) -> float:
-        """Return a size as a share of all text; the index grows in proportion to the text."""
-        return size / max(1, sum(self.kinds.values()))
-
-    def estimate_freed(self, size: int) -> int:
-        """Return about how much smaller the bank gets without this many bytes of records."""
-        return int(self.share(size) * (self.total - self.free))
-
-
 def growth_warnings(sizes: Sizes, prunable: int, *, warn_at_mb: int, days: int) -> list[str]:
     """Return what makes a bank large and what helps, once it is larger than configured."""
     if sizes.total < warn_at_mb * _MB:

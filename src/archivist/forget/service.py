@@ -36,7 +36,7 @@ from archivist.forget.retention import (
 )
 from archivist.ledger.lookup import find_by_name
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
-from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types, types_by_kind
+from archivist.records.kinds import kind_of, record_type, record_types, types_by_kind
 from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, redact_value

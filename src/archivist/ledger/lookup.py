@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from archivist.access.rights import Layer, Verb, may
 from archivist.errors import InputError
 from archivist.records import Actor, Document, Fact, Lesson, Proposal
+from archivist.records.kinds import kind_of, record_types
 from archivist.records.lesson import SHORT_ID
 from archivist.records.tiers import PROPOSAL_ID
 from archivist.service import require_name
 from archivist.store.filters import equals
-from archivist.store.rows import kind_of, record_types
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader

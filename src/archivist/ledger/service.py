@@ -12,15 +12,12 @@ from archivist.errors import NotFoundError, NothingToUndoError
 from archivist.ledger.lookup import find_by_name, is_visible_to, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
-from archivist.access.rights import DENIAL, Layer, may_see, reads, writes
-from archivist.records import Actor, Artifact, Document, Fact, Lesson
-from archivist.records.kinds import KINDS, kind_of, record_type, record_types
+from archivist.records.kinds import kind_of, types_by_kind
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
 from archivist.service import BankService
 from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
-from archivist.store.rows import kind_of, types_by_kind
 
 if TYPE_CHECKING:
     from archivist.records import Brief, Episode, Verdict

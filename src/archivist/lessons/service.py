@@ -45,7 +45,6 @@ from archivist.records import (
     Status,
     Tally,
 )
-from archivist.records.kinds import types_by_kind
 from archivist.records.lesson import SHORT_ID, validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
