@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from archivist.reading import programs
 from archivist.reading.commands import parse, step_purpose
-from archivist.reading.installs import installs, is_install, package_name
-from archivist.reading.steps import Step
+from archivist.reading.packages import installs, is_install, package_name
+from archivist.reading.shell import Step
 
 _OPEN = re.compile(r"<\w+>")
 # Flags that change what is said and not what is done; leaving them out is following all the same.

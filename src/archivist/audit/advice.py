@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from archivist.audit.actions import CommandAction, advised_actions, distinguish_action, split_word
 from archivist.reading import programs
-from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.failures import is_shell
+from archivist.reading.rules import FailureKind
 from archivist.records import Lesson
 
 _RULE = re.compile(r"\bIF\b(?P<occasion>.*?)\bTHEN\b(?P<deed>.*)", re.DOTALL)

@@ -80,8 +80,7 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
     ways = {text: way for each in met for text, way in _remedies(each, subject).items()}
     if not ways:
         return ()
-    from archivist.reading.hazards import WARNING, is_destructive
-    from archivist.reading.proofs import proofs
+    from archivist.reading.remedies import WARNING, is_destructive, proofs
 
     told: list[str] = []
     warned: list[str] = []

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.hazards import is_destructive
 from archivist.reading.history import RunHistory
-from archivist.reading.proofs import Proof, proofs
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import Proof, Remedy, RemedyKind, is_destructive, proofs
+from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, test_folder
 
 

@@ -22,6 +22,7 @@ from archivist.lessons import gate
 from archivist.lessons import service as lesson_desk
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.duplicates import find_duplicate
+from archivist.lessons.quarantine import suspicion
 from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import read_run
 from archivist.records import (
@@ -112,7 +113,7 @@ def reflect(
     seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
-    reading = read_run(seen.episode, seen.events)
+    reading = read_run(seen.episode, seen.events, suspicion=suspicion)
     digest = reading.digest
     past = RunHistory([_past_run(each) for each in seen.related])
     candidates = gate.admit_candidates(
@@ -213,7 +214,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
 def _is_pattern(bank: Bank, run: str) -> bool:
     """Note the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
     seen = load_context(bank, run)
-    digest = to_plain(read_run(seen.episode, seen.events).digest)
+    digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
-from archivist.reading.phrases import without_paths
 from archivist.reading.run import RunReading
+from archivist.reading.wording import without_paths
 from archivist.records import LessonType
 from archivist.reflect.miners.commands import mine_commands
 from archivist.reflect.miners.environment import mine_environment

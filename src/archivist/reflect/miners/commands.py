@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.rules import FailureKind
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.failures import Failure
-from archivist.reading.installs import distribution_name, is_own_module
+from archivist.reading.packages import distribution_name, is_own_module
+from archivist.reading.rules import FailureKind
 from archivist.reading.wording import LONGEST_SUMMARY, code, first_sentence, format_rule, quote_error
 from archivist.records import Category
 from archivist.reflect.cases import Case

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.phrases import is_informative
 from archivist.reading.remedies import RemedyKind
+from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS
-from archivist.reading.wording import code, format_rule, general_command, quote_error
+from archivist.reading.wording import code, format_rule, general_command, is_informative, quote_error
 from archivist.records import Category
 from archivist.reflect.cases import Case
 from archivist.reflect.miners.material import Material, make_candidate

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.hazards import WARNING, is_destructive
 from archivist.reading.history import RunHistory
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import WARNING, Remedy, RemedyKind, is_destructive
+from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
 from archivist.reading.wording import advice, clip_words, code, format_run_count, short_name, tags
 from archivist.records import Category, Scope

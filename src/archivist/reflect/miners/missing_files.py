@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.phrases import is_scratch, relative_path
 from archivist.reading.remedies import RemedyKind
-from archivist.reading.wording import code, format_rule
+from archivist.reading.rules import FailureKind
+from archivist.reading.wording import code, format_rule, is_scratch, relative_path
 from archivist.records import Category
 from archivist.reflect.cases import Case
 from archivist.reflect.miners.material import Material, make_candidate

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections import Counter
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.installs import Install, distribution_name, installs, is_own_module, package_name
-from archivist.reading.modules import is_standard, is_uninstallable, version_added, version_removed
+from archivist.reading.packages import (
+    Install,
+    distribution_name,
+    installs,
+    is_own_module,
+    is_standard,
+    is_uninstallable,
+    package_name,
+    version_added,
+    version_removed,
+)
 from archivist.reading.remedies import RemedyKind
-from archivist.reading.steps import parse
+from archivist.reading.rules import FailureKind
+from archivist.reading.shell import parse
 from archivist.reading.wording import code, format_list, format_rule
 from archivist.records import Category
 from archivist.reflect.cases import Case

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.rules import FailureKind
 from archivist.reading.run import ObservedFailure, call_text
 from archivist.reading.wording import clip_words, code, format_list, format_rule, quote_error
 from archivist.records import Category, EpisodeStatus

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.rules import FailureKind
 from archivist.reading.wording import advice, code, format_rule, quote_error
 from archivist.reflect.cases import Case
 from archivist.reflect.miners.material import Material, make_candidate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
 from archivist.reading.history import AttemptCounts
+from archivist.reading.rules import FailureKind
 from archivist.reading.wording import clip_words, code, format_rule, tags
 from archivist.records import Category, Scope
 from archivist.reflect.importance import PROVIDER

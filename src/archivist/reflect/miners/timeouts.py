@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
+from archivist.reading.rules import FailureKind
 from archivist.reading.wording import advice, code, format_rule, general_command
 from archivist.records import Category
 from archivist.reflect.cases import Case
