@@ -562,7 +562,7 @@ def test_nothing_of_the_bank_is_loaded_before_the_first_call(folder: Path) -> No
 import asyncio, sys
 from mcp import Client
 from archivist.edges.mcp.server import MemoryServer
-from archivist.tools.functions import selected
+from archivist.tools.functions import select_tools as selected
 
 def late():
     from archivist import Bank

@@ -96,7 +96,7 @@ def test_the_shortlist_holds_the_truly_nearest(dimensions: int) -> None:
 
 PURE = """
 import random, sys
-from archivist.store.vectors import BLOCK, BitRows, bit_width, packed, small_dots, half_dots
+from archivist.store.vectors import BLOCK, BitRows, bit_width, pack_vector, small_dots, half_dots
 
 chance = random.Random(1)
 def unit(size):
@@ -106,7 +106,7 @@ def unit(size):
 
 SIZE, FIRST = 128, 100
 rows = [unit(SIZE) for _ in range(5000)]
-made = [packed(row) for row in rows]
+made = [pack_vector(row) for row in rows]
 width = bit_width(SIZE)
 every = bytes(FIRST * width) + b"".join(bits for bits, _, _ in made)
 every += bytes(-len(every) % (BLOCK * width))
