@@ -20,7 +20,7 @@ from archivist.forget.receipt import (
 )
 from archivist.paths import FOLDER, as_text, home_folder
 from archivist.records import Lesson
-from archivist.reflect.progress import with_lessons
+from archivist.reflect.summary import with_lessons
 from archivist.store.filters import one_of
 
 if TYPE_CHECKING:

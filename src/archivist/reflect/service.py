@@ -39,8 +39,7 @@ from archivist.records.words import NOTES as NOTES
 from archivist.reflect.findings import Extraction, LessonStub, run_findings
 from archivist.reflect.findings import extract as extract_findings
 from archivist.reflect.miners import mine_candidates
-from archivist.reflect.progress import with_lessons
-from archivist.reflect.summary import RunSummary, summarise_run
+from archivist.reflect.summary import RunSummary, summarise_run, with_lessons
 from archivist.reflect.trigger import (
     ReflectionOutcome,
     ReflectionTrigger,
