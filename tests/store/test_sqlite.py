@@ -218,7 +218,7 @@ bank = Bank.open(sys.argv[1], create=False)
 known = -1
 for line in sys.stdin:
     is_new, known = bank.version() != known, bank.version()
-    print(len(bank.query(Query())), is_new, flush=True)
+    print(len(bank.lessons.query(Query())), is_new, flush=True)
 """
 
 
