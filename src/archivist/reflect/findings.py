@@ -1,4 +1,4 @@
-"""Learn from what reviewers found: the documented cross-run rule, as a pure function."""
+"""Learn from reviewers' findings by the documented cross-run rule, as a pure function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from archivist.records import (
 )
 from archivist.records.lesson import LONGEST_CHARACTERS
 
-# How much a lesson of each severity matters until something better is known of it.
+# The importance of a lesson by the severity of its finding, until verdicts say more.
 IMPORTANCE = {
     Severity.BUG: 0.8,
     Severity.WARNING: 0.6,
@@ -34,7 +34,7 @@ IMPORTANCE = {
 
 @dataclass(frozen=True, slots=True)
 class RunFinding:
-    """One finding of a run and its own name: the event's, and its place in it."""
+    """One finding of a run with an id of its own: the event's, and its index there."""
 
     finding: Finding
     id: str
@@ -42,7 +42,7 @@ class RunFinding:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a run changes: lessons met again, lessons new, and how many findings were too slight to keep."""
+    """What a run changes: lessons met again, new lessons, and how many findings were below the threshold."""
 
     met: tuple[Lesson, ...]
     created: tuple[Lesson, ...]
@@ -51,7 +51,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class LessonStub:
-    """A lesson as matching needs it: whole records are fetched only for those that match."""
+    """The part of a lesson that matching needs: whole records are fetched only for matches."""
 
     id: str
     summary: str
@@ -82,12 +82,12 @@ def extract(
     rules: LessonRules,
     new_id: Callable[[], str],
 ) -> Extraction:
-    """Compare a run's findings with what is known.
+    """Compare a run's findings with the known lessons.
 
-    A finding that repeats a lesson counts for it once in this run. One that repeats none, and is bad
-    enough, becomes a candidate. `known` holds the live lessons and every lesson this run was counted
-    for already, `cited` the findings that those have as evidence: extracting a run again changes
-    nothing, whatever became of its lessons and their words.
+    A finding that repeats a lesson counts for it once in this run. One that repeats none, and is severe
+    enough, becomes a candidate. `known` holds the live lessons and every lesson that this run was counted
+    for already, `cited` the findings that those have as evidence: extracting a run again changes nothing,
+    even if its lessons were retired or reworded.
     """
     index = KeywordIndex(Overlap(rules.finding_overlap, rules.lesson_overlap))
     for lesson in known:
@@ -95,15 +95,15 @@ def extract(
     touched: dict[str, Lesson] = {}
     created: dict[str, Lesson] = {}
     slight = 0
-    for each in found:
-        if each.id in cited:
+    for sighting in found:
+        if sighting.id in cited:
             continue
-        match = index.find(each.finding.description)
+        match = index.find(sighting.finding.description)
         if match is None:
-            if each.finding.severity.rank < rules.candidate_severity.rank:
+            if sighting.finding.severity.rank < rules.candidate_severity.rank:
                 slight += 1
                 continue
-            fresh = make_candidate(each, lesson_id=new_id(), run=run, domain=domain, now=now, actor=actor)
+            fresh = make_candidate(sighting, lesson_id=new_id(), run=run, domain=domain, now=now, actor=actor)
             fresh = with_status(replace(fresh, unseen_from=run_count), promote_at_runs=rules.promote_at_runs)
             created[fresh.id] = fresh
             index.add(fresh.id, fresh.summary, fresh.tags)
@@ -113,7 +113,7 @@ def extract(
                 touched[match.key] = record_sighting(
                     before,
                     run=run,
-                    event=each.id,
+                    event=sighting.id,
                     now=now,
                     run_count=run_count,
                     promote_at_runs=rules.promote_at_runs,
@@ -124,18 +124,18 @@ def extract(
 def make_candidate(
     sighting: RunFinding, *, lesson_id: str, run: str, domain: str, now: datetime, actor: Actor
 ) -> Lesson:
-    """Make the lesson that a finding seen for the first time may become."""
+    """Make the candidate of a finding that was seen for the first time."""
     finding = sighting.finding
     category = finding.category.strip()
-    told = finding.description.strip()
-    is_long = len(told) > LONGEST_CHARACTERS
+    text = finding.description.strip()
+    is_long = len(text) > LONGEST_CHARACTERS
     return Lesson(
         id=lesson_id,
         created=now,
         updated=now,
         edited=now,
-        summary=f"{told[: LONGEST_CHARACTERS - 1]}…" if is_long else told,
-        detail=told if is_long else "",
+        summary=f"{text[: LONGEST_CHARACTERS - 1]}…" if is_long else text,
+        detail=text if is_long else "",
         type=LessonType.PATTERN,
         category=Category.ANTI_PATTERN if finding.severity is Severity.BUG else Category.HEURISTIC,
         domain=category or domain or "general",

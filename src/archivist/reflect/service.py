@@ -1,4 +1,4 @@
-"""Work on reflection: trigger → context → account → candidates → gate → merge → persist → messages."""
+"""Reflect on runs: context → summary → candidates → gate → store → messages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from archivist import bus as messages
 from archivist.access.rights import Layer, Verb, may, reads, writes
-from archivist.audit.verdicts import judge_lessons as judge_lessons
-from archivist.brief.select import GENERAL
 from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config
 from archivist.errors import ArchivistError
 from archivist.lessons import gate
-from archivist.lessons import service as lesson_desk
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.duplicates import find_duplicate
 from archivist.lessons.quarantine import suspicion
@@ -35,7 +32,7 @@ from archivist.records import (
     Usage,
 )
 from archivist.records.plain import to_plain
-from archivist.records.words import NOTES as NOTES
+from archivist.records.words import NOTES
 from archivist.reflect.findings import Extraction, LessonStub, run_findings
 from archivist.reflect.findings import extract as extract_findings
 from archivist.reflect.miners import mine_candidates
@@ -56,16 +53,17 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.results import QueuedRun
 
+# From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
-# More events than this on each side and what they hold would no longer fit into bounded memory.
+# Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionContext:
-    """Everything that reflection looks at."""
+    """Everything that reflection on a run reads."""
 
     config: Config
     episode: Episode
@@ -89,7 +87,7 @@ class Reflection:
 
 
 def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> ReflectionContext:
-    """Gather what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
+    """Load what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
         episode = find_run(reader, run)
         events = _events(reader, run)
@@ -130,50 +128,25 @@ def reflect(
     return result
 
 
-def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
-    """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
-    scenario = trigger.scenario or Scenario.SESSION_COMPLETE
-    try:
-        scenario, is_asked = _decide_scenario(bank, trigger.run, trigger.scenario)
-        if not is_asked:
-            return ReflectionOutcome(trigger.run, scenario, "skipped", summary=_NOT_ASKED)
-        done = reflect(bank, trigger.run, scenario)
-    except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
-        reason = _error_text(error)
-        bank.announce(messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
-        return ReflectionOutcome(
-            trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}"
-        )
-    return ReflectionOutcome(
-        trigger.run,
-        scenario,
-        "reflected",
-        created=len(done.created),
-        updated=len(done.updated),
-        summary=done.account.outcome,
-    )
-
-
-def reflect_waiting(
-    bank: Bank, *, scenario: Scenario | None = None
-) -> Iterator[Reflection | ReflectionOutcome]:
-    """Reflect on every run that waits, oldest first; a failure is an outcome, and the run waits again.
-
-    Each run is leased: two processes never reflect on the same one, and a crash gives it back in time.
-    """
+def _reflect_queue(bank: Bank, scenario: Scenario | None) -> Iterator[Reflection | ReflectionOutcome]:
     holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
     errors: dict[str, str] = {}
     memo: dict[str, Episode] = {}
     try:
         while run := _lease(bank, holder):
+            done: Reflection | ReflectionOutcome
             try:
-                done = _reflect_if_wanted(bank, run, scenario, memo)
+                why, is_wanted = _decide_scenario(bank, run, scenario)
+                if is_wanted:
+                    done = reflect(bank, run, why, memo)
+                else:
+                    done = ReflectionOutcome(run, why, "skipped", summary=_NOT_ASKED)
             except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
-                # Its lease is kept until the end, so that this round does not try it again.
+                # The lease is kept until the end, so that this round does not try the run again.
                 errors[run] = _error_text(failure)
                 done = ReflectionOutcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
             except BaseException:
-                # Somebody stopped us, which says nothing of the run.
+                # An interrupt says nothing about the run.
                 with bank.transaction() as writer:
                     writer.release_lease(run, holder)
                 raise
@@ -187,20 +160,15 @@ def reflect_waiting(
                 writer.end_lease(run, holder, error)
 
 
-def _reflect_if_wanted(
-    bank: Bank, run: str, scenario: Scenario | None, memo: dict[str, Episode]
-) -> Reflection | ReflectionOutcome:
-    """Reflect on a run unless the configuration does not ask for runs like it."""
-    why, is_asked = _decide_scenario(bank, run, scenario)
-    return (
-        reflect(bank, run, why, memo)
-        if is_asked
-        else ReflectionOutcome(run, why, "skipped", summary=_NOT_ASKED)
-    )
+def _lease(bank: Bank, holder: str) -> str:
+    """Lease the run that has waited longest, and return its name, or an empty text."""
+    with bank.transaction() as writer:
+        until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+        return next(iter(writer.lease(holder, until)), "")
 
 
 def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
-    """Return why to reflect on a run and whether it is asked for; a pattern always asks for itself."""
+    """Return why to reflect on a run, and whether to. A recurring failure is always reflected on."""
     rules = bank.config.reflect
     why = scenario or scenario_of(bank.runs.episode(run))
     if is_reflection_enabled(why, rules):
@@ -211,7 +179,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
 
 
 def _is_pattern(bank: Bank, run: str) -> bool:
-    """Note the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
+    """Store the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
     seen = load_context(bank, run)
     digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
@@ -224,23 +192,6 @@ def _is_pattern(bank: Bank, run: str) -> bool:
 
 def _error_text(error: Exception) -> str:
     return error.message if isinstance(error, ArchivistError) else repr(error)
-
-
-def _lease(bank: Bank, holder: str) -> str:
-    """Take the run that has waited longest; an empty name when none waits."""
-    with bank.transaction() as writer:
-        until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
-        return next(iter(writer.lease(holder, until)), "")
-
-
-def recent_runs(bank: Bank, days: int) -> list[str]:
-    """Return the runs that ended within the last days, oldest first."""
-    since = bank.now() - timedelta(days=days)
-    with bank.reading() as reader:
-        # Attempts are logged without anything to reflect on.
-        ended = (at_least("finished", to_text(since)), equals("action", None))
-        episodes = reader.select(Episode, *ended, order=("finished", "id"))
-    return [episode.id for episode in episodes]
 
 
 def _persist(
@@ -332,7 +283,7 @@ def _find_by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
 
 
 def _events(reader: Reader, run: str) -> list[Event]:
-    """Return a run's events in order; of an endless run its beginning and its end."""
+    """Return a run's events in order; of a very long run the beginning and the end."""
     if reader.count(Event, equals("run", run)) <= 2 * _EVENTS_A_SIDE:
         return reader.select(Event, equals("run", run), order=("seq",))
     first = reader.select(Event, equals("run", run), order=("seq",), limit=_EVENTS_A_SIDE)
@@ -343,7 +294,7 @@ def _events(reader: Reader, run: str) -> list[Event]:
 def _related_runs(
     reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]
 ) -> tuple[Episode, ...]:
-    """Return the runs that were reflected on before, the latest ones, this one left out."""
+    """Return the latest runs that were reflected on before, without this one."""
     others = (not_equals("id", episode.id), equals("action", None))
     rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
     found = []
@@ -429,17 +380,17 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
         episode = find_run(writer, run)
         found = run_findings(_events_of_kind(writer, run, EventKind.VERDICT))
         if not found:
-            # Nothing to compare with every lesson that there is.
+            # Most runs have no review; the lessons need not be loaded for them.
             return Extraction((), (), 0)
         counted = writer.select(Lesson, contains_item("runs", run))
         now = bank.now()
         result = extract_findings(
             found,
             _matchable_lessons(writer, counted),
-            lambda lesson_id: lesson_desk.find(writer, lesson_id),
+            lambda lesson_id: writer.records("lesson", [lesson_id])[lesson_id],
             cited={event for lesson in counted for event in lesson.evidence.events},
             run=run,
-            domain=domain or episode.domain or GENERAL,
+            domain=domain or episode.domain,
             run_count=episode.number or writer.run_count() + 1,
             now=now,
             actor=bank.actor,
@@ -461,7 +412,7 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
 
 
 def _with_trusted_status(bank: Bank, reader: Reader, lesson: Lesson) -> Lesson:
-    """Return a lesson that was met with the standing it had, where only an agent says that it was."""
+    """Return a lesson with its earlier status unless the actor may decide: an agent's word is no proof."""
     if may(bank.actor, Layer.LESSONS, Verb.DECIDE):
         return lesson
     before = reader.get(Lesson, lesson.id)
@@ -471,7 +422,7 @@ def _with_trusted_status(bank: Bank, reader: Reader, lesson: Lesson) -> Lesson:
 
 
 def _matchable_lessons(reader: Reader, counted: Sequence[Lesson]) -> list[LessonStub]:
-    """Return the live lessons as matching needs them, and those this run was counted for."""
+    """Return the live lessons and those that this run was counted for, as matching needs them."""
     live = reader.select_fields(
         Lesson,
         ("id", "summary", "tags"),
@@ -501,23 +452,51 @@ class Reflections(BankService):
 
     @writes(Layer.RUNS)
     def maybe_reflect(self, trigger: ReflectionTrigger) -> ReflectionOutcome:
-        """Reflect when the configuration asks for it; never raises into a run."""
-        return maybe_reflect(self._bank, trigger)
+        """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
+        bank, run = self._bank, trigger.run
+        scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+        try:
+            scenario, is_wanted = _decide_scenario(bank, run, trigger.scenario)
+            if not is_wanted:
+                return ReflectionOutcome(run, scenario, "skipped", summary=_NOT_ASKED)
+            done = reflect(bank, run, scenario)
+        except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
+            reason = _error_text(error)
+            bank.announce(messages.REFLECTION_FAILED, run=run, scenario=scenario.value, error=reason)
+            return ReflectionOutcome(
+                run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}"
+            )
+        return ReflectionOutcome(
+            run,
+            scenario,
+            "reflected",
+            created=len(done.created),
+            updated=len(done.updated),
+            summary=done.account.outcome,
+        )
 
     @writes(Layer.RUNS)
     def reflect_waiting(
         self, *, scenario: Scenario | None = None
     ) -> Iterator[Reflection | ReflectionOutcome]:
-        """Reflect on every run that waits, oldest first, as the iterator is drawn."""
-        return reflect_waiting(self._bank, scenario=scenario)
+        """Reflect on every queued run, oldest first, as the iterator is consumed.
+
+        Each run is leased: two processes never reflect on the same one, and the lease of a crashed process
+        expires. A failure is an outcome, and the run stays queued.
+        """
+        return _reflect_queue(self._bank, scenario)
 
     @reads(Layer.RUNS)
     def recent_runs(self, days: int) -> list[str]:
         """Return the runs that ended within the last days, oldest first."""
-        return recent_runs(self._bank, days)
+        since = self._bank.now() - timedelta(days=days)
+        # Logged attempts have an action; there is nothing to reflect on in them.
+        ended = (at_least("finished", to_text(since)), equals("action", None))
+        with self._bank.reading() as reader:
+            return [episode.id for episode in reader.select(Episode, *ended, order=("finished", "id"))]
 
     @reads(Layer.RUNS)
     def waiting_runs(self) -> list[QueuedRun]:
-        """Return the runs that wait for reflection."""
+        """Return the runs that are queued for reflection."""
         with self._bank.reading() as reader:
             return reader.queued_runs()

@@ -27,8 +27,8 @@ class Case:
     `runs` includes this run, `tasks` counts the different tasks of those runs, `subjects` the runs for each
     subject, `untouched` the runs that met it before they changed the project, `fleeting` those in which the
     very same call succeeded with nothing done in between. `remedies` are what helped and in how many runs,
-    the best proven first; `vain` has the runs that tried one without success, by its text. `command` and `line`
-    are those of the first run that met it; `shown` has those of the call that each remedy helped.
+    the best proven first; `vain` has the runs that tried one without success, by its text. `command` and
+    `line` are those of the first run that met it; `shown` has those of the call that each remedy helped.
     """
 
     key: str
