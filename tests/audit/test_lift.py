@@ -61,7 +61,7 @@ def test_a_posterior_knows_its_well_known_values() -> None:
     assert (Posterior(0, 0).mean, Posterior(0, 0).interval) == (0.5, (0.0, 1.0))
     assert Posterior(3, 1).mean == pytest.approx(4 / 6)
     # Nothing failed: the lower bound is n / (n + z²).
-    assert Posterior(9, 0).interval == (pytest.approx(9 / (9 + 1.959964**2)), 1.0)
+    assert Posterior(9, 0).interval == pytest.approx((9 / (9 + 1.959964**2), 1.0))
     low, high = Posterior(7, 7).interval
     assert low == pytest.approx(1 - high)
 

@@ -13,10 +13,10 @@ from archivist.reading.commands import (
     is_help,
     is_read_only,
     own_scripts,
-    parse,
     purpose,
     run_scripts,
 )
+from archivist.reading.shell import parse
 
 SCRIPT = "cat > try.py << 'EOF'\nimport a; print('x | y && z')\nEOF\npython try.py"
 

@@ -188,7 +188,7 @@ def _periods(verdicts: Sequence[Verdict], share: float) -> tuple[ReportRow, ...]
     groups = _group_verdicts(verdicts, _month)
     if len(groups) < _LEAST_MONTHS:
         runs = list(dict.fromkeys(verdict.run for verdict in verdicts))
-        period = {}
+        period: dict[str, str] = {}
         for start in range(0, len(runs), RUNS_PER_PERIOD):
             end = min(start + RUNS_PER_PERIOD, len(runs))
             period |= dict.fromkeys(runs[start:end], f"{start + 1}-{end}")

@@ -128,14 +128,16 @@ def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
 
 
 def _read_tool_call(event: Event, at: int) -> ToolCall:
-    steps = parse(event.text) if is_shell(event.tool) and event.kind is not EventKind.EDIT else ()
-    failure = event_failure(event)
-    main = main_step(steps)
-    if steps:
-        working = [step for step in steps if not is_preparation(step) or is_install(step)]
-        is_look = bool(working) and all(is_read_only_step(step) or step.is_filter for step in working)
-    else:
-        is_look = event.kind is not EventKind.EDIT and bool(_READING_TOOLS.search(event.tool))
+    is_edit = event.kind is EventKind.EDIT
+    steps = () if is_edit or not is_shell(event.tool) else parse(event.text)
+    main, failure = main_step(steps), event_failure(event)
+    bodies = "\n".join(body for step in steps for body in step.bodies)
+    changes = tuple(change for step in steps for change in _step_edits(step, bodies))
+    if is_edit and event.target:
+        old, new = (str(event.extra.get(name) or "") for name in ("old", "new"))
+        changes = (FileEdit(event.target, old, new, is_whole=not old),)
+    working = [step for step in steps if not is_preparation(step) or is_install(step)]
+    is_look = bool(working) and all(is_read_only_step(step) or step.is_filter for step in working)
     return ToolCall(
         event=event,
         at=at,
@@ -143,9 +145,9 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
         purpose=step_purpose(main) if main else event.tool.lower(),
         failure=failure,
         key=failure_key(failure) if failure else "",
-        changes=_file_edits(event, steps),
+        changes=changes,
         installs=installs(steps),
-        is_look=is_look,
+        is_look=is_look if steps else not is_edit and bool(_READING_TOOLS.search(event.tool)),
     )
 
 
@@ -159,16 +161,8 @@ def event_failure(event: Event) -> Failure | None:
 # Edits
 
 
-def _file_edits(event: Event, steps: tuple[Step, ...]) -> tuple[FileEdit, ...]:
-    """Return the files that a call changes, whether it succeeded or not."""
-    if event.kind is EventKind.EDIT:
-        old, new = str(event.extra.get("old") or ""), str(event.extra.get("new") or "")
-        return (FileEdit(event.target, old, new, is_whole=not old),) if event.target else ()
-    bodies = "\n".join(body for step in steps for body in step.bodies)
-    return tuple(change for step in steps for change in _step_edits(step, bodies))
-
-
 def _step_edits(step: Step, bodies: str) -> Iterator[FileEdit]:
+    """Yield the files that a step changes, whether it succeeded or not."""
     if step.program in ("sed", "perl") and any(
         flag.startswith(("-i", "-pi")) for flag in (step.subcommand, *step.flags)
     ):
@@ -184,7 +178,15 @@ def _step_edits(step: Step, bodies: str) -> Iterator[FileEdit]:
         if re.search(r"\.(?:bak|backup|orig|fixed|new)$", source):
             yield FileEdit(target, is_restored=source.endswith(("bak", "backup", "orig")))
     else:
-        yield from _write_edits(step)
+        for redirect in step.redirects:
+            if redirect.is_to_file:
+                yield FileEdit(redirect.target, is_whole=redirect.operator == ">")
+        if step.program == "tee":
+            yield from (FileEdit(file, is_whole=True) for file in step.arguments)
+        if step.program in ("python", "node") and step.bodies:
+            yield from script_edits("\n".join(step.bodies))
+        elif step.program == "python" and step.subcommand == "-c":
+            yield from script_edits(" ".join(step.arguments[:1]))
 
 
 def _substitution_edits(step: Step) -> Iterator[FileEdit]:
@@ -200,18 +202,6 @@ def _substitution_edits(step: Step) -> Iterator[FileEdit]:
     match = _SUBSTITUTION.search(scripts[0]) if scripts else None
     old, new = (_ESCAPED.sub(r"\1", match[name]) if match else "" for name in ("old", "new"))
     yield from (FileEdit(file, old, new) for file in files)
-
-
-def _write_edits(step: Step) -> Iterator[FileEdit]:
-    for redirect in step.redirects:
-        if redirect.is_to_file:
-            yield FileEdit(redirect.target, is_whole=redirect.operator == ">")
-    if step.program == "tee":
-        yield from (FileEdit(file, is_whole=True) for file in step.arguments)
-    if step.program in ("python", "node") and step.bodies:
-        yield from script_edits("\n".join(step.bodies))
-    elif step.program == "python" and step.subcommand == "-c":
-        yield from script_edits(" ".join(step.arguments[:1]))
 
 
 def script_edits(script: str) -> Iterator[FileEdit]:

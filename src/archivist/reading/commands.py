@@ -153,12 +153,23 @@ def generalise(command: str) -> str:
     root = root.rstrip("/") if root.startswith("/") else ""
     parts: list[str] = []
     for index, step in enumerate(steps):
-        is_last = index == len(steps) - 1
-        if _is_dropped(step, steps[index + 1 :]) and not (is_last and not parts):
+        later = steps[index + 1 :]
+        if _is_dropped(step, later) and (later or parts):
             continue
         if parts:
             parts.append(";" if step.operator in ("", ";", "&") else step.operator)
-        parts.append(_general_step(step, root))
+        words: list[str] = []
+        for previous, word in zip(("", *(word.value for word in step.words)), step.words, strict=False):
+            general = _general_word(word, previous, step, root)
+            # A list of paths or tests is one thing to the reader.
+            if not (words and general == words[-1] and general.startswith("<")):
+                words.append(general)
+        for redirect in step.redirects:
+            if redirect.operator == "<<":
+                words.append("<<'EOF' …")
+            elif redirect.target and not redirect.target.startswith("/dev/"):
+                words.append(f"{redirect.operator} {_general_path(redirect.target, root)}")
+        parts.append(" ".join(words))
     text = " ".join(parts).replace(" ;", ";")
     if len(text) <= _LONGEST_COMMAND:
         return text
@@ -172,23 +183,6 @@ def _is_dropped(step: Step, later: tuple[Step, ...]) -> bool:
     if step.program in ("echo", "printf", "true", ":", "set", "pwd") and not step.is_writing:
         return not (later and later[0].operator == "|")
     return step.is_filter and all(other.is_filter or other.operator != "|" for other in later)
-
-
-def _general_step(step: Step, root: str) -> str:
-    words: list[str] = []
-    previous = ""
-    for word in step.words:
-        general = _general_word(word, previous, step, root)
-        # A list of paths or tests is one thing to the reader.
-        if not (words and general == words[-1] and general.startswith("<")):
-            words.append(general)
-        previous = word.value
-    for redirect in step.redirects:
-        if redirect.operator == "<<":
-            words.append("<<'EOF' …")
-        elif redirect.target and not redirect.target.startswith("/dev/"):
-            words.append(f"{redirect.operator} {_general_path(redirect.target, root)}")
-    return " ".join(words)
 
 
 def _general_word(word: Word, previous: str, step: Step, root: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rapidfuzz import fuzz
 
@@ -305,23 +306,19 @@ def _cure_by_other_edit(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
         if act.is_look and any(file and file in act.event.text for file in files):
             has_read = True
         if any(base_name(change.file) in files and not change.is_restored for change in act.changes):
-            return Cure(Remedy(RemedyKind.SAID, _edit_method(act, failed, has_read=has_read)), (act,))
+            is_same = act.purpose == failed.purpose and bool(act.steps) == bool(failed.steps)
+            if is_same and failed.steps:
+                method = "a new patch, made after reading the file again" if has_read else "a smaller patch"
+            elif is_same:
+                method = "read the file again, then edit" if has_read else "give the exact current text"
+            elif act.purpose.startswith("python"):
+                method = "a short Python script that replaces the exact text"
+            elif act.purpose == "write file":
+                method = "writing the file anew"
+            else:
+                method = f"`{act.purpose}`" if act.steps else f"the {act.event.tool} tool"
+            return Cure(Remedy(RemedyKind.SAID, method), (act,))
     return None
-
-
-def _edit_method(act: ToolCall, failed: ToolCall, *, has_read: bool) -> str:
-    is_same = act.purpose == failed.purpose and bool(act.steps) == bool(failed.steps)
-    if is_same and failed.steps:
-        return "a new patch, made after reading the file again" if has_read else "a smaller patch"
-    if is_same:
-        return "read the file again, then edit" if has_read else "give the exact current text"
-    if act.purpose == "sed -i":
-        return "`sed -i`"
-    if act.purpose.startswith("python"):
-        return "a short Python script that replaces the exact text"
-    if act.purpose == "write file":
-        return "writing the file anew"
-    return f"`{act.purpose}`" if act.steps else f"the {act.event.tool} tool"
 
 
 # Other commands
@@ -340,27 +337,27 @@ def _cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | 
 
 def _cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same tests passing with more flags and nothing changed: they were run in the wrong way."""
+    before = set(failed.text.split())
     for act in later if failed.is_test else ():
         if act.changes or act.installs:
             return None
-        if act.has_failed or act.purpose != failed.purpose or not is_informative(act.text):
+        words = act.text.split()
+        gained = [word for word in words if word not in before]
+        is_selection = any(_SELECTING.match(word) for word in gained)
+        if act.has_failed or act.purpose != failed.purpose or is_selection or not is_informative(act.text):
             continue
-        if _gains_only_flags(act.text.split(), set(failed.text.split())):
+        # Only flags came in addition, each with its value if it has one.
+        if (
+            gained
+            and before <= set(words)
+            and all(
+                word.startswith("-") or (previous.startswith("-") and previous in gained and "/" not in word)
+                for previous, word in pairwise(("", *words))
+                if word in gained
+            )
+        ):
             return _replacement(act, failed)
     return None
-
-
-def _gains_only_flags(words: list[str], before: set[str]) -> bool:
-    """Say whether a command only gained flags with their values."""
-    gained = [word for word in words if word not in before]
-    if not gained or not before <= set(words) or any(_SELECTING.match(word) for word in gained):
-        return False
-    is_flag = [word.startswith("-") for word in words]
-    return all(
-        is_flag[at] or (at and is_flag[at - 1] and words[at - 1] in gained and "/" not in word)
-        for at, word in enumerate(words)
-        if word in gained
-    )
 
 
 def _cure_by_variant(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
@@ -386,7 +383,7 @@ def _most_similar(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     for act in later:
         if not act.steps or is_help(act.event.text) or act.text == wrong:
             continue
-        if not _is_comparable_call(act, failed, failed.failure) or not _is_of_instance(act, failed):
+        if not _can_replace(act, failed, failed.failure):
             continue
         similarity = fuzz.ratio(wrong, act.text)
         if set(wrong.split()) < set(act.text.split()):
@@ -401,8 +398,15 @@ def _most_similar(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return found if is_told else None
 
 
-def _is_comparable_call(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
-    """Say whether a call can replace another: the same purpose, or one that the error itself asks for."""
+def _can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
+    """Say whether a call can replace another: the same purpose, or one that the error itself asks for.
+
+    It must be about the same thing: name the same number, or only leave words out.
+    """
+    numbers = _INSTANCE_ID.findall(failed.event.text)
+    is_named = not numbers or any(number in act.event.text for number in numbers)
+    if not is_named and not set(act.text.split()) <= set(failed.text.split()):
+        return False
     if act.purpose == failed.purpose:
         return True
     if failure.kind is K.MISSING_COMMAND:
@@ -412,16 +416,6 @@ def _is_comparable_call(act: ToolCall, failed: ToolCall, failure: Failure) -> bo
     if failure.subject and failure.subject in failed.purpose.split():
         return bool(act.main and failed.main and act.main.program == failed.main.program)
     return " " in act.purpose and act.purpose in failure.line
-
-
-def _is_of_instance(act: ToolCall, failed: ToolCall) -> bool:
-    """Say whether a call is about the same thing: it names the same number, or only leaves words out."""
-    named = set(_INSTANCE_ID.findall(failed.event.text))
-    return (
-        not named
-        or any(number in act.event.text for number in named)
-        or set(act.text.split()) <= set(failed.text.split())
-    )
 
 
 def _cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
@@ -443,14 +437,11 @@ def _cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
                 if "/" in argument and not re.search(r"[*?<>|]|^\w+=", argument)
             ]
         for path in paths:
-            if base_name(path) == name and not _ends_alike(path, wrong) and not is_scratch(path):
+            one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
+            is_same = one.endswith(other) or other.endswith(one)
+            if base_name(path) == name and not is_same and not is_scratch(path):
                 return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
     return None
-
-
-def _ends_alike(one: str, other: str) -> bool:
-    one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
-    return one.endswith(other) or other.endswith(one)
 
 
 # Steps before
@@ -505,22 +496,19 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
         else:
             before = text.removesuffix(wrong).rstrip(" ;&\n")
             texts = [call.event.text for call in done[-2:]] + [before] * bool(before)
-            return _step_cure(failed, texts, (*done, act))
+            remedy = _step_remedy(failed, texts)
+            return Cure(remedy, (*done, act)[-3:]) if texts and is_informative(remedy.text) else None
     return None
 
 
-def _step_cure(failed: ToolCall, texts: Sequence[str], shown: tuple[ToolCall, ...]) -> Cure | None:
+def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
     subject = failed.failure.subject if failed.failure else ""
-    masked: dict[str, None] = {}
-    for step in texts:
-        # A number that the failure is about, such as a port, is not masked.
-        is_number = subject.isdigit()
-        parts = re.split(rf"(?<!\d){subject}(?!\d)", step.strip()) if is_number else [step.strip()]
-        masked[subject.join(map(mask_command, parts))] = None
-    text = " && ".join(masked)
-    remedy = Remedy(RemedyKind.STEP, text, failed.text)
+    # A number that the failure is about, such as a port, is not masked.
+    parts = re.compile(rf"(?<!\d){subject}(?!\d)" if subject.isdigit() else r"(?!)")
+    masked = (subject.join(map(mask_command, parts.split(text.strip()))) for text in texts)
+    done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):
         # Variables that are set for the call are no step of their own.
         call = mask_command(failed.event.text.strip())
-        remedy = Remedy(RemedyKind.COMMAND, f"{text} {call}", call)
-    return Cure(remedy, shown[-3:]) if text and is_informative(remedy.text) else None
+        return Remedy(RemedyKind.COMMAND, f"{done} {call}", call)
+    return Remedy(RemedyKind.STEP, done, failed.text)

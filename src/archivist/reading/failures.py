@@ -249,47 +249,42 @@ def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
 
 def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:
     """Say whether the fault is likely in the code that is being written."""
-    trace = clue.raised
+    trace, step = clue.raised, main_step(steps)
     if trace is None:
         is_report = clue.kind in (FailureKind.BUILD, FailureKind.OTHER)
-        if is_report and any(step.program in programs.LINTERS for step in steps):
+        if clue.is_own or (is_report and any(step.program in programs.LINTERS for step in steps)):
             return True
         # A script that the agent wrote reports a failure in its own words.
-        return clue.is_own or (clue.kind is FailureKind.OTHER and clue.rank <= LOOSE and _is_scripted(steps))
+        if step is None or clue.kind is not FailureKind.OTHER or clue.rank > LOOSE:
+            return False
+        is_script = step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
+        return is_script and not run_scripts((step,)) & _FRAMEWORK_SCRIPTS
+    own_names = own_scripts(steps) | run_scripts(steps)
+    is_own = [file in _INLINE or file.rsplit("/", 1)[-1] in own_names for file in trace.files]
     if clue.kind is FailureKind.IMPORT_ERROR:
         # A name that the project itself lacks was guessed; a name that a library removed was not.
-        return (
-            bool(trace.files)
-            and _is_own_file(trace.files[-1], steps)
-            and not _INSTALLED.search(trace.message)
-        )
+        return any(is_own[-1:]) and not _INSTALLED.search(trace.message)
     if clue.kind not in _CODE_KINDS:
         return False
-    own_files = [file for file in trace.files if not _INSTALLED.search(file)]
-    return bool(own_files) and (clue.kind is FailureKind.SYNTAX or _is_own_file(own_files[-1], steps))
-
-
-def _is_scripted(steps: tuple[Step, ...]) -> bool:
-    step = main_step(steps)
-    if step is None or run_scripts((step,)) & _FRAMEWORK_SCRIPTS:
-        return False
-    return step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
-
-
-def _is_own_file(file: str, steps: tuple[Step, ...]) -> bool:
-    return file in _INLINE or file.rsplit("/", 1)[-1] in own_scripts(steps) | run_scripts(steps)
+    # The last frame outside of installed packages decides; no package has a syntax error.
+    outside = [at for at, file in enumerate(trace.files) if not _INSTALLED.search(file)]
+    return bool(outside) and (clue.kind is FailureKind.SYNTAX or is_own[outside[-1]])
 
 
 def failure_key(failure: Failure) -> str:
     """Return the key that is the same for all failures that belong to one lesson."""
     kind, signature = failure.kind, failure.signature
+    if kind is FailureKind.MISSING_MODULE and signature.program == "python":
+        # Imported late: the hooks call this function, and few failures need that module.
+        from archivist.reading.packages import is_uninstallable
+
+        if is_uninstallable(failure.subject):
+            return f"{kind}:{signature.program}:{failure.subject}"
     match kind:
         case FailureKind.EDIT_NOT_APPLIED if signature.program in _PATCHERS:
             return f"{kind}:patch"
         case FailureKind.EDIT_NOT_APPLIED:
             return f"{kind}:{signature.program}:{signature.error}"
-        case FailureKind.MISSING_MODULE if signature.program == "python" and _is_uninstallable(failure):
-            return f"{kind}:{signature.program}:{failure.subject}"
         case FailureKind.MISSING_MODULE | FailureKind.PROVIDER | FailureKind.USAGE:
             return f"{kind}:{signature.program}"
         case FailureKind.IMPORT_ERROR if named := _NOT_IN.search(failure.line):
@@ -301,13 +296,6 @@ def failure_key(failure: Failure) -> str:
     subject = failure.subject.strip("'\"").removeprefix("./")
     resource = subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
     return f"{kind}:{signature.key}{f' {ABOUT}{resource}' if resource else ''}"
-
-
-def _is_uninstallable(failure: Failure) -> bool:
-    # Imported late: the hooks call `failure_key`, and few failures need this module.
-    from archivist.reading.packages import is_uninstallable
-
-    return is_uninstallable(failure.subject)
 
 
 def have_different_subjects(first: str, second: str) -> bool:

@@ -94,21 +94,19 @@ def is_install(step: Step) -> bool:
 
 def installs(steps: Iterable[Step]) -> tuple[Install, ...]:
     """Return what the steps install."""
-    return tuple(_read_install(step) for step in steps if is_install(step))
-
-
-def _read_install(step: Step) -> Install:
-    flags = dict.fromkeys(_EFFECTIVE_FLAGS[flag] for flag in step.flags if flag in _EFFECTIVE_FLAGS)
-    words = [word.value for word in step.words]
-    separate = {flag: value for flag, value in pairwise(words) if flag in _VALUED_FLAGS}
-    joined = [word for word in words if word.partition("=")[0] in _VALUED_FLAGS and "=" in word]
-    options = [*(f"{flag} {value}" for flag, value in separate.items()), *joined]
-    # Another machine keeps its files elsewhere.
-    portable = [option for option in options if not re.search(r"[ =][/~$]", option)]
-    packages = (
-        _generalise_package(argument) for argument in step.arguments if argument not in separate.values()
-    )
-    return Install(step.name, (*flags, *portable), tuple(dict.fromkeys(filter(None, packages))))
+    found = []
+    for step in filter(is_install, steps):
+        flags = dict.fromkeys(_EFFECTIVE_FLAGS[flag] for flag in step.flags if flag in _EFFECTIVE_FLAGS)
+        words = [word.value for word in step.words]
+        separate = {flag: value for flag, value in pairwise(words) if flag in _VALUED_FLAGS}
+        joined = [word for word in words if word.partition("=")[0] in _VALUED_FLAGS and "=" in word]
+        options = [*(f"{flag} {value}" for flag, value in separate.items()), *joined]
+        # Another machine keeps its files elsewhere.
+        portable = [option for option in options if not re.search(r"[ =][/~$]", option)]
+        arguments = [argument for argument in step.arguments if argument not in separate.values()]
+        packages = dict.fromkeys(filter(None, map(_generalise_package, arguments)))
+        found.append(Install(step.name, (*flags, *portable), tuple(packages)))
+    return tuple(found)
 
 
 def _generalise_package(argument: str) -> str:

@@ -144,6 +144,10 @@ def _observe_failures(
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
             cure = None if is_fleeting else find_cure(calls, act.at)
+            # A script that the run wrote or ran produced the failure in the project's code.
+            is_own_script = not failure.is_at_import and any(
+                base_name(file) in scratch | act.scripts for file in failure.files[:1]
+            )
             is_own_command = failure.kind is K.MISSING_COMMAND and is_own_module(failure.subject, project)
             found.append(
                 ObservedFailure(
@@ -156,8 +160,7 @@ def _observe_failures(
                     # The state before this call's own changes counts, unless it restores an earlier state.
                     is_untouched=is_untouched
                     or any(change.is_restored and not change.file for change in act.changes),
-                    is_of_task=failure.kind in CODE_KINDS
-                    and (_is_from_own_script(act, failure, scratch) or _is_fixed_later(calls, act)),
+                    is_of_task=failure.kind in CODE_KINDS and (is_own_script or _is_fixed_later(calls, act)),
                     is_fleeting=is_fleeting,
                     after=installed,
                     in_vain=failed_remedies(calls, act.at),
@@ -166,7 +169,7 @@ def _observe_failures(
         if act.installs and not (failure and act.purpose.endswith("install")):
             installed = act.installs[-1]
         scratch |= {base_name(change.file) for change in act.changes if change.is_whole}
-        is_untouched = is_untouched and not any(_changes_project(change, scratch) for change in act.changes)
+        is_untouched = is_untouched and not any(_touches_project(change, scratch) for change in act.changes)
     return tuple(found)
 
 
@@ -183,14 +186,7 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     return any(base_name(argument.split("::")[0]) in scratch for argument in arguments)
 
 
-def _is_from_own_script(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
-    """Say whether a script that the run wrote or ran produced a failure in the project's code."""
-    if not failure.files or failure.is_at_import:
-        return False
-    return base_name(failure.files[0]) in scratch | act.scripts
-
-
-def _changes_project(change: FileEdit, scratch: set[str]) -> bool:
+def _touches_project(change: FileEdit, scratch: set[str]) -> bool:
     """Say whether a change is one of the project and not of a file that the run made for itself."""
     name = base_name(change.file)
     if change.is_restored or is_scratch(change.file) or is_scratch(name):

@@ -157,23 +157,19 @@ def _from_pytest(text: str) -> RaisedException | None:
         commonest = Counter(report.groups() for report in reports).most_common(1)[0][0]
         match = next(report for report in reports if report.groups() == commonest)
         error, message = match.group(1), match.group(2) or ""
-    elif match := _ASSERT.search(text):
-        error, message = "AssertionError", match.group(1)
+    elif asserted := _ASSERT.search(text):
+        match, error, message = asserted, "AssertionError", asserted.group(1)
     elif named and "::" in named.group(1):
         match, message = named, (named.group(3) or "").removesuffix("...")
-        error = _complete_class_name(named.group(2) or named.group(4) or "")
+        error = named.group(2) or named.group(4) or ""
+        if not re.search(r"(?:Error|Exception|Exit|Failed|Timeout)$", error):
+            # The line may be cut inside the name of the class.
+            start = error.rstrip(".")
+            whole = [name for name in _BY_CLASS if len(start) > 2 and name.startswith(start)]
+            error = whole[0] if len(whole) == 1 else "AssertionError"
     else:
         return None
     return RaisedException(error, message, match.group(), test=test, at=match.start())
-
-
-def _complete_class_name(name: str) -> str:
-    """Return the class that pytest's summary names, even when the line was cut inside the name."""
-    if re.search(r"(?:Error|Exception|Exit|Failed|Timeout)$", name):
-        return name
-    start = name.rstrip(".")
-    whole = [known for known in _BY_CLASS if len(start) > 2 and known.startswith(start)]
-    return whole[0] if len(whole) == 1 else "AssertionError"
 
 
 def _from_traceback(text: str) -> RaisedException | None:
@@ -185,23 +181,17 @@ def _from_traceback(text: str) -> RaisedException | None:
     files = tuple(file for file, _ in frames)
     functions = tuple(function.rstrip() for _, function in frames)
     test = "".join(_UNIT_TEST.findall(text)[-1:])
-    for index, (at, line) in enumerate(_lines_after(text, last)):
-        match = _RAISED.match(line) if index == 0 else _NAMED.match(line)
-        if match:
-            return RaisedException(match.group(1), match.group(2) or "", line, files, functions, test, at)
-    frame = text[last:].split("\n", 1)[0].strip()
-    return RaisedException("Traceback", "".join(functions[-1:]), frame, files, functions, test, last)
-
-
-def _lines_after(text: str, at: int) -> list[tuple[int, str]]:
-    """Return the first lines after a frame that are not its source or marks."""
-    found: list[tuple[int, str]] = []
-    at = text.find("\n", at) + 1
-    while 0 < at < len(text) and len(found) < _LAST_LINES:
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        line = text[at:end].removeprefix("  | ").rstrip()
+    frame, *following = text[last:].split("\n")
+    at, seen = last + len(frame) + 1, 0
+    for raw in following:
+        line = raw.removeprefix("  | ").rstrip()[:600]
+        # Indented lines are the source of the frame and its marks.
         if line and not line.startswith((" ", "\t")):
-            found.append((at, line[:600]))
-        at = end + 1
-    return found
+            match = _NAMED.match(line) if seen else _RAISED.match(line)
+            if match:
+                return RaisedException(match.group(1), match.group(2) or "", line, files, functions, test, at)
+            seen += 1
+        if seen == _LAST_LINES:
+            break
+        at += len(raw) + 1
+    return RaisedException("Traceback", "".join(functions[-1:]), frame.strip(), files, functions, test, last)

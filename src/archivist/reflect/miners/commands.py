@@ -49,8 +49,8 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
         ]
         if len(replacements) > 1 or (replacements and unknown):
             yield _lesson_of_several(material, case, replacements, unknown)
-        elif remedy := next(iter(replacements), None) or case.best_remedy(RemedyKind.STEP):
-            yield _lesson_with_advice(material, case, remedy, describe_remedy(case, remedy))
+        elif best := next(iter(replacements), None) or case.best_remedy(RemedyKind.STEP):
+            yield _lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif asked := _GIT_ADVICE.get(case.first.failure.signature.error):
             yield _lesson_with_advice(material, case, None, asked)
         else:

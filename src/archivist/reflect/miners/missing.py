@@ -40,7 +40,10 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
                 yield _uninstallable_lesson(material, case)
             continue
         own = [module for module in case.subjects if is_own_module(module, material.project)]
-        needed = _needed_modules(case, own)
+        counts = {module: runs for module, runs in case.subjects.items() if module not in own}
+        # A module that a single run of many missed is one that its task wanted.
+        often = [module for module, runs in counts.items() if runs > 1 or case.runs < _MANY_RUNS]
+        needed = sorted(often or counts, key=lambda module: -counts[module])
         command = _install_command(case, own, needed)
         things = [f"{material.name} itself"] * bool(own) + [code(module) for module in needed[:_MOST_MODULES]]
         are = "is" if len(things) == 1 else "are"
@@ -80,13 +83,6 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
         category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
         words=("python" if is_standard(module) else "import", module),
     )
-
-
-def _needed_modules(case: Case, own: list[str]) -> list[str]:
-    """Return the modules that most runs need, without those that a single task wanted."""
-    found = {module: runs for module, runs in case.subjects.items() if module not in own}
-    often = [module for module, runs in found.items() if runs > 1 or case.runs < _MANY_RUNS]
-    return sorted(often or found, key=lambda module: -found[module])
 
 
 def _install_command(case: Case, own: list[str], needed: list[str]) -> str:
@@ -169,14 +165,10 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
                 category=Category.HEURISTIC,
                 words=("path",),
             )
-        elif case.runs > 1 and _is_never_found(case, material):
+            continue
+        subject = case.first.failure.subject.rstrip("/")
+        is_of_project = "/" in subject and "::" not in subject and not is_scratch(subject)
+        is_found = any(subject in act.event.text for act in material.reading.acts if not act.has_failed)
+        if case.runs > 1 and is_of_project and not is_found:
             summary = f"{material.name} has no {code(relative_path(case.first.failure.subject))}"
             yield make_candidate(material, case, summary, category=Category.HEURISTIC)
-
-
-def _is_never_found(case: Case, material: Material) -> bool:
-    """Say whether the path is one of the project that no call of the run found."""
-    subject = case.first.failure.subject.rstrip("/")
-    if "/" not in subject or is_scratch(subject) or "::" in subject:
-        return False
-    return not any(subject in act.event.text for act in material.reading.acts if not act.has_failed)
