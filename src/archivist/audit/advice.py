@@ -236,24 +236,20 @@ def _is_command(text: str, *, is_code: bool) -> bool:
     if not words or "\n" in text or words[0].startswith("-") or _PATH.fullmatch(text):
         return False
     first = re.sub(r"[\d.]+$", "", words[0].rsplit("/", 1)[-1])
-    is_program = first in _PROGRAMS or bool(_SETTING.match(words[0])) or _looks_runnable(words)
+    # A program that nobody knows is still one if it and its arguments look the part.
+    is_runnable = (
+        len(words) > 1
+        and bool(_PROGRAM.fullmatch(words[0]))
+        and words[0] not in _NO_PROGRAMS
+        and _FUNCTION_WORDS.isdisjoint(words)
+        and all(_ARGUMENT.fullmatch(word) for word in words[1:])
+    )
+    is_program = first in _PROGRAMS or bool(_SETTING.match(words[0])) or is_runnable
     if is_code:
         return is_program or (len(words) > 1 and bool(_SHELL_MARK.search(text)))
     if _FUNCTION_WORDS.intersection(words) or (first in _VERBS and not _SHELL_MARK.search(text)):
         return first == "make" and len(words) == 2
     return is_program or bool(_SHELL_MARK.search(text))
-
-
-def _looks_runnable(words: list[str]) -> bool:
-    """Say whether words can be an unknown program with its arguments."""
-    first, *rest = words
-    return (
-        bool(rest)
-        and bool(_PROGRAM.fullmatch(first))
-        and first not in _NO_PROGRAMS
-        and _FUNCTION_WORDS.isdisjoint(words)
-        and all(_ARGUMENT.fullmatch(word) for word in rest)
-    )
 
 
 def _purposes(

@@ -129,7 +129,14 @@ def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
         if merged.ended is None:
             begun[identity] = len(found)
         elif (at := begun.pop(identity, None)) is not None:
-            found[at] = _join_end(found[at], merged)
+            start = found[at]
+            durations = [part.duration_ms for part in (start, merged) if part.duration_ms is not None]
+            found[at] = merged._replace(
+                provider=merged.provider or start.provider,
+                duration_ms=sum(durations) if durations else None,
+                tokens_in=start.tokens_in + merged.tokens_in,
+                tokens_out=start.tokens_out + merged.tokens_out,
+            )
             continue
         found.append(merged)
     return found
@@ -146,16 +153,6 @@ def _duration_ms(attempt: Episode) -> float | None:
         return None
     took = (attempt.finished - attempt.started).total_seconds() * _MILLISECOND
     return None if attempt.action in _BEGUN and not took else max(0.0, took)
-
-
-def _join_end(begun: MergedAttempt, end: MergedAttempt) -> MergedAttempt:
-    durations = [part.duration_ms for part in (begun, end) if part.duration_ms is not None]
-    return end._replace(
-        provider=end.provider or begun.provider,
-        duration_ms=sum(durations) if durations else None,
-        tokens_in=begun.tokens_in + end.tokens_in,
-        tokens_out=begun.tokens_out + end.tokens_out,
-    )
 
 
 def analyse_attempts(attempts: Iterable[Episode], by: GroupBy, step: PeriodUnit | None = None) -> Analytics:

@@ -12,13 +12,12 @@ from archivist.audit.report import RecommendedStep, Report, build_report, recomm
 from archivist.audit.verdicts import Regression, RunEvidence, judge_lessons, regressions
 from archivist.capture.runs import find_run
 from archivist.errors import InputError
-from archivist.recall.keywords import Overlap
+from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
     Brief,
     Effect,
     Event,
     EventKind,
-    Finding,
     Following,
     Lesson,
     LessonType,
@@ -29,6 +28,8 @@ from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.filters import equals
 from archivist.store.protocol import Reader, Writer
+from archivist.store.results import SearchFilter, TextQuery
+from archivist.store.scope_tokens import scope_token
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -71,11 +72,18 @@ class Audits(BankService):
     @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:
         """Return what earlier runs had fixed and this run's reviewers found again."""
+        fixes = SearchFilter(groups=((scope_token("event", EventKind.FIX),),))
+        similar: dict[str, Event] = {}
         with self._bank.reading() as reader:
             find_run(reader, run)
             findings = [finding for event in _reviews(reader, run) for finding in event.findings]
-            fixes = _similar_fixes(reader, findings)
-            return regressions(fixes, findings, run=run, overlap=_overlap(self._bank))
+            for finding in findings:
+                words = TextQuery(tuple(sorted(keywords(finding.description))))
+                places = [hit.place for hit in reader.search(words, search_filter=fixes, limit=_FIXES)]
+                documents = reader.indexed_documents(places).values()
+                similar |= reader.records("event", [document.record for document in documents])
+        newest = sorted(similar.values(), key=lambda fix: (fix.time is not None, fix.time), reverse=True)
+        return regressions(newest, findings, run=run, overlap=_overlap(self._bank))
 
 
 def _holdout_share(bank: Bank) -> float:
@@ -88,22 +96,6 @@ def _overlap(bank: Bank) -> Overlap:
 
 def _reviews(reader: Reader, run: str) -> list[Event]:
     return reader.select(Event, equals("run", run), equals("kind", EventKind.VERDICT), order=("seq",))
-
-
-def _similar_fixes(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
-    """Return the fixes that share words with the findings, the newest first."""
-    from archivist.recall.keywords import keywords
-    from archivist.store.results import SearchFilter, TextQuery
-    from archivist.store.scope_tokens import scope_token
-
-    fixes = SearchFilter(groups=((scope_token("event", EventKind.FIX),),))
-    found: dict[str, Event] = {}
-    for finding in findings:
-        words = TextQuery(tuple(sorted(keywords(finding.description))))
-        places = [hit.place for hit in reader.search(words, search_filter=fixes, limit=_FIXES)]
-        documents = reader.indexed_documents(places).values()
-        found |= reader.records("event", [document.record for document in documents])
-    return sorted(found.values(), key=lambda event: (event.time is not None, event.time), reverse=True)
 
 
 def _load_evidence(reader: Reader, run: str) -> RunEvidence:

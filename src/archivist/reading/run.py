@@ -7,6 +7,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 
 from archivist.reading.calls import FileEdit, ToolCall, read_tool_calls
 from archivist.reading.cures import Cure, failed_remedies, find_cure
@@ -298,6 +299,9 @@ def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) ->
     busiest = sorted(
         reading.attempts.items(), key=lambda item: -item[1].ok - item[1].failed - item[1].timeout
     )
+    # Test calls that passed before the run changed anything.
+    before = takewhile(lambda act: all(is_scratch(change.file) for change in act.changes), reading.acts)
+    passed = [act for act in before if act.is_test and act.steps and not act.has_failed]
     episode, usage = reading.episode, reading.episode.usage
     duration = (episode.finished - episode.started) if episode.started and episode.finished else None
     return {
@@ -309,7 +313,7 @@ def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) ->
             for purpose, attempts in busiest[:_MOST_PURPOSES]
         },
         "verified": verifying_command(reading),
-        "passed": _passed_tests(reading),
+        "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         "thrashed": sorted(thrashed_files(reading)),
         "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
         "cost_usd": usage.cost_usd if usage else 0.0,
@@ -383,17 +387,6 @@ def verifying_command(reading: RunReading) -> str:
         if act.is_test and act.steps and not act.has_failed:
             return mask_command(act.text)
     return ""
-
-
-def _passed_tests(reading: RunReading) -> list[str]:
-    """Return the test calls that passed before the run changed anything."""
-    found: dict[str, None] = {}
-    for act in reading.acts:
-        if any(not is_scratch(change.file) for change in act.changes):
-            break
-        if act.is_test and act.steps and not act.has_failed:
-            found[call_text(act)] = None
-    return list(found)[:_MOST_PASSED]
 
 
 def thrashed_files(reading: RunReading) -> dict[str, tuple[ToolCall, ...]]:

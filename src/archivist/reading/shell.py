@@ -139,8 +139,7 @@ class _Scanner:
     def run(self) -> list[_SimpleCommand]:
         while self.at < len(self.text):
             char = self.text[self.at]
-            blank = _BLANK.match(self.text, self.at)
-            if blank:
+            if blank := _BLANK.match(self.text, self.at):
                 self.at = blank.end()
             elif char == "#":
                 self.at = self._find("\n")
@@ -149,10 +148,21 @@ class _Scanner:
                 self.at += 1
             elif char in "<>&0123456789" and self._read_redirect():
                 pass
-            elif char in "|&;\n":
-                self._read_operator()
+            elif operator := _OPERATOR.match(self.text, self.at):
+                symbol = operator.group()
+                self._end_command({"\n": ";", ";;": ";", "|&": "|"}.get(symbol, symbol))
+                self.at += len(symbol)
+                if symbol == "\n":
+                    self._read_bodies()
             else:
-                self._append_word()
+                if not self.current.words and not self.current.redirects:
+                    self.current.start = self.at
+                word = self._read_word()
+                if word.raw:
+                    self.current.words.append(word)
+                else:
+                    self.at += 1
+                self.current.end = self.at
         self._end_command("")
         return self.found
 
@@ -167,31 +177,22 @@ class _Scanner:
         elif operator:
             self.current.operator = operator
 
-    def _read_operator(self) -> None:
-        match = _OPERATOR.match(self.text, self.at)
-        symbol = match.group() if match else self.text[self.at]
-        self._end_command({"\n": ";", ";;": ";", "|&": "|"}.get(symbol, symbol))
-        self.at += len(symbol)
-        if symbol == "\n":
-            # The bodies of the here-documents announced on a line follow that line.
-            for owner, mark in self.pending:
-                start = self.at
-                owner.bodies.append(self.text[start : self._skip_body(mark)])
-            self.pending.clear()
-
-    def _skip_body(self, mark: str) -> int:
-        """Move behind the line that holds the mark alone, and return where that line starts."""
-        at = self.text.find(mark, self.at)
-        while at >= 0:
-            line = self.text.rfind("\n", self.at, at) + 1 or self.at
-            stop = self.text.find("\n", at)
-            stop = len(self.text) if stop < 0 else stop
-            if not self.text[line:at].strip("\t") and not self.text[at + len(mark) : stop].strip():
-                self.at = min(stop + 1, len(self.text))
-                return line
-            at = self.text.find(mark, stop)
-        self.at = len(self.text)
-        return self.at
+    def _read_bodies(self) -> None:
+        """Read the here-documents that the line announced: each ends with a line that is its mark alone."""
+        for owner, mark in self.pending:
+            start, body_end = self.at, len(self.text)
+            at = self.text.find(mark, start)
+            self.at = len(self.text)
+            while at >= 0:
+                line = self.text.rfind("\n", start, at) + 1 or start
+                stop = self.text.find("\n", at)
+                stop = len(self.text) if stop < 0 else stop
+                if not self.text[line:at].strip("\t") and not self.text[at + len(mark) : stop].strip():
+                    body_end, self.at = line, min(stop + 1, len(self.text))
+                    break
+                at = self.text.find(mark, stop)
+            owner.bodies.append(self.text[start:body_end])
+        self.pending.clear()
 
     def _read_redirect(self) -> bool:
         match = _REDIRECT.match(self.text, self.at)
@@ -218,16 +219,6 @@ class _Scanner:
         self.current.end = self.at
         return self.at > at
 
-    def _append_word(self) -> None:
-        if not self.current.words and not self.current.redirects:
-            self.current.start = self.at
-        word = self._read_word()
-        if word.raw:
-            self.current.words.append(word)
-        else:
-            self.at += 1
-        self.current.end = self.at
-
     def _read_word(self) -> Word:
         start, parts = self.at, []
         while self.at < len(self.text):
@@ -246,7 +237,14 @@ class _Scanner:
             self.at = min(end + 1, len(self.text))
             return self.text[start + 1 : end]
         if char == '"':
-            return self._read_double_quoted()
+            self.at += 1
+            while match := _DOUBLE_STOP.search(self.text, self.at):
+                self.at = match.end()
+                if match.group() == '"':
+                    return _ESCAPED.sub(r"\1", self.text[start + 1 : self.at - 1])
+                self.at = min(self.at + 1, len(self.text))
+            self.at = len(self.text)
+            return self.text[start + 1 :]
         if char == "\\":
             self.at = min(start + 2, len(self.text))
             return self.text[start + 1 : self.at].replace("\n", "")
@@ -259,17 +257,6 @@ class _Scanner:
             plain = _PLAIN.match(self.text, self.at)
             self.at = plain.end() if plain else self.at + 1
         return self.text[start : self.at]
-
-    def _read_double_quoted(self) -> str:
-        start = self.at + 1
-        self.at = start
-        while match := _DOUBLE_STOP.search(self.text, self.at):
-            self.at = match.end()
-            if match.group() == '"':
-                return _ESCAPED.sub(r"\1", self.text[start : self.at - 1])
-            self.at = min(self.at + 1, len(self.text))
-        self.at = len(self.text)
-        return self.text[start:]
 
     def _skip_nested(self) -> None:
         """Move behind a substitution `$(...)`, whose brackets may be nested and quoted."""

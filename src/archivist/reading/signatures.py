@@ -185,7 +185,20 @@ def find_clues(text: str) -> list[Clue]:
                 found += _clues_on_lines(text, at, entry)
     exception = find_exception(text)
     if exception:
-        found.append(_exception_clue(exception))
+        is_test = bool(exception.test) or counts_failures(exception.line)
+        found.append(
+            Clue(
+                kind=exception.kind,
+                program="pytest" if exception.kind is K.TEST_FAILURE and is_test else "python",
+                error=exception.name,
+                subject=exception.subject,
+                line=exception.line.strip(),
+                text=exception.message,
+                rank=EXACT + 5,
+                at=exception.at,
+                raised=exception,
+            )
+        )
     # The general rules are only for lines that no other rule knows.
     known = {clue.at for clue in found if not _is_general(clue)}
     return [
@@ -217,45 +230,28 @@ def _clues_on_lines(text: str, at: int, entry: NeedleRules) -> list[Clue]:
         line = text[start : min(end, max(at + 200, start + _LONGEST_LINE))][-2 * _LONGEST_LINE :]
         for rule in entry.rules:
             match = rule.pattern.search(line)
-            if match:
-                found.append(_rule_clue(rule, match, line, start))
+            if match is None:
+                continue
+            groups = {name: value for name, value in match.groupdict().items() if value}
+            subject = next((groups[name] for name in groups if name.startswith("subject")), "")
+            found.append(
+                Clue(
+                    kind=rule.kind,
+                    program=rule.program or groups.get("program", "").rsplit("/", 1)[-1].strip(),
+                    error=groups.get("error") or groups.get("error2") or rule.error,
+                    subject=subject.strip("'\"`"),
+                    line=line.strip(),
+                    text=next((groups[name] for name in groups if name.startswith("text")), ""),
+                    rank=rule.rank,
+                    at=start,
+                    is_own=rule.is_own,
+                    is_sure=rule.is_sure,
+                )
+            )
         at = text.find(entry.needle, end)
         if at < 0:
             break
     return found
-
-
-def _rule_clue(rule: MessageRule, match: re.Match[str], line: str, at: int) -> Clue:
-    groups = {name: value for name, value in match.groupdict().items() if value}
-    subject = next((value for name, value in groups.items() if name.startswith("subject")), "")
-    return Clue(
-        kind=rule.kind,
-        program=rule.program or groups.get("program", "").rsplit("/", 1)[-1].strip(),
-        error=groups.get("error") or groups.get("error2") or rule.error,
-        subject=subject.strip("'\"`"),
-        line=line.strip(),
-        text=next((value for name, value in groups.items() if name.startswith("text")), ""),
-        rank=rule.rank,
-        at=at,
-        is_own=rule.is_own,
-        is_sure=rule.is_sure,
-    )
-
-
-def _exception_clue(exception: RaisedException) -> Clue:
-    is_test = bool(exception.test) or counts_failures(exception.line)
-    kind = exception.kind
-    return Clue(
-        kind=kind,
-        program="pytest" if kind is K.TEST_FAILURE and is_test else "python",
-        error=exception.name,
-        subject=exception.subject,
-        line=exception.line.strip(),
-        text=exception.message,
-        rank=EXACT + 5,
-        at=exception.at,
-        raised=exception,
-    )
 
 
 def fallback_clue(text: str) -> Clue:

@@ -90,7 +90,12 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
     """Load what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
         episode = find_run(reader, run)
-        events = _events(reader, run)
+        of_run = equals("run", run)
+        if reader.count(Event, of_run) <= 2 * _EVENTS_A_SIDE:
+            events = reader.select(Event, of_run, order=("seq",))
+        else:
+            events = reader.select(Event, of_run, order=("seq",), limit=_EVENTS_A_SIDE)
+            events += reversed(reader.select(Event, of_run, order=("-seq",), limit=_EVENTS_A_SIDE))
         related = _related_runs(
             reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo
         )
@@ -112,18 +117,19 @@ def reflect(
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
     reading = read_run(seen.episode, seen.events, suspicion=suspicion)
     digest = reading.digest
-    past = RunHistory([_past_run(each) for each in seen.related])
+    past = RunHistory([_past_run(episode) for episode in seen.related])
     candidates = gate.admit_candidates(
         mine_candidates(reading, past),
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    told = [each for each in candidates if not gate.candidate_suspicion(each)]
+    told = [candidate for candidate in candidates if not gate.candidate_suspicion(candidate)]
     story = summarise_run(seen.episode, seen.events, reading, told)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
-    result = Reflection(run, why, story, _count_failures(digest), tuple(created), tuple(updated))
+    failures = sum(int(failure.get("n", 1)) for failure in _failures(digest).values())
+    result = Reflection(run, why, story, failures, tuple(created), tuple(updated))
     _announce_result(bank, result)
     return result
 
@@ -133,7 +139,12 @@ def _reflect_queue(bank: Bank, scenario: Scenario | None) -> Iterator[Reflection
     errors: dict[str, str] = {}
     memo: dict[str, Episode] = {}
     try:
-        while run := _lease(bank, holder):
+        while True:
+            with bank.transaction() as writer:
+                until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+                run = next(iter(writer.lease(holder, until)), "")
+            if not run:
+                break
             done: Reflection | ReflectionOutcome
             try:
                 why, is_wanted = _decide_scenario(bank, run, scenario)
@@ -160,34 +171,24 @@ def _reflect_queue(bank: Bank, scenario: Scenario | None) -> Iterator[Reflection
                 writer.end_lease(run, holder, error)
 
 
-def _lease(bank: Bank, holder: str) -> str:
-    """Lease the run that has waited longest, and return its name, or an empty text."""
-    with bank.transaction() as writer:
-        until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
-        return next(iter(writer.lease(holder, until)), "")
-
-
 def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
     """Return why to reflect on a run, and whether to. A recurring failure is always reflected on."""
     rules = bank.config.reflect
     why = scenario or scenario_of(bank.runs.episode(run))
     if is_reflection_enabled(why, rules):
         return why, True
-    if rules.enabled and _is_pattern(bank, run):
-        return Scenario.PATTERN_DETECTED, True
-    return why, False
-
-
-def _is_pattern(bank: Bank, run: str) -> bool:
-    """Store the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
+    if not rules.enabled:
+        return why, False
+    # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
     digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
-    earlier = [_digest(each).get("failures") or () for each in seen.related]
-    at_runs = bank.config.reflect.pattern_at_runs
-    return is_recurring_failure(digest.get("failures") or (), earlier, at_runs=at_runs)
+    earlier = [_failures(_digest(episode)) for episode in seen.related]
+    if is_recurring_failure(_failures(digest), earlier, at_runs=rules.pattern_at_runs):
+        return Scenario.PATTERN_DETECTED, True
+    return why, False
 
 
 def _error_text(error: Exception) -> str:
@@ -282,15 +283,6 @@ def _find_by_signature(reader: Reader, candidate: Candidate) -> Lesson | None:
     return next(iter(gate.comparable_lessons(candidate, found)), None)
 
 
-def _events(reader: Reader, run: str) -> list[Event]:
-    """Return a run's events in order; of a very long run the beginning and the end."""
-    if reader.count(Event, equals("run", run)) <= 2 * _EVENTS_A_SIDE:
-        return reader.select(Event, equals("run", run), order=("seq",))
-    first = reader.select(Event, equals("run", run), order=("seq",), limit=_EVENTS_A_SIDE)
-    last = reader.select(Event, equals("run", run), order=("-seq",), limit=_EVENTS_A_SIDE)
-    return [*first, *reversed(last)]
-
-
 def _related_runs(
     reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]
 ) -> tuple[Episode, ...]:
@@ -327,12 +319,12 @@ def _digest(episode: Episode) -> dict[str, Any]:
     return notes if isinstance(notes, dict) else {}
 
 
+def _failures(digest: dict[str, Any]) -> dict[str, Any]:
+    return digest.get("failures") or {}
+
+
 def _has_met(episode: Episode, candidate: Candidate) -> bool:
-    return candidate.key in _digest(episode).get("failures", {})
-
-
-def _count_failures(digest: dict[str, Any]) -> int:
-    return sum(int(each.get("n", 1)) for each in (digest.get("failures") or {}).values())
+    return candidate.key in _failures(_digest(episode))
 
 
 def _announce_result(bank: Bank, done: Reflection) -> None:
@@ -359,19 +351,15 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
         updated=len(done.updated),
     )
     if bank.config.reflect.write_progress:
-        _write_progress(bank, told)
+        path = _progress_file(bank)
+        before = path.read_text("utf-8", "replace") if path.is_file() else ""
+        after = with_lessons(before, told)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
 
 
 def _progress_file(bank: Bank) -> Path:
     return bank.path.absolute().parent.parent / "progress.md"
-
-
-def _write_progress(bank: Bank, lessons: Sequence[Lesson]) -> None:
-    path = _progress_file(bank)
-    before = path.read_text("utf-8", "replace") if path.is_file() else ""
-    after = with_lessons(before, lessons)
-    if after != before:
-        path.write_text(after, encoding="utf-8")
 
 
 def extract(bank: Bank, run: str, domain: str) -> Extraction:

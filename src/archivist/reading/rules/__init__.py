@@ -7,8 +7,9 @@ any program may.
 
 import re
 from enum import StrEnum
-from functools import cache
 from typing import NamedTuple
+
+from archivist.cold_start import lazy_pattern
 
 # How much a message tells. The harness itself knows best; a message with one meaning beats a program's
 # general error line, which beats a message that is only reported, any line with "error" in it,
@@ -62,14 +63,9 @@ class MessageRule(NamedTuple):
     error: str
     rank: int
     needles: tuple[str, ...]
-    source: str
+    pattern: re.Pattern[str]
     is_own: bool = False
     is_sure: bool = True
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """Return the compiled pattern. There are hundreds, so each is compiled when it is first needed."""
-        return _compile_pattern(self.source)
 
 
 def rule(
@@ -83,10 +79,10 @@ def rule(
     own: bool = False,
     sure: bool = True,
 ) -> MessageRule:
-    """Build a rule. Needles are separated by `|`; `~` stands for a first letter of either case."""
-    return MessageRule(kind, program, error, rank, tuple(needles.split("|")), pattern, own, sure)
+    """Build a rule. Needles are separated by `|`; `~` stands for a first letter of either case.
 
-
-@cache
-def _compile_pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+    There are hundreds of patterns, so each is compiled when it is first needed.
+    """
+    return MessageRule(
+        kind, program, error, rank, tuple(needles.split("|")), lazy_pattern(pattern), own, sure
+    )

@@ -42,11 +42,13 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             if remedy.way is RemedyKind.COMMAND and remedy.instead:
                 by_failed.setdefault(remedy.instead, remedy)
         replacements = list(by_failed.values())[:_MOST_REPLACEMENTS]
-        unknown = [
-            word
-            for word in case.subjects
-            if case.kind is K.USAGE and not any(_concerns(remedy, word, case) for remedy in replacements)
-        ]
+        # Words that the program does not know, and that no replacement helped with or uses itself.
+        covered = "\n".join(
+            text
+            for remedy in replacements
+            for text in (remedy.instead, remedy.text, case.failing_example(remedy)[1])
+        )
+        unknown = [word for word in case.subjects if case.kind is K.USAGE and word not in covered]
         if len(replacements) > 1 or (replacements and unknown):
             yield _lesson_of_several(material, case, replacements, unknown)
         elif best := next(iter(replacements), None) or case.best_remedy(RemedyKind.STEP):
@@ -78,11 +80,6 @@ def _is_worth_telling(case: Case) -> bool:
     # Without advice the failure must last, and the call must say what it called.
     is_anonymous = case.kind is K.NETWORK and "<url>" in case.first.act.text
     return case.runs > 1 and not case.fleeting and not is_anonymous
-
-
-def _concerns(remedy: Remedy, word: str, case: Case) -> bool:
-    """Say whether a replacement helped with an unknown word, or uses that word itself."""
-    return any(word in text for text in (remedy.instead, remedy.text, case.failing_example(remedy)[1]))
 
 
 def _lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:

@@ -40,9 +40,12 @@ def mine_providers(material: Material) -> Iterator[Candidate]:
             # A run of another provider shows the contrast once; after that this provider must fail itself.
             if name != provider and was_shown:
                 continue
-            others = [other for other in reliable if other != name]
-            if others and _is_struggling(counts, [attempts[other] for other in others]):
-                best = max(others, key=lambda other: attempts[other].ok)
+            others = {other: attempts[other] for other in reliable if other != name}
+            is_sure = any(other.ok >= _LEAST_SUCCESSES and not other.failed for other in others.values())
+            has_failed = counts.ok == 0 and counts.failed >= _LEAST_FAILURES and is_sure
+            has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
+            if others and (has_timed_out or has_failed):
+                best = max(others, key=lambda other: others[other].ok)
                 yield _provider_lesson(material, purpose, name, counts, best)
 
 
@@ -52,13 +55,6 @@ def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
         for name, counts in attempts.items()
         if counts.ok and not counts.timeout and counts.failed <= counts.ok
     ]
-
-
-def _is_struggling(counts: AttemptCounts, others: list[AttemptCounts]) -> bool:
-    if counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok:
-        return True
-    is_sure = any(other.ok >= _LEAST_SUCCESSES and not other.failed for other in others)
-    return counts.ok == 0 and counts.failed >= _LEAST_FAILURES and is_sure
 
 
 def _provider_lesson(
