@@ -81,7 +81,13 @@ class _CallLog:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.calls = [event for event in events if event.kind in CALL_KINDS]
-        self._parts = [_call_text(event) for event in self.calls]
+        self._parts = []
+        for event in self.calls:
+            if event.kind is EventKind.EDIT:
+                texts = (event.target, event.text, event.extra.get("old") or "", event.extra.get("new") or "")
+            else:
+                texts = (event.text,) if event.target in event.text else (event.text, event.target)
+            self._parts.append("\n".join(map(str, texts)))
         self._starts = [0, *accumulate(len(part) + len(_BETWEEN) for part in self._parts)][:-1]
         self._text = _BETWEEN.join(self._parts)
         self._lower = ""
@@ -196,12 +202,6 @@ class _CallLog:
             if at + 1 == len(self._starts):
                 return
             place = self._text.find(needle, self._starts[at + 1])
-
-
-def _call_text(event: Event) -> str:
-    if event.kind is not EventKind.EDIT:
-        return event.text if event.target in event.text else f"{event.text}\n{event.target}"
-    return f"{event.target}\n{event.text}\n{event.extra.get('old') or ''}\n{event.extra.get('new') or ''}"
 
 
 def _is_failed(event: Event) -> bool:

@@ -47,11 +47,17 @@ class Audits(BankService):
     def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told, by the failures it met and what its reviewers found."""
         with self._bank.transaction() as writer:
-            evidence = _load_evidence(writer, run)
+            notes, reviews = find_run(writer, run).extra.get(NOTES), _reviews(writer, run)
             if not writer.count(Event, equals("run", run)):
                 raise InputError(
                     f"run {run!r} has no events yet", hint="import them with: archivist extract EVENTS.jsonl"
                 )
+            failures = notes.get("failures") if isinstance(notes, dict) else None
+            found = tuple(finding for event in reviews for finding in event.findings)
+            evidence = RunEvidence(
+                findings=found if reviews else None,
+                failures=frozenset(failures) if isinstance(failures, dict) else None,
+            )
             is_briefed = bool(writer.count(Brief, equals("run", run))) or global_bank is not None
             events: Sequence[Event] = ()
             if is_briefed:
@@ -96,17 +102,6 @@ def _overlap(bank: Bank) -> Overlap:
 
 def _reviews(reader: Reader, run: str) -> list[Event]:
     return reader.select(Event, equals("run", run), equals("kind", EventKind.VERDICT), order=("seq",))
-
-
-def _load_evidence(reader: Reader, run: str) -> RunEvidence:
-    """Return what is known about a run: its reviewers' findings, and the failures that reflection saw."""
-    notes = find_run(reader, run).extra.get(NOTES)
-    reviews = _reviews(reader, run)
-    failures = notes.get("failures") if isinstance(notes, dict) else None
-    return RunEvidence(
-        findings=tuple(finding for event in reviews for finding in event.findings) if reviews else None,
-        failures=frozenset(failures) if isinstance(failures, dict) else None,
-    )
 
 
 def _judge(

@@ -159,6 +159,7 @@ def _replacement(act: ToolCall, failed: ToolCall) -> Cure:
 
 def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the installs or edits after which the same call no longer failed in this way."""
+    is_module = failure.kind is K.MISSING_MODULE
     tried: list[ToolCall] = []
     for act in later:
         if act.is_look:
@@ -168,7 +169,9 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             tried = [call for call in tried if _related_edits(call, failed, failure)]
             continue
         tried.append(act)
-        if _is_broken_install(act, failure):
+        broken = _INSTALLED.search(act.failure.files[-1]) if act.failure and act.failure.files else None
+        if is_module and broken and package_name(broken[1]) == distribution_name(failure.subject):
+            # The call fails inside the module that was missing: the installed version does not work.
             tried = [call for call in tried if not call.installs]
             continue
         if not _has_same_purpose(act, failed):
@@ -178,13 +181,15 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
         editing = [call for call in tried if _related_edits(call, failed, failure)]
         if editing:
-            return Cure(_edit_remedy(editing, failed, failure), tuple(editing))
+            edits = [edit for call in editing for edit in _related_edits(call, failed, failure)]
+            files = tuple(dict.fromkeys(relative_path(edit.file) for edit in edits))
+            old, new = differing_words(edits[0].old.strip(), edits[0].new.strip())
+            is_long = re.search(r"\n|#|//", old + new) or len(old) + len(new) >= _LONGEST_CHANGE
+            text = f"change `{old}` to `{new}`" if old and new and not is_long else "edit"
+            return Cure(Remedy(RemedyKind.EDIT, text, "", files[:4]), tuple(editing))
     # The missing module was installed by name and was not missing again.
-    for act in reversed(tried):
-        is_named = failure.kind is K.MISSING_MODULE and any(
-            _has_package(install, failure) for install in act.installs
-        )
-        if is_named and not act.has_failed:
+    for act in reversed(tried if is_module else ()):
+        if not act.has_failed and any(_has_package(install, failure) for install in act.installs):
             return Cure(Remedy(RemedyKind.INSTALL, _install_text([act])), (act,))
     return None
 
@@ -192,14 +197,6 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
 def _has_package(install: Install, failure: Failure) -> bool:
     """Say whether an install names the distribution of the missing module."""
     return distribution_name(failure.subject) in map(package_name, install.packages)
-
-
-def _is_broken_install(act: ToolCall, failure: Failure) -> bool:
-    """Say whether a call fails inside the module that was missing: the installed version does not work."""
-    if not act.failure or not act.failure.files or failure.kind is not K.MISSING_MODULE:
-        return False
-    found = _INSTALLED.search(act.failure.files[-1])
-    return found is not None and package_name(found[1]) == distribution_name(failure.subject)
 
 
 def _is_about(found: tuple[Install, ...], failure: Failure) -> bool:
@@ -284,14 +281,6 @@ def _related_edits(act: ToolCall, failed: ToolCall, failure: Failure) -> tuple[F
         # A name of two letters occurs in any file; it counts only in one that the failure names.
         and any(name in change.old and (len(name) > 2 or base_name(change.file) in files) for name in names)
     )
-
-
-def _edit_remedy(editing: Sequence[ToolCall], failed: ToolCall, failure: Failure) -> Remedy:
-    found = [change for act in editing for change in _related_edits(act, failed, failure)]
-    files = tuple(dict.fromkeys(relative_path(change.file) for change in found))
-    old, new = differing_words(found[0].old.strip(), found[0].new.strip())
-    is_short = old and new and not re.search(r"\n|#|//", old + new) and len(old) + len(new) < _LONGEST_CHANGE
-    return Remedy(RemedyKind.EDIT, f"change `{old}` to `{new}`" if is_short else "edit", "", files[:4])
 
 
 def _cure_by_other_edit(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
@@ -458,7 +447,12 @@ def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | Non
             continue
         used.append(act)
         if not act.has_failed and failed.main and any(step.name == failed.main.name for step in act.steps):
-            text = " && ".join(dict.fromkeys(_sequence_text(call) for call in used[-3:]))
+            texts: dict[str, None] = {}
+            for call in used[-3:]:
+                text = re.sub(r"git commit .*?(?= &&|$)", "git commit", general_command(call.event.text))
+                # Which files a conflict was in matters to this run only.
+                texts[re.sub(r"git add (?:(?!&&).)*&& (?=.*--continue)", "", text)] = None
+            text = " && ".join(texts)
             is_new = any(
                 step.name not in _ORDINARY for call in used for step in call.steps if step.program == program
             )
@@ -466,12 +460,6 @@ def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | Non
                 return Cure(Remedy(RemedyKind.COMMAND, text, failed.text), tuple(used))
             return None
     return None
-
-
-def _sequence_text(act: ToolCall) -> str:
-    text = re.sub(r"git commit .*?(?= &&|$)", "git commit", general_command(act.event.text))
-    # Which files a conflict was in matters to this run only.
-    return re.sub(r"git add (?:(?!&&).)*&& (?=.*--continue)", "", text)
 
 
 def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:

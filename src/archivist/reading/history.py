@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -87,13 +86,9 @@ class RunHistory:
 
     def __init__(self, runs: Sequence[PastRun]) -> None:
         self._runs = runs
-
-    @cached_property
-    def _by_project(self) -> dict[str, list[PastRun]]:
-        found: dict[str, list[PastRun]] = {}
-        for run in self._runs:
-            found.setdefault(run.project, []).append(run)
-        return found
+        self._by_project: dict[str, list[PastRun]] = {}
+        for run in runs:
+            self._by_project.setdefault(run.project, []).append(run)
 
     def runs_of(self, project: str) -> Sequence[PastRun]:
         """Return the earlier runs of a project, oldest first. Runs without a project are unrelated."""

@@ -284,8 +284,15 @@ def _make_step(simple: _SimpleCommand, command: str) -> Step:
     while assigned < len(words) and _ASSIGNMENT.match(words[assigned].raw):
         assigned += 1
     wrappers, at = _unwrap(words, assigned)
-    program, used = _program(words, at)
-    rest = words[at + used :]
+    program, rest = _program_base(words[at].value) if at < len(words) else "", words[at + 1 :]
+    for index, word in enumerate(rest[:5] if program == "python" else ()):
+        if word.value == "-m" and index + 1 < len(rest):
+            module = rest[index + 1].value
+            # pip is the same program by either name.
+            program, rest = "pip" if module == "pip" else f"python -m {module}", rest[index + 2 :]
+            break
+        if not word.value.startswith("-"):
+            break
     subcommand, taken = _subcommand(program, rest)
     rest = [word for index, word in enumerate(rest) if index not in taken]
     return Step(
@@ -336,22 +343,6 @@ def _program_base(name: str) -> str:
     base = name.rstrip("/").rsplit("/", 1)[-1] if "/" in name else name
     versioned = _VERSIONED.match(base)
     return versioned.group(1) if versioned else base
-
-
-def _program(words: list[Word], at: int) -> tuple[str, int]:
-    """Return the program's name and how many words name it."""
-    if at >= len(words):
-        return "", 0
-    name = _program_base(words[at].value)
-    if name == "python":
-        for index in range(at + 1, min(at + 6, len(words) - 1)):
-            if words[index].value == "-m":
-                module = words[index + 1].value
-                # pip is the same program by either name.
-                return ("pip" if module == "pip" else f"python -m {module}"), index + 2 - at
-            if not words[index].value.startswith("-"):
-                break
-    return name, 1
 
 
 def _subcommand(program: str, rest: list[Word]) -> tuple[str, frozenset[int]]:

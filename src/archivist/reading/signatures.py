@@ -201,24 +201,20 @@ def find_clues(text: str) -> list[Clue]:
         )
     # The general rules are only for lines that no other rule knows.
     known = {clue.at for clue in found if not _is_general(clue)}
-    return [
-        clue._replace(endpoint=_find_endpoint(clue, text)) if clue.kind is K.NETWORK else clue
-        for clue in found
-        if not _is_general(clue) or clue.at not in known
-    ]
+    clues = [clue for clue in found if not _is_general(clue) or clue.at not in known]
+    for index, clue in enumerate(clues):
+        # Some messages of the network name the port or host on their next lines.
+        near = text[clue.at : clue.at + _ENDPOINT_REACH]
+        endpoint = _ENDPOINT.search(near) if clue.kind is K.NETWORK else None
+        if endpoint:
+            port = endpoint["port"] or endpoint["port2"]
+            is_random = not endpoint["host"] and int(port) >= _FIRST_RANDOM_PORT
+            clues[index] = clue._replace(endpoint="" if is_random else endpoint["host"] or port)
+    return clues
 
 
 def _is_general(clue: Clue) -> bool:
     return SUMMARY + 1 < clue.rank <= LOOSE and (clue.error == "error" or clue.rank == LOOSE - 10)
-
-
-def _find_endpoint(clue: Clue, text: str) -> str:
-    """Return the port or host that a network failure is about. Some messages name it on their next lines."""
-    found = _ENDPOINT.search(text[clue.at : clue.at + _ENDPOINT_REACH])
-    if found is None:
-        return ""
-    port = found["port"] or found["port2"]
-    return found["host"] or ("" if int(port) >= _FIRST_RANDOM_PORT else port)
 
 
 def _clues_on_lines(text: str, at: int, entry: NeedleRules) -> list[Clue]:

@@ -63,8 +63,11 @@ def summarise_run(
         f"`{purpose}` failed {_failure_count(counts)} of {_failure_count(counts) + counts.ok} times"
         for purpose, counts in _rank_attempts(reading, _failure_count)
     ]
+    targets = [event.target for event in events if event.kind is EventKind.EDIT and event.target]
+    # Where the checkout lies does not matter to another run: the last parts of a path are enough.
     edits = Counter(
-        _short_path(event.target) for event in events if event.kind is EventKind.EDIT and event.target
+        "/".join([part for part in path.split("/") if part][-_PATH_PARTS:]) if path.startswith("/") else path
+        for path in targets
     )
     decisions = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
     decisions += [f"the user said: {' '.join(event.text.split())[:120]}" for event in reading.said[1:3]]
@@ -90,12 +93,6 @@ def _rank_attempts(
     """Return the attempts with a count above zero, the highest first."""
     counted = [(purpose, counts) for purpose, counts in reading.attempts.items() if count(counts)]
     return sorted(counted, key=lambda item: (-count(item[1]), item[0]))
-
-
-def _short_path(path: str) -> str:
-    """Return the last parts of an absolute path: where the checkout lies does not matter to another run."""
-    parts = [part for part in path.split("/") if part]
-    return "/".join(parts[-_PATH_PARTS:]) if path.startswith("/") else path
 
 
 def with_lessons(text: str, lessons: Sequence[Lesson]) -> str:
