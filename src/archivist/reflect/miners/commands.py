@@ -106,7 +106,7 @@ def _lesson_of_several(
     material: Material, case: Case, replacements: list[Remedy], unknown: list[str]
 ) -> Candidate:
     """Name each wrong use of a program with the right one, and the words that it does not know."""
-    parts = [f"not {code(remedy.instead)} but {code(remedy.text)}" for remedy in replacements]
+    parts = [f"use {code(remedy.text)} instead of {code(remedy.instead)}" for remedy in replacements]
     if unknown:
         parts.append(_unknown_words(case, unknown))
     text = join_parts(parts, longest=_LONGEST_JOINED)

@@ -68,11 +68,11 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
     done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
     lacks = f"{material.name} has no module {code(module)}"
     if is_standard(module):
-        known = "belongs to Python, and the one that runs here lacks it"
+        known = "is part of Python, but the one that runs here lacks it"
         if version := version_added(module):
-            known = f"came with Python {version}, and an older one runs here"
+            known = f"needs Python {version} or newer, and an older one runs here"
         elif version := version_removed(module):
-            known = f"is gone since Python {version}"
+            known = f"was removed in Python {version}"
         lacks = f"{material.name}: {code(module)} {known}"
     return make_candidate(
         material,
