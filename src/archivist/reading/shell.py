@@ -53,8 +53,7 @@ class Redirect(NamedTuple):
 class Step(NamedTuple):
     """One program call of a command line.
 
-    `operator` is what stands before it. `is_filtered` says that its output is piped on, so that the exit code
-    seen is not its own; `is_filter` that it only filters the output of the step before.
+    `operator` is what stands before it. `is_filter` says that it only filters the output of the step before.
     """
 
     text: str
@@ -69,7 +68,6 @@ class Step(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
     bodies: tuple[str, ...] = ()
     is_filter: bool = False
-    is_filtered: bool = False
 
     @property
     def name(self) -> str:
@@ -85,11 +83,7 @@ class Step(NamedTuple):
 @lru_cache(maxsize=64)
 def parse(command: str) -> tuple[Step, ...]:
     """Return the steps of a command line in order. Never raises."""
-    steps = _parse(command, 0)
-    return tuple(
-        step._replace(is_filtered=not step.is_filter and following is not None and following.operator == "|")
-        for step, following in zip(steps, [*steps[1:], None], strict=False)
-    )
+    return tuple(_parse(command, 0))
 
 
 def _parse(command: str, depth: int) -> list[Step]:

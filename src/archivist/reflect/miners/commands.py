@@ -28,7 +28,7 @@ _GIT_ADVICE = {
 _UNINFORMATIVE = "failed to push"
 _MOST_REPLACEMENTS = 4
 _LONGEST_PAIR = 150
-_LONGEST_JOINED = 170
+_LONGEST_JOINED = 184
 
 
 def mine_commands(material: Material) -> Iterator[Candidate]:
@@ -109,7 +109,8 @@ def _lesson_of_several(
     parts = [f"use {code(remedy.text)} instead of {code(remedy.instead)}" for remedy in replacements]
     if unknown:
         parts.append(_unknown_words(case, unknown))
-    text = join_parts(parts, longest=_LONGEST_JOINED)
+    room = LONGEST_SUMMARY - len(f"{material.name}: ")
+    text = join_parts(parts, longest=min(_LONGEST_JOINED, room))
     first = replacements[0]
     if not text:
         return _lesson_with_advice(material, case, first, describe_remedy(case, first))
