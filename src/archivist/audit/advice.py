@@ -14,6 +14,7 @@ from archivist.records import Lesson
 _RULE = re.compile(r"\bIF\b(?P<occasion>.*?)\bTHEN\b(?P<action>.*)", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _CHANGE = re.compile(r"\bchang(?:e|ing) `([^`\n]+)` to `([^`\n]+)`")
+# A lesson is a sentence: only the words around a command tell the right one from the wrong one.
 _REJECTED_BEFORE = re.compile(
     r"(?:\bnot|\binstead of|\brather than|\bnever|\bdon't|\bavoid|\bno longer|\bwithout)"
     r"(?: (?:use|run|call|add|using|running|calling|set))?(?: the)? ?$",
@@ -23,17 +24,20 @@ _REJECTED_AFTER = re.compile(
     r" (?:fails|keeps failing|does not|is not|asks|timed out|is missing|was killed|refuses)\b"
 )
 _LEFT_OUT = re.compile(r"\b(?:leave out|drop|omit|remove) ?$", re.IGNORECASE)
+# Advice whose condition is the failure itself can be followed only after the failure.
 _REACTING = re.compile(r"\bfails\b|\brefuses\b|\btimed out\b", re.IGNORECASE)
 _PATH = re.compile(
     r"[\w.@~+-]*(?:/[\w.@+-]+)+/?"
     r"|[\w.-]+\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|toml|ya?ml|cfg|ini|txt|md|rst|sh|rs|go|java|kt|c|h|cc|cpp"
     r"|hpp|cs|rb|php|sql|html|css|lock|env|gradle|xml|ipynb)"
 )
+# Signs of a command in text that is not set as code.
 _FLAGS = re.compile(r"-{1,2}\w|[A-Z_][A-Z0-9_]*=\S*$")
 _SHELL_MARK = re.compile(r"(?:^|\s)-{1,2}\w|&&|\||(?:^|\s)[A-Z_][A-Z0-9_]*=|<\w+>")
 _SETTING = re.compile(r"[A-Z_][A-Z0-9_]*=")
 _PROGRAM = re.compile(r"\.|(?:\.{0,2}/)?[a-z][\w./+-]*")
 _ARGUMENT = re.compile(r"[\w./~+@%:,-]+|['\"$<].*")
+# A text with one of these words is a sentence.
 _FUNCTION_WORDS = frozenset([
     "the", "a", "an", "it", "its", "or", "and", "then", "again", "first", "before", "after", "of", "to", "in",
     "with", "for", "that", "this", "when", "is", "are", "be", "sure", "your", "you", "them", "each", "every",
@@ -66,6 +70,7 @@ LANGUAGE_PROGRAMS = {
     "python": ("python", "pytest", "unittest", "tox", "nox"),
     "node": ("node", "npm", "npx", "yarn", "pnpm", "bun", "jest", "vitest", "tsx", "ts-node"),
 }
+# Shorter names and tags occur in any call by chance.
 _SHORTEST_WORD = 3
 # Signatures that name no failure: a wish, a habit, a costly run.
 _NO_FAILURE = ("wish:", "verification:", "flaky:", "thrashing:", "outlier:")

@@ -13,6 +13,7 @@ from archivist.audit.lift import Posterior, wilson
 from archivist.records.episode import Episode
 from archivist.records.run_words import Action
 
+# Logged when an attempt begins; every other action ends one.
 _BEGUN = (Action.ATTEMPTED, Action.RETRIED)
 _MILLISECOND = 1000
 
@@ -113,6 +114,7 @@ def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
     ):
         if attempt.action is None:
             continue
+        # Agents do not log an attempt's id, so the words must identify it.
         identity = (attempt.task, attempt.agent, fold_approach(attempt.approach))
         usage = attempt.usage
         merged = MergedAttempt(

@@ -21,6 +21,7 @@ from archivist.reading.calls import CALL_KINDS, event_failure
 from archivist.reading.failures import failure_key, is_shell
 from archivist.records import Event, EventKind, Following, Lesson
 
+# Separates the calls: a character that no search text contains.
 _BETWEEN = "\0"
 # Half of a list of packages is enough: those that are installed already need no install.
 _ENOUGH = 0.5
@@ -122,6 +123,7 @@ class _CallLog:
     def fails_after(self, done: int, failure: str, advice: Advice) -> bool:
         """Say whether a failure came again after advice was followed and before its command succeeded."""
         advised = {action.purpose for remedy in advice.wanted for action in remedy.actions}
+        # Running the remedy is no proof; the command that failed must succeed.
         failing = advice.purposes - (advised - {action.purpose for action in advice.unwanted})
         for at, call in enumerate(self.calls[done:], done):
             if _shows_failure(call, failure):

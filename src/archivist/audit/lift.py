@@ -20,7 +20,9 @@ from enum import StrEnum
 from math import sqrt
 from statistics import NormalDist
 
+# The share of runs from which a lesson is withheld unless the configuration says otherwise.
 HOLDOUT_SHARE = 0.1
+# A difference that more runs than this would have to show is too small to matter.
 MOST_RUNS = 100_000
 # The number of standard deviations to either side that holds 95 % of a normal distribution.
 _Z = NormalDist().inv_cdf(0.975)

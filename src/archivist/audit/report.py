@@ -21,11 +21,13 @@ from archivist.audit.lift import (
 )
 from archivist.records import Effect, Following, Verdict
 
+# A young bank has few months: periods of 20 runs show a trend earlier.
 RUNS_PER_PERIOD = 20
 _LEAST_MONTHS = 3
 # Fewer verdicts than this may be chance and decide nothing.
 _LEAST_JUDGED = 8
 _EVEN = 0.5
+# One or two runs that failed may have failed for another reason.
 _OFTEN = 3
 # After this many runs without it, a lesson whose chance to prevent 15 % of the failures is below 0.3 goes.
 _LEAST_WITHHELD = 30

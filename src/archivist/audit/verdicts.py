@@ -85,6 +85,7 @@ def _outcome(
     lesson: Lesson, evidence: RunEvidence, found: Sequence[frozenset[str]], overlap: Overlap
 ) -> tuple[Method, bool | None]:
     """Return how it was decided whether a lesson's failure occurred, and whether it did."""
+    # A signature is exact; words only make a repetition likely.
     if lesson.signature and evidence.failures is not None and failure_family(lesson):
         return Method.SIGNATURE, lesson.signature in evidence.failures
     if evidence.findings is None:
@@ -97,6 +98,7 @@ def _outcome(
 def _effect(method: Method, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
     if failed is None or advice.following is Following.WITHHELD:
         return Effect.UNKNOWN
+    # Reviewers report a failure once, so findings cannot show whether it came again.
     is_reaction = advice.is_reaction and method is Method.SIGNATURE
     if failed and (not is_reaction or advice.has_failed_again):
         return Effect.INEFFECTIVE
@@ -128,5 +130,6 @@ def regressions(
             for finding, said in words:
                 if matches(said, known, frozenset(), overlap):
                     regression = Regression(event.run, fixed.description, finding)
+                    # Fixes come newest first: the latest fix is the one that did not hold.
                     found.setdefault((fixed.description, finding.description), regression)
     return list(found.values())
