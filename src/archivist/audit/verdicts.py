@@ -98,7 +98,7 @@ def _outcome(
 def _effect(method: Method, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
     if failed is None or advice.following is Following.WITHHELD:
         return Effect.UNKNOWN
-    # Reviewers report a failure once, so findings cannot show whether it came again.
+    # Whether a failure came again shows in the calls by its signature, not in findings.
     is_reaction = advice.is_reaction and method is Method.SIGNATURE
     if failed and (not is_reaction or advice.has_failed_again):
         return Effect.INEFFECTIVE

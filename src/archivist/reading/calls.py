@@ -158,9 +158,6 @@ def event_failure(event: Event) -> Failure | None:
     return detect_failure(event.tool, text, event.exit_code, event.is_error, event.output)
 
 
-# Edits
-
-
 def _step_edits(step: Step, bodies: str) -> Iterator[FileEdit]:
     """Yield the files that a step changes, whether it succeeded or not."""
     if step.program in ("sed", "perl") and any(

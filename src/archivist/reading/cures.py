@@ -154,9 +154,6 @@ def _replacement(act: ToolCall, failed: ToolCall) -> Cure:
     return Cure(Remedy(RemedyKind.COMMAND, mask_command(act.text), mask_command(failed.text)), (act,))
 
 
-# Installs and edits
-
-
 def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the installs or edits after which the same call no longer failed in this way."""
     is_module = failure.kind is K.MISSING_MODULE
@@ -310,9 +307,6 @@ def _cure_by_other_edit(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
     return None
 
 
-# Other commands
-
-
 def _cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same call with another Python, which has the missing module."""
     for act in later:
@@ -431,9 +425,6 @@ def _cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
             if base_name(path) == name and not is_same and not is_scratch(path):
                 return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
     return None
-
-
-# Steps before
 
 
 def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:

@@ -178,18 +178,17 @@ def _clue_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> Clu
         for index, step in enumerate(steps)
     )
     if code == 0 and is_conclusive:
-        found = [clue for clue in found if _blames_environment(clue)]
+        # A script that went on to succeed may still have shown a fault of its environment.
+        faults = (FailureKind.MISSING_MODULE, FailureKind.VERSION_CONFLICT)
+        found = [
+            clue
+            for clue in found
+            if (clue.raised is None and clue.rank == TOLD)
+            or (clue.raised and clue.kind in faults)
+            or (clue.raised and clue.kind is FailureKind.IMPORT_ERROR and "cannot import name" in clue.line)
+        ]
     clue = pick_clue([clue for clue in found if clue.is_sure or _ends_output(clue, text, steps)])
     return None if clue is None or _is_overruled(clue, text, steps) else clue
-
-
-def _blames_environment(clue: Clue) -> bool:
-    """Say whether a script that went on to succeed has still shown a fault of its environment."""
-    if clue.raised is None:
-        return clue.rank == TOLD
-    if clue.kind is FailureKind.IMPORT_ERROR:
-        return "cannot import name" in clue.line
-    return clue.kind in (FailureKind.MISSING_MODULE, FailureKind.VERSION_CONFLICT)
 
 
 def _ends_output(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:

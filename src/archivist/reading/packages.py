@@ -142,9 +142,6 @@ def package_name(package: str) -> str:
     return found[0].lower().replace("_", "-") if found else package
 
 
-# Modules
-
-
 def is_own_module(module: str, project: str) -> bool:
     """Say whether a module is the project's own."""
     top = module.split(".", maxsplit=1)[0].lower().replace("_", "-")

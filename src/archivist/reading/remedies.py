@@ -63,9 +63,6 @@ def from_digest(value: Sequence[str]) -> Remedy:
     return Remedy(RemedyKind(way), text, instead, tuple(files))
 
 
-# Proof
-
-
 class Proof(NamedTuple):
     """How well a remedy is proven: the runs in which it worked, and what happened in later ones.
 
@@ -102,9 +99,6 @@ def proofs(runs: Sequence[tuple[Collection[str], Collection[str]]]) -> dict[str,
 
 def _is_among(text: str, commands: Collection[str]) -> bool:
     return text in commands or any(part in commands for part in text.split(" && "))
-
-
-# Hazards
 
 
 def is_destructive(command: str) -> bool:

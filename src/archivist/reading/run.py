@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 
-from archivist.reading.calls import FileEdit, ToolCall, read_tool_calls
+from archivist.reading.calls import ToolCall, read_tool_calls
 from archivist.reading.cures import Cure, failed_remedies, find_cure
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
@@ -122,9 +122,6 @@ def _with_relative_paths(events: Sequence[Event], root: str) -> Sequence[Event]:
     ]
 
 
-# Failures
-
-
 def _observe_failures(
     calls: Sequence[ToolCall], project: str, user_turns: Sequence[int]
 ) -> tuple[ObservedFailure, ...]:
@@ -170,7 +167,12 @@ def _observe_failures(
         if act.installs and not (failure and act.purpose.endswith("install")):
             installed = act.installs[-1]
         scratch |= {base_name(change.file) for change in act.changes if change.is_whole}
-        is_untouched = is_untouched and not any(_touches_project(change, scratch) for change in act.changes)
+        for change in act.changes:
+            name = base_name(change.file)
+            # Restored files and files that the run made for itself are no change of the project.
+            is_of_project = "/" in relative_path(change.file) if change.is_whole else name not in scratch
+            if is_of_project and not (change.is_restored or is_scratch(change.file) or is_scratch(name)):
+                is_untouched = False
     return tuple(found)
 
 
@@ -185,14 +187,6 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     # A test that the run wrote itself says nothing about the project yet.
     arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
     return any(base_name(argument.split("::")[0]) in scratch for argument in arguments)
-
-
-def _touches_project(change: FileEdit, scratch: set[str]) -> bool:
-    """Say whether a change is one of the project and not of a file that the run made for itself."""
-    name = base_name(change.file)
-    if change.is_restored or is_scratch(change.file) or is_scratch(name):
-        return False
-    return "/" in relative_path(change.file) if change.is_whole else name not in scratch
 
 
 def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
@@ -287,9 +281,6 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
             seconds=act.event.duration_s or 0.0,
         )
     return found
-
-
-# The digest
 
 
 def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) -> dict[str, object]:

@@ -155,9 +155,6 @@ def split_exit_line(output: str) -> tuple[int | None, str]:
     return (int(match.group(1)), output[match.end() :]) if match else (None, output)
 
 
-# Clues
-
-
 def best_clue(text: str) -> Clue | None:
     """Return the line that a person would quote, or None when nothing reports a failure."""
     return pick_clue(find_clues(text))
@@ -256,9 +253,6 @@ def fallback_clue(text: str) -> Clue:
     errors = [line for line in lines if _ERROR_WORD.search(line)]
     line = (errors[:1] or lines[-1:] or [""])[0][:_LONGEST_LINE]
     return Clue(K.OTHER, "", "failed", "", line, line, SUMMARY - 10, len(text), is_sure=False)
-
-
-# The index of the rules
 
 
 def _words_of(text: str) -> list[bytes]:

@@ -38,9 +38,6 @@ _PREFIX = re.compile(
 _LOCATION = re.compile(r" ?\((?:/|[A-Za-z]:\\)[^)]*\)|, line \d+")
 
 
-# Commands and paths
-
-
 def mask_command(text: str) -> str:
     """Return a command with placeholders for numbers, scratch files and long texts."""
     text = _QUOTED.sub('"…"', without_paths(text))
@@ -100,9 +97,6 @@ def differing_words(old: str, new: str) -> tuple[str, str]:
     while end and re.match(r"[\w.='\"]", old[len(old) - end]):
         end -= 1
     return old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
-
-
-# Sentences
 
 
 def short_name(project: str) -> str:

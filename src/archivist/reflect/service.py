@@ -117,7 +117,21 @@ def reflect(
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
     reading = read_run(seen.episode, seen.events, suspicion=suspicion)
     digest = reading.digest
-    past = RunHistory([_past_run(episode) for episode in seen.related])
+    past = RunHistory(
+        [
+            PastRun(
+                run=episode.id,
+                project=episode.project,
+                provider=episode.provider,
+                model=episode.model,
+                status=episode.status.value,
+                finished=episode.finished,
+                digest=_digest(episode),
+                task=episode.task,
+            )
+            for episode in seen.related
+        ]
+    )
     candidates = gate.admit_candidates(
         mine_candidates(reading, past),
         {event.id for event in seen.events},
@@ -299,19 +313,6 @@ def _related_runs(
         if NOTES in memo[run].extra:
             found.append(memo[run])
     return tuple(found)
-
-
-def _past_run(episode: Episode) -> PastRun:
-    return PastRun(
-        run=episode.id,
-        project=episode.project,
-        provider=episode.provider,
-        model=episode.model,
-        status=episode.status.value,
-        finished=episode.finished,
-        digest=_digest(episode),
-        task=episode.task,
-    )
 
 
 def _digest(episode: Episode) -> dict[str, Any]:
