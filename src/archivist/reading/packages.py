@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.shell import Step
@@ -32,7 +32,7 @@ _VALUED_FLAGS = frozenset(
     ("--extra-index-url", "--index-url", "-i", "-f", "--find-links", "--registry", "-c", "--constraint",
      "--channel", "--platform", "--python", "--python-version", "--source", "--config-settings", "-C")
 )  # fmt: skip
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_NAME = lazy_pattern(r"[A-Za-z0-9][\w.-]*")
 # Distributions whose name differs from the module that they contain.
 ALIASES = {
     "cv2": "opencv-python", "yaml": "pyyaml", "pil": "pillow", "sklearn": "scikit-learn",
@@ -66,8 +66,7 @@ _HOLDER = lazy_pattern(
 _ROOTS = ("src/", "lib/", "python/")
 
 
-@dataclass(frozen=True, slots=True)
-class Install:
+class Install(NamedTuple):
     """One installing step: the program with its subcommand, the flags that matter, what it installs."""
 
     manager: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.commands import generalise
 from archivist.reading.remedies import Remedy, RemedyKind
 
@@ -12,30 +13,30 @@ LONGEST_SUMMARY = 200
 _LONGEST_COMMAND = 110
 _LONGEST_QUOTE = 110
 # A web address is the same on every machine; the path of a file is not.
-_PATH = re.compile(
+_PATH = lazy_pattern(
     r"\b[A-Za-z][A-Za-z\d+.-]{1,20}://[^/\s][^\s`'\"<>]*|(?<![\w.<])(?:~|/(?!dev/(?:tty|null)))[\w.@+-]*(?:/[\w.@+-]+)+/?"
 )
-_ID = re.compile(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
-_QUOTED = re.compile(r"\"[^\"]{13,}\"|'[^']{13,}'")
-_FILE = re.compile(
+_ID = lazy_pattern(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
+_QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
+_FILE = lazy_pattern(
     r"(?<![\w/<-])(?:\./)?(?:[\w-]*test[\w-]*|[\w-]*repro[\w-]*|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
 )
 # Names that agents give to files which they write for themselves in the project's root.
-_SCRATCH = re.compile(
+_SCRATCH = lazy_pattern(
     r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$"
 )
-_OUTSIDE = re.compile(r"/(?:var/)?tmp/[^/]+$|/dev/")
-_PLACEHOLDER = re.compile(r"<script>|\"…\"|<<'EOF'|…$|<path>")
+_OUTSIDE = lazy_pattern(r"/(?:var/)?tmp/[^/]+$|/dev/")
+_PLACEHOLDER = lazy_pattern(r"<script>|\"…\"|<<'EOF'|…$|<path>")
 # Folders of the machine in which no project lies: a path below them means the same to every run.
-_HOST_FOLDER = re.compile(
+_HOST_FOLDER = lazy_pattern(
     r"/(?:etc|bin|sbin|lib|lib64|dev|proc|sys|opt|run|boot|usr(?!/(?:local/)?src\b)|System|Library"
     r"|var(?=/(?!tmp\b|folders\b|www\b)))(?:/|$)"
 )
-_PREFIX = re.compile(
+_PREFIX = lazy_pattern(
     r"^(?:E {1,8}|collecting \.\.\. |(?:/[\w.-]+)+/python[\d.]*: |\S*\bbash: line \d+: |(?:/bin/)?bash: "
     r"|> |\* |!\s+)"
 )
-_LOCATION = re.compile(r" ?\((?:/|[A-Za-z]:\\)[^)]*\)|, line \d+")
+_LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]*\)|, line \d+")
 
 
 def mask_command(text: str) -> str:

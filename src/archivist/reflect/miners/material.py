@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
@@ -191,7 +191,7 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
     runs = dict(case.remedies).get(remedy, 0)
     if remedy.way in _COMMANDS and is_destructive(remedy.text):
         return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
-    text = advice(replace(remedy, instead="") if is_whole else remedy)
+    text = advice(remedy._replace(instead="") if is_whole else remedy)
     if vain := case.vain.get(remedy.text, 0):
         return f"{text} (helped in {runs} of {runs + vain} tries)"
     return text if runs >= case.runs else f"{text} (helped in {format_run_count(runs)})"
