@@ -84,11 +84,11 @@ class _CallLog:
         self.calls = [event for event in events if event.kind in CALL_KINDS]
         self._parts = []
         for event in self.calls:
+            texts = [event.text] if event.target in event.text else [event.text, event.target]
             if event.kind is EventKind.EDIT:
-                texts = (event.target, event.text, event.extra.get("old") or "", event.extra.get("new") or "")
-            else:
-                texts = (event.text,) if event.target in event.text else (event.text, event.target)
-            self._parts.append("\n".join(map(str, texts)))
+                edit = (str(event.extra.get(name) or "") for name in ("old", "new"))
+                texts = [event.target, event.text, *edit]
+            self._parts.append("\n".join(texts))
         self._starts = [0, *accumulate(len(part) + len(_BETWEEN) for part in self._parts)][:-1]
         self._text = _BETWEEN.join(self._parts)
         self._lower = ""
