@@ -35,10 +35,10 @@ from archivist import Bank
 from archivist.capture.formats.registry import read_log
 from archivist.errors import ArchivistError
 from archivist.reading.calls import ToolCall
-from archivist.reading.installs import distribution_name, installs, package_name
+from archivist.reading.packages import distribution_name, installs, package_name
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.run import RunReading, read_run
-from archivist.reading.steps import parse
+from archivist.reading.shell import parse
 from archivist.records import Episode, Event, Lesson, Status
 
 MOST_LESSONS = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reading.hazards import is_destructive
+from archivist.reading.remedies import is_destructive
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reading.phrases import mask_command, without_paths
+from archivist.reading.wording import mask_command, without_paths
 
 
 @pytest.mark.parametrize(

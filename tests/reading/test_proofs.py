@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archivist.reading.proofs import proofs
+from archivist.reading.remedies import proofs
 
 
 def _ranked(*runs: tuple[tuple[str, ...], tuple[str, ...]]) -> list[str]:

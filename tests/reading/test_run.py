@@ -40,7 +40,7 @@ def reading(*calls: tuple[Any, ...], project: str = "acme/widget") -> RunReading
         finished=START + timedelta(seconds=90),
         usage=Usage(cost_usd=0.5, input_tokens=10, output_tokens=5),
     )
-    return read_run(episode, events)
+    return read_run(episode, events, suspicion=lambda *_: "")
 
 
 def test_an_install_is_the_remedy_and_looks_in_between_are_not() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from archivist.config import ReflectRules
 from archivist.records import Episode, EpisodeKind, EpisodeStatus
-from archivist.reflect.progress import HEADING, with_lessons
+from archivist.reflect.summary import HEADING, with_lessons
 from archivist.reflect.trigger import Scenario, is_reflection_enabled, scenario_of
 from tests.samples import lesson
 

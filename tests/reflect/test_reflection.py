@@ -296,10 +296,10 @@ def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
 ) -> None:
     from archivist.reading.run import read_run as real
 
-    def broken(episode: Episode, events: Any) -> Any:
+    def broken(episode: Episode, events: Any, **options: Any) -> Any:
         if episode.id == "s-1":
             raise ZeroDivisionError("a miner broke")
-        return real(episode, events)
+        return real(episode, events, **options)
 
     monkeypatch.setattr(reflection, "read_run", broken)
     for session in ("s-1", "s-2"):

@@ -1,28 +1,27 @@
-"""A command as one thing done, so that what a lesson asks for and what a run did can be compared."""
+"""A command as one action, so that what a lesson asks for and what a run did can be compared."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archivist.reading import programs
-from archivist.reading.commands import parse, step_purpose
-from archivist.reading.installs import installs, is_install, package_name
-from archivist.reading.steps import Step
+from archivist.reading.commands import step_purpose
+from archivist.reading.packages import installs, is_install, package_name
+from archivist.reading.shell import Step, parse
 
-_OPEN = re.compile(r"<\w+>")
-# Flags that change what is said and not what is done; leaving them out is following all the same.
-_MANNER = frozenset([
+_PLACEHOLDER = re.compile(r"<\w+>")
+# Flags that change what is printed and not what is done. Leaving them out is following all the same.
+_OUTPUT_FLAGS = frozenset([
     "-q", "-qq", "-v", "-vv", "-vvv", "-s", "-x", "-y", "--quiet", "--verbose", "--silent", "--no-header",
     "--yes",
 ])  # fmt: skip
-_INSTALLING = frozenset([
+_INSTALL_FLAGS = frozenset([
     "-U", "--pre", "--force-reinstall", "--no-deps", "--legacy-peer-deps", "--no-build-isolation",
     "--break-system-packages",
 ])  # fmt: skip
 _SOURCE = "source"
-_UNTOLD = ("<script>", "write file")
 # Steps that leave everything as it was.
 _IDLE = frozenset([
     "echo", "printf", "true", ":", "sleep", "wait", "clear", "pwd", "exit", "return", "local", "set", "shopt",
@@ -35,7 +34,7 @@ _VERSIONED = re.compile(r"[a-z]+\d+(?:\.\d+)+$")
 class CommandAction:
     """One step of a command line: its purpose whatever its arguments, its name as written, its words.
 
-    `packages` are what an installing step brings. `size` counts the words before any were left open.
+    `packages` are what an installing step installs. `size` counts the words before placeholders were removed.
     """
 
     purpose: str
@@ -50,14 +49,14 @@ class CommandAction:
         """Return a text that every command line which does this contains."""
         if self.packages:
             return self.purpose.rsplit(" ", 1)[-1]
-        # A dot is the same as the word.
+        # `source` may be written as a dot.
         purpose = "" if self.purpose == _SOURCE else self.purpose
         parts = (part for word in (*self.words, purpose) for part in word.split())
         return max(parts, key=len, default="")
 
     @property
     def is_preparing(self) -> bool:
-        """Say whether it only makes ready for what comes after: moves there, sets or removes something."""
+        """Say whether it only prepares for what follows: changes the folder, sets or removes something."""
         return self.program in programs.PREPARATIONS or not self.purpose
 
     @property
@@ -65,27 +64,22 @@ class CommandAction:
         """Say whether it only sets variables, for whatever command."""
         return bool(self.words) and all(_SETTING.match(word) for word in self.words)
 
-    @property
-    def is_bare(self) -> bool:
-        """Say whether it names a program and nothing of what to do with it."""
-        return bool(self.program) and self.purpose == self.program and not self.words
-
     def includes(self, wanted: CommandAction) -> bool:
-        """Say whether doing this is doing what is wanted, packages aside."""
-        if wanted.is_bare and (self.program == wanted.program or self._runs_through(wanted.program)):
+        """Say whether doing this is doing what is wanted, apart from packages."""
+        is_bare = bool(wanted.program) and wanted.purpose == wanted.program and not wanted.words
+        # A wrapper such as `uv run` is a word of the command that it runs.
+        if is_bare and (
+            self.program == wanted.program
+            or any(word == wanted.program or word.startswith(f"{wanted.program} ") for word in self.words)
+        ):
             return True
-        is_same = wanted.purpose in (self.purpose, "")
-        return is_same and all(self._has(word) for word in wanted.words)
-
-    def _runs_through(self, program: str) -> bool:
-        return any(word.split(" ")[0] == program for word in self.words if " " in word or word == program)
-
-    def _has(self, word: str) -> bool:
-        return word in self.words or any(each.endswith(f"/{word}") for each in self.words)
+        return wanted.purpose in (self.purpose, "") and all(
+            word in self.words or any(own.endswith(f"/{word}") for own in self.words) for word in wanted.words
+        )
 
 
 def command_actions(command: str) -> tuple[CommandAction, ...]:
-    """Return what a command line does, without saying so, waiting and cutting the output."""
+    """Return what a command line does, without printing, waiting and filtering of output."""
     return tuple(
         _step_action(step)
         for step in parse(command)
@@ -94,53 +88,44 @@ def command_actions(command: str) -> tuple[CommandAction, ...]:
 
 
 def advised_actions(command: str) -> tuple[CommandAction, ...]:
-    """Return what a lesson's command asks for: its telling words, without those that were left open."""
-    # The marks of what was left open are redirections to a shell.
-    found = (_without_placeholders(deed) for deed in command_actions(_OPEN.sub("…", command)))
-    return tuple(
-        deed
-        for deed in found
-        if (deed.purpose or deed.is_setting)
-        and deed.purpose not in _UNTOLD
-        and "<script>" not in deed.purpose
-    )
+    """Return what a lesson's command asks for, without its placeholders."""
+    found = []
+    # A shell would read `<file>` as redirections, so placeholders are replaced by a mark first.
+    for action in command_actions(_PLACEHOLDER.sub("…", command)):
+        words = frozenset(word for word in action.words if "…" not in word)
+        packages = frozenset(package for package in action.packages if "…" not in package)
+        action = replace(action, words=words, packages=packages, size=len(words))  # noqa: PLW2901
+        is_vague = "<script>" in action.purpose or action.purpose == "write file"
+        if (action.purpose or action.is_setting) and not is_vague:
+            found.append(action)
+    return tuple(found)
 
 
 def distinguish_action(wanted: CommandAction, unwanted: Iterable[CommandAction]) -> CommandAction:
-    """Return a wanted deed by the words that it has and what it replaces has not, else by those that tell."""
-    replaced = [each for each in unwanted if each.purpose == wanted.purpose]
-    gained = wanted.words.difference(*(each.words for each in replaced)) if replaced else frozenset()
-    told = _with_words(wanted, gained or wanted.words - _MANNER - _versions(wanted.words))
-    # A variable may be set in one call and used in another.
-    is_open = bool(gained) and told.is_setting
-    return CommandAction("", name=told.name, words=told.words, size=told.size) if is_open else told
+    """Return a wanted action by the words that the one it replaces lacks, else by its important words."""
+    replaced = [action for action in unwanted if action.purpose == wanted.purpose]
+    gained = wanted.words.difference(*(action.words for action in replaced)) if replaced else frozenset()
+    found = replace(wanted, words=gained or wanted.words - _OUTPUT_FLAGS - _versions(wanted.words))
+    if gained and found.is_setting:
+        # A variable may be set in one call and used in another.
+        return CommandAction("", name=found.name, words=found.words, size=found.size)
+    return found
 
 
 def _versions(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if _VERSIONED.match(word))
 
 
-def _with_words(deed: CommandAction, words: frozenset[str]) -> CommandAction:
-    return CommandAction(deed.purpose, deed.program, deed.name, words, deed.packages, deed.size)
-
-
-def _without_placeholders(deed: CommandAction) -> CommandAction:
-    words = frozenset(word for word in deed.words if "…" not in word)
-    packages = frozenset(each for each in deed.packages if "…" not in each)
-    return CommandAction(deed.purpose, deed.program, deed.name, words, packages, len(words))
-
-
 def _step_action(step: Step) -> CommandAction:
     purpose = _SOURCE if step.program == "." else step_purpose(step)
+    packages: frozenset[str] = frozenset()
     if is_install(step):
         (install,) = installs((step,))
-        packages = frozenset(_package(each) for each in install.packages)
-        words = frozenset(install.flags) & _INSTALLING
+        packages = frozenset(map(_advised_package, install.packages))
+        words = frozenset(install.flags) & _INSTALL_FLAGS
     else:
-        packages = frozenset()
-        words = frozenset(
-            part for word in (*step.flags, *step.arguments, *step.assignments) for part in split_word(word)
-        ) | frozenset(step.wrappers)
+        written = (*step.flags, *step.arguments, *step.assignments)
+        words = frozenset(part for word in written for part in split_word(word)) | frozenset(step.wrappers)
         # Another version of an interpreter is another program.
         words |= _versions(frozenset(word.value.rsplit("/", 1)[-1] for word in step.words[:1]))
     if step.program == "export" or not step.program:
@@ -157,8 +142,8 @@ def split_word(word: str) -> tuple[str, ...]:
     return (word.strip("'\"").removeprefix("./").rstrip("/") or ".",)
 
 
-def _package(package: str) -> str:
-    # A version that is asked for is part of the advice; an extra of the project itself is not.
+def _advised_package(package: str) -> str:
+    # A requested version is part of the advice; an extra of the project itself is not.
     if package.startswith("."):
         return "."
     bare = package.replace(" ", "").lower().replace("_", "-")

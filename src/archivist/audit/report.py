@@ -1,4 +1,4 @@
-"""Sum verdicts up: per lesson, overall and over time, and say what to do about a lesson."""
+"""Sum up verdicts per lesson, overall and over time, and recommend what to do about a lesson."""
 
 from __future__ import annotations
 
@@ -6,29 +6,42 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import sqrt
+from statistics import NormalDist
 
-from archivist.audit.beta import Beta, posterior
-from archivist.audit.lift import HOLDOUT_SHARE, NO_LIFT, Arms, Lift, LiftConclusion, lift, pool_lift
+from archivist.audit.lift import (
+    HOLDOUT_SHARE,
+    NO_LIFT,
+    Arms,
+    Lift,
+    LiftConclusion,
+    Posterior,
+    lift,
+    pool_lift,
+)
 from archivist.records import Effect, Following, Verdict
 
+# A young bank has few months: periods of 20 runs show a trend earlier.
 RUNS_PER_PERIOD = 20
 _LEAST_MONTHS = 3
+# Fewer verdicts than this may be chance and decide nothing.
 _LEAST_JUDGED = 8
 _EVEN = 0.5
+# One or two runs that failed may have failed for another reason.
 _OFTEN = 3
-# When so many runs did without a lesson and it can hardly have prevented anything, it is not worth telling.
+# After this many runs without it, a lesson whose chance to prevent 15 % of the failures is below 0.3 goes.
 _LEAST_WITHHELD = 30
 _LEAST_USE = 0.15
-_HARDLY = 0.3
+_LEAST_CHANCE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
     """How one lesson, one month, or all of them did.
 
-    `told` counts the runs it was put before, of which it was `followed`, `ignored` or not applicable in so
-    many. `failed_though` counts those that followed it and failed nonetheless, `failed_heedless` those that
-    ignored it and failed. `periods` are its own months, or every 20 runs when there are few months.
+    `told` counts the runs that were given it; in some of them it was `followed`, `ignored` or not applicable.
+    `failed_though` counts those that followed it and still failed, `failed_heedless` those that ignored it
+    and failed. `periods` are its months, or every 20 runs when there are few months.
     """
 
     lesson: str
@@ -55,14 +68,14 @@ class ReportRow:
         return self.helpful / self.judged_count if self.judged_count else None
 
     @property
-    def posterior(self) -> Beta:
-        """Return what to believe of the helpful share."""
-        return posterior(self.helpful, self.ineffective)
+    def posterior(self) -> Posterior:
+        """Return what to believe about the helpful share."""
+        return Posterior(self.helpful, self.ineffective)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Verdicts per lesson, worst first, per month, and in all."""
+    """Verdicts per lesson, worst first, per month, and in total."""
 
     lessons: tuple[ReportRow, ...]
     months: tuple[ReportRow, ...]
@@ -91,33 +104,32 @@ def build_report(
     summaries: Mapping[str, tuple[str, str]],
     share: float = HOLDOUT_SHARE,
 ) -> Report:
-    """Count verdicts; `summaries` gives each lesson's short id and words, `share` is what is held out."""
+    """Count verdicts; `summaries` gives each lesson's short id and summary, `share` is the holdout."""
     found = sorted(verdicts, key=lambda verdict: (verdict.time, verdict.run, verdict.lesson))
     lessons = [
         _make_row(*summaries.get(lesson, (lesson, "")), group, share)
         for lesson, group in _group_verdicts(found, lambda verdict: verdict.lesson).items()
     ]
+    lessons.sort(
+        key=lambda row: (
+            row.lift.conclusion is not LiftConclusion.HARMS,
+            not row.judged_count,
+            row.posterior.mean,
+            row.lesson,
+        )
+    )
     months = [
-        _make_row(month, "", group, share, is_whole=False)
+        _make_row(month, "", group, share, has_periods=False)
         for month, group in _group_verdicts(found, _month).items()
     ]
-    return Report(tuple(sorted(lessons, key=_worst_rank)), tuple(months), _make_row("all", "", found, share))
+    return Report(tuple(lessons), tuple(months), _make_row("all", "", found, share))
 
 
 def recommend_steps(report: Report) -> tuple[LessonRecommendation, ...]:
-    """Say of each lesson whether to retire it, to reword it or to keep it, worst first."""
-    found = [_make_recommendation(line) for line in report.lessons]
+    """Recommend for each lesson whether to retire, reword or keep it, worst first."""
+    found = [LessonRecommendation(row.lesson, *_recommended_step(row)) for row in report.lessons]
     order = list(RecommendedStep)
-    return tuple(sorted(found, key=lambda proposal: order.index(proposal.step)))
-
-
-def _worst_rank(line: ReportRow) -> tuple[bool, bool, float, str]:
-    return (
-        line.lift.conclusion is not LiftConclusion.HARMS,
-        not line.judged_count,
-        line.posterior.mean,
-        line.lesson,
-    )
+    return tuple(sorted(found, key=lambda recommendation: order.index(recommendation.step)))
 
 
 def _group_verdicts(verdicts: Iterable[Verdict], name: Callable[[Verdict], str]) -> dict[str, list[Verdict]]:
@@ -132,12 +144,12 @@ def _month(verdict: Verdict) -> str:
 
 
 def _make_row(
-    name: str, summary: str, verdicts: Sequence[Verdict], share: float, *, is_whole: bool = True
+    name: str, summary: str, verdicts: Sequence[Verdict], share: float, *, has_periods: bool = True
 ) -> ReportRow:
     effects = Counter(verdict.effect for verdict in verdicts)
-    heeded = Counter(verdict.following for verdict in verdicts)
+    following = Counter(verdict.following for verdict in verdicts)
     failed = Counter(verdict.following for verdict in verdicts if verdict.failed)
-    # What is done once the failure has come has not failed by its coming.
+    # Advice for after the failure has not failed because the failure came.
     failed_though = sum(
         verdict.following is Following.FOLLOWED and verdict.effect is Effect.INEFFECTIVE
         for verdict in verdicts
@@ -147,18 +159,18 @@ def _make_row(
         summary=summary,
         helpful=effects[Effect.HELPFUL],
         ineffective=effects[Effect.INEFFECTIVE],
-        told=len(verdicts) - heeded[Following.WITHHELD],
-        followed=heeded[Following.FOLLOWED],
-        ignored=heeded[Following.IGNORED],
-        not_applicable=heeded[Following.NOT_APPLICABLE],
+        told=len(verdicts) - following[Following.WITHHELD],
+        followed=following[Following.FOLLOWED],
+        ignored=following[Following.IGNORED],
+        not_applicable=following[Following.NOT_APPLICABLE],
         failed_though=failed_though,
         failed_heedless=failed[Following.IGNORED],
-        lift=_lift(verdicts, share),
-        periods=_periods(verdicts, share) if is_whole else (),
+        lift=_compare_arms(verdicts, share),
+        periods=_periods(verdicts, share) if has_periods else (),
     )
 
 
-def _lift(verdicts: Sequence[Verdict], share: float) -> Lift:
+def _compare_arms(verdicts: Sequence[Verdict], share: float) -> Lift:
     """Compare told with withheld runs, lesson by lesson when there are several."""
     by_lesson: dict[str, tuple[list[bool], list[bool]]] = {}
     for verdict in verdicts:
@@ -174,53 +186,47 @@ def _lift(verdicts: Sequence[Verdict], share: float) -> Lift:
 
 
 def _periods(verdicts: Sequence[Verdict], share: float) -> tuple[ReportRow, ...]:
-    """Return the course over time: per month, or per so many runs while there are few months."""
+    """Return the rows over time: per month, or per 20 runs while there are few months."""
     groups = _group_verdicts(verdicts, _month)
     if len(groups) < _LEAST_MONTHS:
         runs = list(dict.fromkeys(verdict.run for verdict in verdicts))
-        place = {run: at // RUNS_PER_PERIOD for at, run in enumerate(runs)}
-        ends = [min((at + 1) * RUNS_PER_PERIOD, len(runs)) for at in range(len(runs))]
-        groups = _group_verdicts(
-            verdicts, lambda verdict: f"{place[verdict.run] * RUNS_PER_PERIOD + 1}-{ends[place[verdict.run]]}"
-        )
-    return tuple(_make_row(name, "", group, share, is_whole=False) for name, group in groups.items())
+        period: dict[str, str] = {}
+        for start in range(0, len(runs), RUNS_PER_PERIOD):
+            end = min(start + RUNS_PER_PERIOD, len(runs))
+            period |= dict.fromkeys(runs[start:end], f"{start + 1}-{end}")
+        groups = _group_verdicts(verdicts, lambda verdict: period[verdict.run])
+    return tuple(_make_row(name, "", group, share, has_periods=False) for name, group in groups.items())
 
 
-def _chance_of_use(arms: Arms) -> float:
-    """Return the chance that being told prevents a worthwhile share of the failures."""
-    told = posterior(int(arms.told_failed), int(arms.told - arms.told_failed))
-    without = posterior(int(arms.withheld_failed), int(arms.withheld - arms.withheld_failed))
-    size, rest = without.a + without.b, without.mean * (1 - _LEAST_USE)
-    return Beta(rest * size, (1 - rest) * size).chance_above(told)
+def _failure_rate(failed: float, runs: float) -> NormalDist:
+    """Return what to believe about a failure rate: a normal distribution with the posterior's moments."""
+    bad, good = failed + 1, runs - failed + 1
+    size = bad + good
+    return NormalDist(bad / size, sqrt(bad * good / (size**2 * (size + 1))))
 
 
-def _make_recommendation(line: ReportRow) -> LessonRecommendation:
-    return LessonRecommendation(line.lesson, *_recommended_step(line))
-
-
-def _recommended_step(line: ReportRow) -> tuple[RecommendedStep, str]:
-    """Return what to do about a lesson and why; what the hold-out shows outweighs what verdicts suggest."""
-    low, high = line.posterior.interval
-    is_judged, helps = line.judged_count >= _LEAST_JUDGED, line.lift.conclusion is LiftConclusion.HELPS
-    helped = f"helped {line.helpful} of {line.judged_count} times"
-    if (
-        line.lift.conclusion is LiftConclusion.HARMS
-        and min(line.lift.arms.told, line.lift.arms.withheld) >= _LEAST_JUDGED
-    ):
+def _recommended_step(row: ReportRow) -> tuple[RecommendedStep, str]:
+    """Return what to do about a lesson and why. The holdout outweighs the verdicts."""
+    low, high = row.posterior.interval
+    arms, conclusion = row.lift.arms, row.lift.conclusion
+    is_judged, helps = row.judged_count >= _LEAST_JUDGED, conclusion is LiftConclusion.HELPS
+    helped = f"helped {row.helpful} of {row.judged_count} times"
+    if conclusion is LiftConclusion.HARMS and min(arms.told, arms.withheld) >= _LEAST_JUDGED:
         return RecommendedStep.RETIRE, "runs that were told failed more often than those that were not"
     if is_judged and high < _EVEN and not helps:
         return RecommendedStep.RETIRE, f"{helped}, surely less than half"
-    if line.lift.arms.withheld >= _LEAST_WITHHELD and _chance_of_use(line.lift.arms) < _HARDLY:
-        return (
-            RecommendedStep.RETIRE,
-            f"withheld from {line.lift.arms.withheld:g} runs by lot, which did no worse",
-        )
-    if line.failed_though >= _OFTEN and line.failed_though >= _EVEN * line.followed:
-        failed = f"{line.failed_though} of {line.followed} that followed it failed nonetheless"
-        return RecommendedStep.REWORD, f"{failed}: mend the remedy"
-    if line.failed_heedless >= _OFTEN and line.ignored > line.followed:
-        failed = f"{line.ignored} of {line.told} ignored it, {line.failed_heedless} of them failed"
-        return RecommendedStep.REWORD, f"{failed}: say it plainer"
+    if arms.withheld >= _LEAST_WITHHELD:
+        without = _failure_rate(arms.withheld_failed, arms.withheld)
+        prevented = without * (1 - _LEAST_USE) - _failure_rate(arms.told_failed, arms.told)
+        if 1 - prevented.cdf(0) < _LEAST_CHANCE:
+            reason = f"randomly withheld from {arms.withheld:g} runs, which did no worse"
+            return RecommendedStep.RETIRE, reason
+    if row.failed_though >= _OFTEN and row.failed_though >= _EVEN * row.followed:
+        failed = f"{row.failed_though} of {row.followed} runs that followed it still failed"
+        return RecommendedStep.REWORD, f"{failed}: correct the remedy"
+    if row.failed_heedless >= _OFTEN and row.ignored > row.followed:
+        failed = f"{row.ignored} of {row.told} runs ignored it, {row.failed_heedless} of them failed"
+        return RecommendedStep.REWORD, f"{failed}: word it more clearly"
     if helps:
         return RecommendedStep.KEEP, "runs that were told failed less often than those that were not"
     return RecommendedStep.KEEP, helped if is_judged and low > _EVEN else "too few runs to tell"

@@ -1,4 +1,4 @@
-"""Judge briefed lessons, and fixes, by what the run met and what its reviewers found."""
+"""Judge briefed lessons and earlier fixes by the failures of a run and its reviewers' findings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from archivist.records import Effect, Event, EventKind, Finding, Following, Less
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
-    """What is known of a run: its reviewers' findings, and the failures it met by their signatures.
+    """What is known about a run: its reviewers' findings, and the signatures of the failures it met.
 
-    None stands for not known: nobody reviewed the run, or nobody has reflected on it.
+    None means unknown: the run was not reviewed, or not reflected on.
     """
 
     findings: tuple[Finding, ...] | None
@@ -44,36 +44,36 @@ def judge_lessons(
 ) -> list[Verdict]:
     """Return a verdict on each lesson that a run was told, then on each that was withheld from it.
 
-    Whether the failure occurred is decided by its signature where the lesson has one and the run was read
-    for failures, else by the documented rule: it did when a finding repeats the lesson's words. A lesson
-    whose failure occurred was ineffective, but for advice about what to do once it has: that was helpful when
-    it was followed and the failure did not come again, ineffective when it did. When it did not occur,
+    Whether the failure occurred is decided by its signature if the lesson has one and the run was reflected
+    on, else by the documented rule: it did when a finding repeats the lesson's words. A lesson whose failure
+    occurred was ineffective. Advice for after the failure is the exception: it was helpful when it was
+    followed and the failure did not come again, ineffective when it did. If the failure did not occur,
 
     - a told lesson judged by findings was helpful, as documented;
-    - one judged by signature was helpful when it was followed, `ignored` when there was occasion to and the
-      run did without it, and unknown when the run never came near or nobody can tell whether it was followed:
-      what had no occasion was not prevented, and counting it as help would let a lesson about nothing rise to
-      the top.
+    - one judged by signature was helpful when it was followed, `ignored` when there was an occasion and the
+      run did not follow it, and unknown without an occasion or when nobody can tell: counting that as help
+      would let a lesson about nothing rise to the top.
 
-    A withheld lesson has no effect to judge; whether its failure occurred is what told ones are held against.
+    A withheld lesson has no effect; its failures are what told lessons are compared with.
     """
     told = {lesson.id: lesson for lesson in lessons}
-    kept = {lesson.id: lesson for lesson in withheld if lesson.id not in told}
+    untold = {lesson.id: lesson for lesson in withheld if lesson.id not in told}
     found = [keywords(finding.description) for finding in evidence.findings or ()]
     outcomes = {
-        lesson.id: _outcome(lesson, evidence, found, overlap) for lesson in (*told.values(), *kept.values())
+        lesson.id: _outcome(lesson, evidence, found, overlap) for lesson in (*told.values(), *untold.values())
     }
-    seen = advice_outcomes(told.values(), events, {each: failed for each, (_, failed) in outcomes.items()})
+    known = {lesson_id: failed for lesson_id, (_, failed) in outcomes.items()}
+    seen = advice_outcomes(told.values(), events, known)
     verdicts = []
     for lesson_id, (method, failed) in outcomes.items():
-        heeded = seen.get(lesson_id, AdviceOutcome(Following.WITHHELD))
+        advice = seen.get(lesson_id, AdviceOutcome(Following.WITHHELD))
         verdicts.append(
             Verdict(
                 run=run,
                 lesson=lesson_id,
                 time=now,
-                effect=_effect(method, heeded, failed=failed),
-                following=heeded.following,
+                effect=_effect(method, advice, failed=failed),
+                following=advice.following,
                 failed=failed,
                 extra={"method": method.value},
             )
@@ -85,6 +85,7 @@ def _outcome(
     lesson: Lesson, evidence: RunEvidence, found: Sequence[frozenset[str]], overlap: Overlap
 ) -> tuple[Method, bool | None]:
     """Return how it was decided whether a lesson's failure occurred, and whether it did."""
+    # A signature is exact; words only make a repetition likely.
     if lesson.signature and evidence.failures is not None and failure_family(lesson):
         return Method.SIGNATURE, lesson.signature in evidence.failures
     if evidence.findings is None:
@@ -94,20 +95,21 @@ def _outcome(
     return Method.KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
 
 
-def _effect(method: Method, heeded: AdviceOutcome, *, failed: bool | None) -> Effect:
-    if failed is None or heeded.following is Following.WITHHELD:
+def _effect(method: Method, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
+    if failed is None or advice.following is Following.WITHHELD:
         return Effect.UNKNOWN
-    is_reaction = heeded.is_reaction and method is Method.SIGNATURE
-    if failed and (not is_reaction or heeded.has_failed_again):
+    # Whether a failure came again shows in the calls by its signature, not in findings.
+    is_reaction = advice.is_reaction and method is Method.SIGNATURE
+    if failed and (not is_reaction or advice.has_failed_again):
         return Effect.INEFFECTIVE
-    if method is Method.KEYWORDS or heeded.following is Following.FOLLOWED:
+    if method is Method.KEYWORDS or advice.following is Following.FOLLOWED:
         return Effect.HELPFUL
-    return Effect.IGNORED if heeded.following is Following.IGNORED else Effect.UNKNOWN
+    return Effect.IGNORED if advice.following is Following.IGNORED else Effect.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """Something fixed in an earlier run that a reviewer found again."""
+    """Something that an earlier run fixed and a reviewer found again."""
 
     fixed_in: str
     fixed: str
@@ -128,5 +130,6 @@ def regressions(
             for finding, said in words:
                 if matches(said, known, frozenset(), overlap):
                     regression = Regression(event.run, fixed.description, finding)
+                    # Fixes come newest first: the latest fix is the one that did not hold.
                     found.setdefault((fixed.description, finding.description), regression)
     return list(found.values())

@@ -91,8 +91,7 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
     ways = {text: way for cure in cures for text, way in cure.items()}
     if not ways:
         return ()
-    from archivist.reading.hazards import WARNING, is_destructive
-    from archivist.reading.proofs import proofs
+    from archivist.reading.remedies import WARNING, is_destructive, proofs
 
     lines: list[str] = []
     warnings: list[str] = []

@@ -1,4 +1,4 @@
-"""A run's tool calls, each understood: what it was for, what it changed, what failed."""
+"""A run's tool calls, each understood: what it was for, which files it changed, what failed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,51 @@ from archivist.reading.commands import (
     run_scripts,
     step_purpose,
 )
-from archivist.reading.edits import FileEdit, file_edits, script_edits
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell
-from archivist.reading.installs import Install, installs, is_install
-from archivist.reading.phrases import base_name, is_informative, mask_command
-from archivist.reading.steps import Step, parse
+from archivist.reading.packages import Install, installs, is_install
+from archivist.reading.shell import Step, parse
+from archivist.reading.wording import base_name, is_informative, mask_command
 from archivist.records import Event, EventKind
 
-_CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
+CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _READING_TOOLS = re.compile(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
 _TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
 _RUNS_TESTS = re.compile(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
 _TEST_WORD = re.compile(r"\btests?\b")
+_SUBSTITUTION = re.compile(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|(?!(?P=mark)).)*)(?P=mark)"
+                           r"(?P<new>(?:\\.|(?!(?P=mark)).)*)(?P=mark)", re.DOTALL)  # fmt: skip
+_ESCAPED = re.compile(r"\\([./\[\]*^$|(){}+?\"'&-])")
+_PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+_WRITTEN = re.compile(
+    r"open\(\s*[rf]?['\"]([^'\"\n]+)['\"]\s*,\s*(?:mode\s*=\s*)?['\"][wa]"
+    r"|Path\(\s*['\"]([^'\"\n]+)['\"]\s*\)\.write_text"
+)
+_WRITES = re.compile(r"""\bopen\([^)\n]*,\s*['"]w|\.write_text\(|writeFileSync\(""")
+_RESTORING = ("checkout", "restore", "stash", "reset")
+_NOT_RESTORING = ("stash list", "stash pop", "stash apply", "stash show")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """One changed file, with the old and new text where the call shows them.
+
+    `is_whole` says that the file was written as a whole, `is_restored` that an earlier state came back. The
+    name is empty when a script computes it.
+    """
+
+    file: str
+    old: str = ""
+    new: str = ""
+    is_whole: bool = False
+    is_restored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call and what it comes down to.
+    """One tool call and its meaning.
 
-    `at` is its place among the calls. `key` names its failure the same in every run. `is_look` says that it
-    could have changed nothing.
+    `at` is its index among the calls. `key` names its failure the same way in every run. `is_look` says that
+    it could not have changed anything.
     """
 
     event: Event
@@ -65,12 +90,12 @@ class ToolCall:
 
     @property
     def text(self) -> str:
-        """Return the command in general terms, or the tool with its target."""
+        """Return the command in general terms, or the name of the tool."""
         return generalise(self.event.text) if self.steps else self.event.tool
 
     @property
     def display_text(self) -> str:
-        """Return the command as it was called, where another run can read it so, else in general terms."""
+        """Return the command as it was called if another run can read it, else in general terms."""
         whole = mask_command(self.event.text.strip()) if self.steps else ""
         return whole if is_informative(whole) else mask_command(self.text)
 
@@ -82,42 +107,37 @@ class ToolCall:
 
 def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
     """Understand every tool call of a run, in order."""
-    return list(_iter_tool_calls(events))
-
-
-def _iter_tool_calls(events: Sequence[Event]) -> Iterator[ToolCall]:
-    at = 0
+    calls: list[ToolCall] = []
     scripts: dict[str, tuple[FileEdit, ...]] = {}
     for event in events:
-        if event.kind not in _CALLS or event.extra.get("call_missing"):
+        if event.kind not in CALL_KINDS or event.extra.get("call_missing"):
             continue
-        act = _make_tool_call(event, at)
-        scripts |= _written_scripts(act)
-        # What a script of the run's own writes, it writes when it is run.
+        act = _read_tool_call(event, len(calls))
+        if event.kind is EventKind.EDIT:
+            scripts |= {base_name(change.file): tuple(script_edits(change.new)) for change in act.changes}
+        for step in act.steps:
+            if step.bodies:
+                written = tuple(script_edits("\n".join(step.bodies)))
+                scripts |= {
+                    base_name(redirect.target): written for redirect in step.redirects if redirect.is_to_file
+                }
+        # A script that the run wrote changes files when it is run.
         by_scripts = tuple(change for name in act.scripts for change in scripts.get(name, ()))
-        yield replace(act, changes=act.changes + by_scripts) if by_scripts else act
-        at += 1
+        calls.append(replace(act, changes=act.changes + by_scripts) if by_scripts else act)
+    return calls
 
 
-def _written_scripts(act: ToolCall) -> dict[str, tuple[FileEdit, ...]]:
-    """Return the scripts that a call writes, with the files that each would change."""
-    if act.event.kind is EventKind.EDIT:
-        return {base_name(change.file): tuple(script_edits(change.new)) for change in act.changes}
-    return {
-        base_name(redirect.target): tuple(script_edits("\n".join(step.bodies)))
-        for step in act.steps
-        if step.bodies
-        for redirect in step.redirects
-        if redirect.is_to_file
-    }
-
-
-def _make_tool_call(event: Event, at: int) -> ToolCall:
-    in_shell = is_shell(event.tool) and event.kind is not EventKind.EDIT
-    steps = parse(event.text) if in_shell else ()
-    said = event.text if in_shell else event.target
-    failure = detect_failure(event.tool, said, event.exit_code, event.is_error, event.output)
-    main = main_step(steps)
+def _read_tool_call(event: Event, at: int) -> ToolCall:
+    is_edit = event.kind is EventKind.EDIT
+    steps = () if is_edit or not is_shell(event.tool) else parse(event.text)
+    main, failure = main_step(steps), event_failure(event)
+    bodies = "\n".join(body for step in steps for body in step.bodies)
+    changes = tuple(change for step in steps for change in _step_edits(step, bodies))
+    if is_edit and event.target:
+        old, new = (str(event.extra.get(name) or "") for name in ("old", "new"))
+        changes = (FileEdit(event.target, old, new, is_whole=not old),)
+    working = [step for step in steps if not is_preparation(step) or is_install(step)]
+    is_look = bool(working) and all(is_read_only_step(step) or step.is_filter for step in working)
     return ToolCall(
         event=event,
         at=at,
@@ -125,14 +145,67 @@ def _make_tool_call(event: Event, at: int) -> ToolCall:
         purpose=step_purpose(main) if main else event.tool.lower(),
         failure=failure,
         key=failure_key(failure) if failure else "",
-        changes=file_edits(event, steps),
+        changes=changes,
         installs=installs(steps),
-        is_look=_is_read_only(event, steps),
+        is_look=is_look if steps else not is_edit and bool(_READING_TOOLS.search(event.tool)),
     )
 
 
-def _is_read_only(event: Event, steps: tuple[Step, ...]) -> bool:
-    if not steps:
-        return event.kind is not EventKind.EDIT and bool(_READING_TOOLS.search(event.tool))
-    working = [step for step in steps if not is_preparation(step) or is_install(step)]
-    return bool(working) and all(is_read_only_step(step) or step.is_filter for step in working)
+def event_failure(event: Event) -> Failure | None:
+    """Return what failed in the tool call of an event, or None."""
+    is_command = is_shell(event.tool) and event.kind is not EventKind.EDIT
+    text = event.text if is_command else event.target
+    return detect_failure(event.tool, text, event.exit_code, event.is_error, event.output)
+
+
+def _step_edits(step: Step, bodies: str) -> Iterator[FileEdit]:
+    """Yield the files that a step changes, whether it succeeded or not."""
+    if step.program in ("sed", "perl") and any(
+        flag.startswith(("-i", "-pi")) for flag in (step.subcommand, *step.flags)
+    ):
+        yield from _substitution_edits(step)
+    elif step.program == "patch" or step.name == "git apply":
+        yield from (FileEdit(file) for file in _PATCHED.findall(bodies) or [""])
+    elif step.program == "git" and step.subcommand.split(" ")[0] in _RESTORING:
+        if step.subcommand not in _NOT_RESTORING and "-b" not in step.flags:
+            files = [argument for argument in step.arguments if "." in argument or "/" in argument]
+            yield from (FileEdit(file, is_restored=True) for file in files or [""])
+    elif step.program in ("cp", "mv") and len(step.arguments) == 2:
+        source, target = step.arguments
+        if re.search(r"\.(?:bak|backup|orig|fixed|new)$", source):
+            yield FileEdit(target, is_restored=source.endswith(("bak", "backup", "orig")))
+    else:
+        for redirect in step.redirects:
+            if redirect.is_to_file:
+                yield FileEdit(redirect.target, is_whole=redirect.operator == ">")
+        if step.program == "tee":
+            yield from (FileEdit(file, is_whole=True) for file in step.arguments)
+        if step.program in ("python", "node") and step.bodies:
+            yield from script_edits("\n".join(step.bodies))
+        elif step.program == "python" and step.subcommand == "-c":
+            yield from script_edits(" ".join(step.arguments[:1]))
+
+
+def _substitution_edits(step: Step) -> Iterator[FileEdit]:
+    scripts = [argument for argument in step.arguments if _SUBSTITUTION.search(argument)]
+    files = [
+        argument
+        for argument in step.arguments
+        if argument not in scripts and re.match(r"[\w./~*-]+$", argument)
+    ]
+    # Without a substitution the first word is another sed script, such as `5d`.
+    if not scripts and files and not re.search(r"[./]", files[0]):
+        files = files[1:]
+    match = _SUBSTITUTION.search(scripts[0]) if scripts else None
+    old, new = (_ESCAPED.sub(r"\1", match[name]) if match else "" for name in ("old", "new"))
+    yield from (FileEdit(file, old, new) for file in files)
+
+
+def script_edits(script: str) -> Iterator[FileEdit]:
+    """Yield the files that a script writes; one without a name when the script computes it."""
+    if "open(" not in script and "write" not in script:
+        return
+    named = [first or second for first, second in _WRITTEN.findall(script)]
+    yield from (FileEdit(file) for file in dict.fromkeys(named))
+    if not named and _WRITES.search(script):
+        yield FileEdit("")

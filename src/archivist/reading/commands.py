@@ -1,28 +1,10 @@
-"""Understand a shell command line: its steps, what it is for, and what of it another run could use."""
+"""Tell what a command line is for, what it only looks at, and how to show it to another run."""
 
 from __future__ import annotations
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
-from archivist.reading.shell import Redirect, Word
-from archivist.reading.steps import Step, parse
-
-__all__ = [
-    "Step",
-    "generalise",
-    "is_display_step",
-    "is_help",
-    "is_preparation",
-    "is_query_step",
-    "is_read_only",
-    "is_read_only_step",
-    "main_step",
-    "own_scripts",
-    "parse",
-    "purpose",
-    "run_scripts",
-    "step_purpose",
-]
+from archivist.reading.shell import Step, Word, parse
 
 _SCRIPT = lazy_pattern(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
 _TEST_ID = lazy_pattern(
@@ -32,51 +14,55 @@ _DOTTED_TEST = lazy_pattern(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
 _URL = lazy_pattern(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
 _SED_RANGE = lazy_pattern(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
 _HASH = lazy_pattern(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
+# Paths below these mean the same on every machine.
 _HOST_PATHS = ("/dev/", "/etc/", "/usr/", "/bin/", "/opt/homebrew/", "/proc/", "/sys/")
+_WRITERS = ("cat", "echo", "printf", "tee")
+_HELP_PROGRAMS = ("man", "which", "type", "whereis", "info", "apropos", "help", "hash")
+# Flags before a text in somebody's own words.
+_TEXT_FLAGS = ("-m", "--message", "--body", "--title", "-k")
 _LONGEST_QUOTED = 60
 _LONGEST_COMMAND = 200
 
 
 def is_preparation(step: Step) -> bool:
-    """Say whether a step only makes ready or tidies up."""
-    return step.program in programs.PREPARATIONS or not step.program or _is_written_text(step)
+    """Say whether a step only prepares or cleans up."""
+    return step.program in programs.PREPARATIONS or not step.program or _is_text_write(step)
 
 
-def _is_written_text(step: Step) -> bool:
-    return step.is_writing and step.program in ("cat", "echo", "printf", "tee")
+def _is_text_write(step: Step) -> bool:
+    return step.is_writing and step.program in _WRITERS
 
 
 def is_help(command: str) -> bool:
-    """Say whether a command only asks how something is used, or where and which it is."""
+    """Say whether a command only asks how a program is used, or where and which it is."""
     steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
     return bool(steps) and all(_is_help_step(step) for step in steps)
 
 
 def _is_help_step(step: Step) -> bool:
-    if step.program in ("man", "which", "type", "whereis", "info", "apropos", "help", "hash"):
-        return True
-    if "command" in step.wrappers and "-v" in [word.value for word in step.words]:
-        return True
-    if "--help" in step.flags or "--version" in step.flags or "-V" in step.flags:
-        return True
-    if "-h" in step.flags and step.program not in programs.H_IS_NO_HELP:
-        return True
-    return step.subcommand in ("help", "version") or step.subcommand.endswith(" help")
+    return (
+        step.program in _HELP_PROGRAMS
+        or ("command" in step.wrappers and "-v" in [word.value for word in step.words])
+        or not {"--help", "--version", "-V"}.isdisjoint(step.flags)
+        or ("-h" in step.flags and step.program not in programs.H_IS_NO_HELP)
+        or step.subcommand in ("help", "version")
+        or step.subcommand.endswith(" help")
+    )
 
 
 def is_read_only(command: str) -> bool:
-    """Say whether a command only looks at things: lists, prints, searches, compares."""
+    """Say whether a command only lists, prints, searches or compares."""
     steps = [step for step in parse(command) if not is_preparation(step)]
     return bool(steps) and all(is_read_only_step(step) for step in steps)
 
 
 def is_read_only_step(step: Step) -> bool:
-    """Say whether a step only looks at things."""
+    """Say whether a step changes nothing."""
     return not step.is_writing and (is_display_step(step) or _is_help_step(step))
 
 
 def is_display_step(step: Step) -> bool:
-    """Say whether a step prints what is there already, so that its output is not its own words."""
+    """Say whether a step prints what existed before, so that an error in its output is not its own."""
     if step.is_writing:
         return False
     if step.program == "sed":
@@ -85,22 +71,19 @@ def is_display_step(step: Step) -> bool:
         return not any(flag in ("-delete", "-exec", "-execdir") for flag in step.flags) or "grep" in step.text
     if step.program in programs.LOOKS:
         return True
-    # A second word says whether `git stash list` looks; `git stash` alone does not.
+    # `git stash list` only looks; `git stash` alone does not.
     first = step.subcommand.split(" ")[0]
     looking = programs.LOOKING_SUBCOMMANDS.get(step.program, frozenset())
     return step.subcommand in looking or first in looking or step.subcommand == "stash list"
 
 
 def main_step(steps: tuple[Step, ...]) -> Step | None:
-    """Return the step a command line is for: the last that works, else that looks, else any."""
+    """Return the step a command line is for: the last that works, else the last that looks, else any."""
     own = [step for step in steps if not step.is_filter]
-    working = [step for step in own if not is_preparation(step) and not is_read_only_step(step)]
     looking = [step for step in own if not is_preparation(step)]
-    written = [step for step in own if _is_written_text(step)]
-    for group in (working, looking, written, own):
-        if group:
-            return group[-1]
-    return None
+    working = [step for step in looking if not is_read_only_step(step)]
+    written = [step for step in own if _is_text_write(step)]
+    return next((group[-1] for group in (working, looking, written, own) if group), None)
 
 
 def purpose(command: str) -> str:
@@ -111,27 +94,21 @@ def purpose(command: str) -> str:
 
 def step_purpose(step: Step) -> str:
     """Return a stable key for what one step is for."""
-    if _is_written_text(step):
+    if _is_text_write(step):
         return "write file"
     if step.program in ("uv", "python -m uv") and step.subcommand.startswith("pip "):
         return step.subcommand
-    if step.program.startswith("python -m ") and step.program in ("python -m pytest", "python -m unittest"):
+    if step.program in ("python -m pytest", "python -m unittest"):
         return step.program.removeprefix("python -m ")
     if step.program.startswith("python -m "):
-        return f"{step.program} {step.subcommand}".rstrip()
+        return step.name
     if step.program == "sed" and any(flag.startswith("-i") for flag in step.flags):
         return "sed -i"
     if not step.subcommand and step.program in programs.SCRIPTED and _script(step):
         return f"{step.program} <script>"
-    if (
-        step.program == "python"
-        and not step.subcommand
-        and "<<" in [item.operator for item in step.redirects]
-    ):
+    if step.name == "python" and any(redirect.operator == "<<" for redirect in step.redirects):
         return "python -"
-    if _SCRIPT.match(step.program):
-        return "<script>"
-    return step.name
+    return "<script>" if _SCRIPT.match(step.program) else step.name
 
 
 def _script(step: Step) -> str:
@@ -140,95 +117,81 @@ def _script(step: Step) -> str:
 
 def own_scripts(steps: tuple[Step, ...]) -> frozenset[str]:
     """Return the base names of files that the command line itself writes from a here-document."""
-    return frozenset(
-        redirect.target.rsplit("/", 1)[-1]
+    redirected = (
+        redirect.target
         for step in steps
         if step.bodies or step.program in ("echo", "printf")
         for redirect in step.redirects
         if redirect.is_to_file
-    ) | frozenset(
-        argument.rsplit("/", 1)[-1]
-        for step in steps
-        if step.program == "tee" and step.bodies
-        for argument in step.arguments
     )
+    copied = (
+        argument for step in steps if step.program == "tee" and step.bodies for argument in step.arguments
+    )
+    return frozenset(path.rsplit("/", 1)[-1] for path in (*redirected, *copied))
 
 
 def run_scripts(steps: tuple[Step, ...]) -> frozenset[str]:
     """Return the base names of the script files that the command line runs."""
-    return frozenset(
-        _script(step).rsplit("/", 1)[-1] for step in steps if step.program in programs.SCRIPTED
-    ) - {""}
+    scripts = (_script(step) for step in steps if step.program in programs.SCRIPTED)
+    return frozenset(path.rsplit("/", 1)[-1] for path in scripts) - {""}
 
 
 def is_query_step(step: Step) -> bool:
     """Say whether exit code 1 of a step is an answer and not a failure."""
-    if step.program in programs.ASKING or ("xargs" in step.wrappers and step.program in programs.LOOKS):
-        return True
-    if "command" in step.wrappers:
-        return True
-    return step.program == "git" and step.subcommand in programs.ASKING_GIT
+    return (
+        step.program in programs.ASKING
+        or ("xargs" in step.wrappers and step.program in programs.LOOKS)
+        or "command" in step.wrappers
+        or (step.program == "git" and step.subcommand in programs.ASKING_GIT)
+    )
 
 
 def generalise(command: str) -> str:
-    """Return the command without what belongs to the instance, fit to be shown to another run."""
+    """Return the command as another run can use it, without paths and texts of this one."""
     steps = parse(command)
     root = next((step.arguments[0] for step in steps if step.program == "cd" and step.arguments), "")
     root = root.rstrip("/") if root.startswith("/") else ""
     parts: list[str] = []
     for index, step in enumerate(steps):
-        is_last = index == len(steps) - 1
-        if _is_dropped(step, steps, index) and not (is_last and not parts):
+        later = steps[index + 1 :]
+        if _is_dropped(step, later) and (later or parts):
             continue
         if parts:
             parts.append(";" if step.operator in ("", ";", "&") else step.operator)
-        parts.append(_general_step(step, root))
+        words: list[str] = []
+        for previous, word in zip(("", *(word.value for word in step.words)), step.words, strict=False):
+            general = _general_word(word, previous, step, root)
+            # A list of paths or tests is one thing to the reader.
+            if not (words and general == words[-1] and general.startswith("<")):
+                words.append(general)
+        for redirect in step.redirects:
+            if redirect.operator == "<<":
+                words.append("<<'EOF' …")
+            elif redirect.target and not redirect.target.startswith("/dev/"):
+                words.append(f"{redirect.operator} {_general_path(redirect.target, root)}")
+        parts.append(" ".join(words))
     text = " ".join(parts).replace(" ;", ";")
     if len(text) <= _LONGEST_COMMAND:
         return text
     return f"{text[: _LONGEST_COMMAND - 1].rsplit(' ', 1)[0]} …"
 
 
-def _is_dropped(step: Step, steps: tuple[Step, ...], index: int) -> bool:
-    """Say whether a step tells another run nothing: moving there, saying so, cutting the output."""
+def _is_dropped(step: Step, later: tuple[Step, ...]) -> bool:
+    """Say whether a step is useless to another run: it changes the folder, prints a note, cuts the output."""
     if step.program in ("cd", "pushd") and step.arguments:
         return step.arguments[0].startswith(("/", "~", "$"))
     if step.program in ("echo", "printf", "true", ":", "set", "pwd") and not step.is_writing:
-        return not (index + 1 < len(steps) and steps[index + 1].operator == "|")
-    return step.is_filter and all(later.is_filter or later.operator != "|" for later in steps[index:])
-
-
-def _general_step(step: Step, root: str) -> str:
-    words: list[str] = []
-    previous = ""
-    for word in step.words:
-        general = _general_word(word, previous, step, root)
-        # A list of paths or tests is one thing to the reader.
-        if not (words and general == words[-1] and general.startswith("<")):
-            words.append(general)
-        previous = word.value
-    for redirect in step.redirects:
-        words += _general_redirect(redirect, root)
-    return " ".join(words)
-
-
-def _general_redirect(redirect: Redirect, root: str) -> list[str]:
-    if redirect.operator == "<<":
-        return ["<<'EOF' …"]
-    if not redirect.target or redirect.target.startswith("/dev/"):
-        return []
-    return [f"{redirect.operator} {_general_path(redirect.target, root)}"]
+        return not (later and later[0].operator == "|")
+    return step.is_filter and all(other.is_filter or other.operator != "|" for other in later)
 
 
 def _general_word(word: Word, previous: str, step: Step, root: str) -> str:
     value, raw = word.value, word.raw
-    if value == step.program or raw.startswith("$("):
-        return value if value == step.program else "…"
-    if (
-        previous in ("-m", "--message", "--body", "--title", "-k")
-        and step.program != "python"
-        and "python -m" not in step.program
-    ):
+    if value == step.program:
+        return value
+    if raw.startswith("$("):
+        return "…"
+    if previous in _TEXT_FLAGS and step.program != "python" and "python -m" not in step.program:
         return '"…"'
     if previous == "-k":
         return "<expr>"
@@ -236,9 +199,9 @@ def _general_word(word: Word, previous: str, step: Step, root: str) -> str:
         return '"…"' if "\n" in value or len(value) > _LONGEST_QUOTED else raw
     if "\n" in value or (len(value) > _LONGEST_QUOTED and raw[:1] in "'\""):
         return '"…"'
-    if _SED_RANGE.match(value) and step.program == "sed":
+    if step.program == "sed" and _SED_RANGE.match(value):
         return "<range>"
-    if step.program in programs.SCRIPTED and _SCRIPT.match(value) and value == (step.arguments or ("",))[0]:
+    if step.program in programs.SCRIPTED and step.arguments[:1] == (value,) and _SCRIPT.match(value):
         return "<script>"
     return _general_value(value, raw, step, root)
 
@@ -250,17 +213,13 @@ def _general_value(value: str, raw: str, step: Step, root: str) -> str:
     if _URL.match(value):
         return "<url>"
     is_test_run = step.program in programs.TEST_RUNNERS or step.subcommand == "test"
-    if ("::" in value and _TEST_ID.match(value)) or (is_test_run and _is_test_name(value, step)):
+    is_test_id = ("::" in value or (is_test_run and not value.startswith("-"))) and _TEST_ID.match(value)
+    is_dotted = is_test_run and "unittest" in step.program and not value.startswith("-")
+    if is_test_id or (is_dotted and _DOTTED_TEST.match(value)):
         return "<test>"
     if value.startswith(("/", "~/")) and raw[:1] not in "'\"":
         return _general_path(value, root)
     return _HASH.sub("<id>", raw)
-
-
-def _is_test_name(value: str, step: Step) -> bool:
-    if value.startswith("-"):
-        return False
-    return bool(_TEST_ID.match(value)) or ("unittest" in step.program and bool(_DOTTED_TEST.match(value)))
 
 
 def _general_path(path: str, root: str) -> str:

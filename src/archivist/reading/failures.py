@@ -1,4 +1,4 @@
-"""Tell a failed tool call from one that went well, and say what failed."""
+"""Tell a failed tool call from a successful one, and say what failed."""
 
 import re
 from typing import NamedTuple
@@ -6,18 +6,16 @@ from typing import NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.commands import (
-    Step,
     is_display_step,
     is_preparation,
     is_query_step,
     main_step,
     own_scripts,
-    parse,
     run_scripts,
     step_purpose,
 )
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.rules.rule import FROM_HARNESS, LOOSE, SUMMARY, TOLD
+from archivist.reading.rules import FROM_HARNESS, LOOSE, SUMMARY, TOLD, FailureKind
+from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
     Clue,
     Signature,
@@ -32,8 +30,10 @@ from archivist.reading.signatures import (
 
 __all__ = ["Failure", "FailureKind", "detect_failure", "failure_key", "have_different_subjects", "is_shell"]
 
+# Separates the resource that a failure is about from the rest of its key.
+ABOUT = "@"
 _SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
-_REFUSED = lazy_pattern(
+_REJECTED = lazy_pattern(
     r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|user (?:rejected|declined|denied)"
 )
@@ -43,7 +43,7 @@ _PASSED = lazy_pattern(
     r"|^Tests: +\d+ passed, \d+ total",
     re.MULTILINE,
 )
-_NAMED_SIGNALS = {
+_NAMED_CODES = {
     124: ("timed out", FailureKind.TIMEOUT),
     -1: ("timed out", FailureKind.TIMEOUT),
     137: ("killed", FailureKind.CRASH),
@@ -52,32 +52,26 @@ _NAMED_SIGNALS = {
     127: ("command not found", FailureKind.MISSING_COMMAND),
     126: ("permission denied", FailureKind.PERMISSION),
 }
-_OWN_KINDS = frozenset(
-    (
-        FailureKind.SYNTAX,
-        FailureKind.ATTRIBUTE,
-        FailureKind.TYPE_ERROR,
-        FailureKind.VALUE,
-        FailureKind.TEST_FAILURE,
-        FailureKind.OTHER,
-    )
-)
+_CODE_KINDS = frozenset((
+    FailureKind.SYNTAX, FailureKind.ATTRIBUTE, FailureKind.TYPE_ERROR, FailureKind.VALUE,
+    FailureKind.TEST_FAILURE, FailureKind.OTHER,
+))  # fmt: skip
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh")
-_SHORT_TEXT = 2000
-_SHORTEST_MESSAGE = 8
-_FIRST_WORDS = 200
+# An exit code above 128 means that a signal ended the program.
+_FIRST_SIGNAL_CODE = 128
+# What a harness says about a call stands at the start of a short output.
+_SHORT_OUTPUT = 2000
+_HARNESS_REACH = 200
 _LONGEST_PATH = 300
-_SIGNALLED = 128
+_SHORTEST_MESSAGE = 8
 _LAST_LINES = 3
 _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
 _PATCHERS = ("patch", "git apply", "git am")
-# Scripts that a project has of its framework; nobody writes them for a task.
-_OF_FRAMEWORKS = frozenset(("manage.py", "setup.py"))
+# Scripts that come with a project's framework; nobody writes them for a task.
+_FRAMEWORK_SCRIPTS = frozenset(("manage.py", "setup.py"))
 _INLINE = ("<string>", "<stdin>")
-# Stands in a key before the thing that the failure is about.
-ABOUT = "@"
-# Failures whose message is the same whatever thing they are about.
-_OF_THINGS = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
+# Failures whose message is the same for every resource; the key needs the resource too.
+_ABOUT_RESOURCES = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
 _INSTALLED = lazy_pattern(
     r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen"
 )
@@ -86,9 +80,9 @@ _INSTALLED = lazy_pattern(
 class Failure(NamedTuple):
     """One failed tool call.
 
-    `line` is what a person would quote of the output and `subject` the module, command, file or flag that it
-    is about. `is_own_code` says that the code just being written is at fault, `is_at_import` that nothing but
-    importing was going on. `files` are the source files that the error came through, outermost first.
+    `line` is the line of the output that a person would quote and `subject` the module, command, file or flag
+    that it is about. `is_own_code` says that the code being written is at fault, `is_at_import` that an
+    import failed. `files` are those that an exception passed through, outermost first.
     """
 
     kind: FailureKind
@@ -108,43 +102,48 @@ def is_shell(tool: str) -> bool:
 def detect_failure(
     tool: str, command: str, exit_code: int | None, is_error: bool, output: str
 ) -> Failure | None:
-    """Return what failed in a tool call, or None when it went well. Never raises."""
+    """Return what failed in a tool call, or None when it succeeded. Never raises."""
     reported, rest = split_exit_line(output[:200])
     if reported is not None:
         output = rest + output[200:]
         exit_code = reported if exit_code is None else exit_code
-    if is_error and _REFUSED.search(output[:400]):
+    if is_error and _REJECTED.search(output[:400]):
         return None
     if not is_shell(tool):
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
-    steps = parse(command)
+    steps, text = parse(command), clean_output(output)
     if exit_code or (is_error and exit_code is None):
-        return _detect_by_code(steps, exit_code or 1, clean_output(output))
-    return _detect_by_output(steps, exit_code, clean_output(output))
+        clue = _clue_by_code(steps, exit_code or 1, text)
+    else:
+        clue = _clue_by_output(steps, exit_code, text)
+    if clue is None:
+        return None
+    step = main_step(steps)
+    return _make_failure(step_purpose(step) if step else "", clue, steps)
 
 
 def _detect_in_tool(tool: str, target: str, is_error: bool, output: str) -> Failure | None:
-    """Judge a tool that is no shell: its error bit counts, else what a harness says in the first lines."""
+    """Judge a tool that is no shell by its error flag, else by what a harness says in the first lines."""
     text = clean_output(output if is_error else output[:600])
     found = find_clues(text)
     if not is_error:
-        found = [clue for clue in found if clue.rank == FROM_HARNESS and clue.at < _FIRST_WORDS]
+        found = [clue for clue in found if clue.rank == FROM_HARNESS and clue.at < _HARNESS_REACH]
     clue = pick_clue(found) or (fallback_clue(text) if is_error else None)
     if clue is None:
         return None
     if clue.kind is FailureKind.MISSING_FILE and not clue.subject and len(target) < _LONGEST_PATH:
         clue = clue._replace(subject=target.strip())
-    return _failure(tool, clue, ())
+    return _make_failure(tool, clue, ())
 
 
-def _detect_by_code(steps: tuple[Step, ...], code: int, text: str) -> Failure | None:
+def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
     """Judge a command that ended with a non-zero exit code: a failure, unless the code was an answer."""
     working = [step for step in steps if not is_preparation(step)]
-    if code > _SIGNALLED and any(step.program in ("kill", "pkill", "killall") for step in steps):
+    if code > _FIRST_SIGNAL_CODE and any(step.program in ("kill", "pkill", "killall") for step in steps):
         return None
     if working and all(is_display_step(step) for step in working):
         clue = _complaint_of(working, text)
-        # With 8 a check says that it is not over yet.
+        # `gh pr checks` exits with 8 while checks are pending.
         if clue is None and (code in (1, 8) or not text.strip()):
             return None
     else:
@@ -153,57 +152,43 @@ def _detect_by_code(steps: tuple[Step, ...], code: int, text: str) -> Failure | 
             return None
         if clue is not None and not clue.is_sure and code == 1 and steps and is_query_step(steps[-1]):
             return None
-    if clue is None:
-        clue = _clue_from_code(code, text)
-    return _failure(_program(steps), clue, steps)
-
-
-def _clue_from_code(code: int, text: str) -> Clue:
+    if clue is not None:
+        return clue
     rest = fallback_clue(text)
-    if code not in _NAMED_SIGNALS:
-        return (
-            rest
-            if rest.line
-            else Clue(FailureKind.OTHER, "", f"exit {code}", "", f"exit code {code}", "", SUMMARY, 0)
-        )
-    said, kind = _NAMED_SIGNALS[code]
-    return Clue(kind, "", said, "", rest.line or f"exit code {code} ({said})", "", SUMMARY, 0)
+    if code in _NAMED_CODES:
+        error, kind = _NAMED_CODES[code]
+        return Clue(kind, "", error, "", rest.line or f"exit code {code} ({error})", "", SUMMARY, 0)
+    if rest.line:
+        return rest
+    return Clue(FailureKind.OTHER, "", f"exit {code}", "", f"exit code {code}", "", SUMMARY, 0)
 
 
-def _detect_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> Failure | None:
-    """Judge a command whose exit code is zero or unknown: only its output can tell of a failure."""
+def _clue_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> Clue | None:
+    """Judge a command whose exit code is zero or unknown: only its output can show a failure."""
     working = [step for step in steps if not is_preparation(step) and not step.is_filter]
     if not text or len(text) < 8:
         return None
     if working and all(is_display_step(step) for step in working):
-        clue = _complaint_of(working, text)
-        return _failure(_program(steps), clue, steps) if clue else None
+        return _complaint_of(working, text)
     found = find_clues(text)
-    if code == 0 and _is_trusted(steps):
-        found = [clue for clue in found if _is_of_environment(clue)]
-    sure = [clue for clue in found if clue.is_sure or _ends_output(clue, text, steps)]
-    clue = pick_clue(sure)
-    if clue is None or _is_overruled(clue, text, steps):
-        return None
-    return _failure(_program(steps), clue, steps)
-
-
-def _is_of_environment(clue: Clue) -> bool:
-    """Say whether a script that went on all the same has shown that its surroundings are at fault."""
-    if clue.raised is None:
-        return clue.rank == TOLD
-    if clue.kind is FailureKind.IMPORT_ERROR:
-        return "cannot import name" in clue.line
-    return clue.kind in (FailureKind.MISSING_MODULE, FailureKind.VERSION_CONFLICT)
-
-
-def _is_trusted(steps: tuple[Step, ...]) -> bool:
-    """Say whether exit code zero speaks for every step: no pipe, no alternative, nothing after a failure."""
-    return all(
+    # Exit code zero speaks for every step without a pipe, an alternative or a step after a failure.
+    is_conclusive = all(
         step.operator in ("", "&&")
         or (step.operator == ";" and all(is_preparation(before) for before in steps[:index]))
         for index, step in enumerate(steps)
     )
+    if code == 0 and is_conclusive:
+        # A script that went on to succeed may still have shown a fault of its environment.
+        faults = (FailureKind.MISSING_MODULE, FailureKind.VERSION_CONFLICT)
+        found = [
+            clue
+            for clue in found
+            if (clue.raised is None and clue.rank == TOLD)
+            or (clue.raised and clue.kind in faults)
+            or (clue.raised and clue.kind is FailureKind.IMPORT_ERROR and "cannot import name" in clue.line)
+        ]
+    clue = pick_clue([clue for clue in found if clue.is_sure or _ends_output(clue, text, steps)])
+    return None if clue is None or _is_overruled(clue, text, steps) else clue
 
 
 def _ends_output(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
@@ -217,7 +202,7 @@ def _ends_output(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
 
 
 def _is_overruled(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
-    """Say whether the output itself shows that all went well after all."""
+    """Say whether the output itself shows that the command succeeded after all."""
     if "roken pipe" in text[clue.at : clue.at + 400]:
         return True
     passed = list(_PASSED.finditer(text, clue.at))
@@ -225,7 +210,7 @@ def _is_overruled(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
         return "FAILED" not in text[passed[-1].start() :]
     if clue.raised is None or clue.kind.is_environment or not run_scripts(steps):
         return False
-    # A script that prints what it caught went on; the same message stands on a second line.
+    # A script that prints an exception it caught goes on; the message then stands on a second line.
     message = clue.raised.message[:60]
     before = text[: max(0, text.rfind("Traceback (most", 0, clue.at))]
     return len(message) > _SHORTEST_MESSAGE and (
@@ -234,27 +219,21 @@ def _is_overruled(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
 
 
 def _complaint_of(steps: list[Step], text: str) -> Clue | None:
-    """Return a complaint of one of the programs itself, not one in the text that it shows."""
+    """Return an error of one of the programs itself, not one in the text that it displays."""
     speakers = tuple(f"{name}:" for name in (*{step.program for step in steps}, *_SHELLS))
     spoken = "\n".join(line for line in text.split("\n") if line.startswith(speakers))
     found = find_clues(spoken) if spoken else []
-    if len(text) < _SHORT_TEXT:
-        found += [clue for clue in find_clues(text) if _is_of_harness(clue, text)]
+    if len(text) < _SHORT_OUTPUT:
+        found += [
+            clue
+            for clue in find_clues(text)
+            if clue.rank == FROM_HARNESS
+            or (clue.kind is FailureKind.MISSING_FILE and clue.is_sure and len(text) < _LONGEST_PATH)
+        ]
     return pick_clue(found)
 
 
-def _is_of_harness(clue: Clue, text: str) -> bool:
-    if clue.rank == FROM_HARNESS:
-        return True
-    return clue.kind is FailureKind.MISSING_FILE and clue.is_sure and len(text) < _LONGEST_PATH
-
-
-def _program(steps: tuple[Step, ...]) -> str:
-    step = main_step(steps)
-    return step_purpose(step) if step else ""
-
-
-def _failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
+def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
     trace = clue.raised
     return Failure(
         kind=clue.kind,
@@ -268,78 +247,58 @@ def _failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
 
 
 def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:
-    """Say whether the fault is likely in the code just being written."""
-    trace = clue.raised
+    """Say whether the fault is likely in the code that is being written."""
+    trace, step = clue.raised, main_step(steps)
     if trace is None:
         is_report = clue.kind in (FailureKind.BUILD, FailureKind.OTHER)
-        if is_report and any(step.program in programs.LINTERS for step in steps):
+        if clue.is_own or (is_report and any(step.program in programs.LINTERS for step in steps)):
             return True
-        # What a script that the agent wrote says in its own words.
-        return clue.is_own or (clue.kind is FailureKind.OTHER and clue.rank <= LOOSE and _is_scripted(steps))
+        # A script that the agent wrote reports a failure in its own words.
+        if step is None or clue.kind is not FailureKind.OTHER or clue.rank > LOOSE:
+            return False
+        is_script = step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
+        return is_script and not run_scripts((step,)) & _FRAMEWORK_SCRIPTS
+    own_names = own_scripts(steps) | run_scripts(steps)
+    is_own = [file in _INLINE or file.rsplit("/", 1)[-1] in own_names for file in trace.files]
     if clue.kind is FailureKind.IMPORT_ERROR:
-        # A name that the project itself does not have was guessed; one that a library lost was not.
-        return (
-            bool(trace.files)
-            and _is_own_file(trace.files[-1], steps)
-            and not _INSTALLED.search(trace.message)
-        )
-    if clue.kind not in _OWN_KINDS:
+        # A name that the project itself lacks was guessed; a name that a library removed was not.
+        return any(is_own[-1:]) and not _INSTALLED.search(trace.message)
+    if clue.kind not in _CODE_KINDS:
         return False
-    beyond = [file for file in trace.files if not _INSTALLED.search(file)]
-    if beyond and _is_own_file(beyond[-1], steps):
-        return True
-    return clue.kind is FailureKind.SYNTAX and bool(beyond)
-
-
-def _is_scripted(steps: tuple[Step, ...]) -> bool:
-    step = main_step(steps)
-    if step is None or run_scripts((step,)) & _OF_FRAMEWORKS:
-        return False
-    return step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
-
-
-def _is_own_file(file: str, steps: tuple[Step, ...]) -> bool:
-    return file in _INLINE or file.rsplit("/", 1)[-1] in own_scripts(steps) | run_scripts(steps)
+    # The last frame outside of installed packages decides; no package has a syntax error.
+    outside = [at for at, file in enumerate(trace.files) if not _INSTALLED.search(file)]
+    return bool(outside) and (clue.kind is FailureKind.SYNTAX or is_own[outside[-1]])
 
 
 def failure_key(failure: Failure) -> str:
-    """Return the key under which failures that belong to one lesson fall together."""
-    sign_ = failure.signature
-    match failure.kind:
-        case FailureKind.EDIT_NOT_APPLIED if sign_.program in _PATCHERS:
-            return f"{failure.kind}:patch"
+    """Return the key that is the same for all failures that belong to one lesson."""
+    kind, signature = failure.kind, failure.signature
+    if kind is FailureKind.MISSING_MODULE and signature.program == "python":
+        # Imported late: the hooks call this function, and few failures need that module.
+        from archivist.reading.packages import is_uninstallable
+
+        if is_uninstallable(failure.subject):
+            return f"{kind}:{signature.program}:{failure.subject}"
+    match kind:
+        case FailureKind.EDIT_NOT_APPLIED if signature.program in _PATCHERS:
+            return f"{kind}:patch"
         case FailureKind.EDIT_NOT_APPLIED:
-            return f"{failure.kind}:{sign_.program}:{sign_.error}"
-        case FailureKind.MISSING_MODULE if sign_.program == "python" and _is_uninstallable(failure.subject):
-            return f"{failure.kind}:{sign_.program}:{failure.subject}"
-        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
-            return f"{failure.kind}:{sign_.program}"
-        case FailureKind.USAGE:
-            return f"{failure.kind}:{sign_.program}"
+            return f"{kind}:{signature.program}:{signature.error}"
+        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER | FailureKind.USAGE:
+            return f"{kind}:{signature.program}"
         case FailureKind.IMPORT_ERROR if named := _NOT_IN.search(failure.line):
-            # The same whether it was raised or printed.
-            return f"{failure.kind}:{sign_.program}:{named[2]}.{named[1]}"
-        case _:
-            thing = _failing_resource(failure)
-            return f"{failure.kind}:{sign_.key}{f' {ABOUT}{thing}' if thing else ''}"
-
-
-def _failing_resource(failure: Failure) -> str:
-    """Return the script, port or host that a failure is about: what helps one of them is not for another."""
-    if failure.kind not in _OF_THINGS:
-        return ""
+            # The same key whether the error was raised or printed.
+            return f"{kind}:{signature.program}:{named[2]}.{named[1]}"
+    if kind not in _ABOUT_RESOURCES:
+        return f"{kind}:{signature.key}"
+    # What helps with one script, port or host does not help with another.
     subject = failure.subject.strip("'\"").removeprefix("./")
-    return subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
+    resource = subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
+    return f"{kind}:{signature.key}{f' {ABOUT}{resource}' if resource else ''}"
 
 
 def have_different_subjects(first: str, second: str) -> bool:
-    """Say whether two keys name different things, or only one of them any: however alike, they are two."""
-    kind, mark, thing = first.partition(f" {ABOUT}")
+    """Say whether two keys name different resources, or only one names any: then they are not the same."""
+    kind, mark, resource = first.partition(f" {ABOUT}")
     other_kind, other_mark, other = second.partition(f" {ABOUT}")
-    return thing != other if mark and other_mark else mark != other_mark and kind == other_kind
-
-
-def _is_uninstallable(module: str) -> bool:
-    from archivist.reading.modules import is_uninstallable
-
-    return is_uninstallable(module)
+    return resource != other if mark and other_mark else mark != other_mark and kind == other_kind

@@ -1,4 +1,4 @@
-"""What is known of the programs that agents run: which only look, which merely filter, which wrap others."""
+"""What is known about the programs that agents run: which only look, filter, wrap others or run scripts."""
 
 from __future__ import annotations
 
@@ -9,46 +9,32 @@ def _words(text: str) -> frozenset[str]:
 
 KEYWORDS = _words("! { } ( ) do done then else elif fi if while until esac")
 
-# Wrappers and the flags of theirs that take a value, so that the value is not taken for the program.
+# Wrappers, each with those of its flags that take a value: the value is not the wrapped program.
 WRAPPERS = {
+    **dict.fromkeys(_words("nohup setsid exec command builtin unbuffer bunx pipx"), _words("")),
     "sudo": _words("-u -g -h -p -C -U"),
-    "doas": frozenset(("-u",)),
+    "doas": _words("-u"),
     "env": _words("-u -C -S"),
     "timeout": _words("-s -k --signal --kill-after"),
     "gtimeout": _words("-s -k"),
     "time": _words("-f -o"),
-    "nohup": _words(""),
-    "nice": frozenset(("-n",)),
+    "nice": _words("-n"),
     "ionice": _words("-c -n"),
     "stdbuf": _words("-i -o -e"),
-    "setsid": _words(""),
-    "exec": _words(""),
-    "command": _words(""),
-    "builtin": _words(""),
     "xargs": _words("-I -n -P -L -d -a -s --max-args --max-procs --delimiter"),
-    "unbuffer": _words(""),
     "xvfb-run": _words("-s -n -e"),
     "npx": _words("-p --package -c"),
-    "bunx": _words(""),
     "uvx": _words("--from --with --python -p"),
-    "pipx": _words(""),
 }
-# Programs whose own subcommand runs another program.
+# Programs with a subcommand that runs another program, and the flags of it that take a value.
 RUNNERS = {
+    **{name: {"run": _words("")} for name in ("poetry", "pipenv", "pdm", "hatch", "rye")},
+    **{name: {"run": _words("-n -p --name --prefix")} for name in ("conda", "mamba")},
+    **{name: {"exec": _words(""), "dlx": _words("")} for name in ("pnpm", "yarn")},
+    **{name: {"exec": _words("")} for name in ("bundle", "npm")},
     "uv": {"run": _words("--with --python -p --extra --group --project --directory --env-file")},
-    "poetry": {"run": _words("")},
-    "pipenv": {"run": _words("")},
-    "pdm": {"run": _words("")},
-    "hatch": {"run": _words("")},
-    "rye": {"run": _words("")},
     "pixi": {"run": _words("-e --environment")},
-    "conda": {"run": _words("-n -p --name --prefix")},
-    "mamba": {"run": _words("-n -p --name --prefix")},
-    "bundle": {"exec": _words("")},
-    "pnpm": {"exec": _words(""), "dlx": _words("")},
-    "yarn": {"exec": _words(""), "dlx": _words("")},
     "bun": {"x": _words("")},
-    "npm": {"exec": _words("")},
 }
 SHELLS = _words("bash sh zsh dash ksh")
 
@@ -108,57 +94,36 @@ LOOKING_SUBCOMMANDS = {
     "go": _words("env list version doc"),
     "docker": _words("ps images logs inspect"),
     "kubectl": _words("get describe logs"),
-    # Checks tell how something fared elsewhere: that it failed there is what they answer.
+    # Checks report how something went elsewhere; a failure there is their answer, not their own.
     "gh": frozenset(("issue view", "pr view", "pr list", "issue list", "pr diff", "run view", "run list"))
     | frozenset(("pr checks", "pr status", "run watch")),
     "glab": frozenset(("ci status", "ci view", "mr view", "mr list", "mr diff", "issue view", "issue list")),
     "apt": _words("list search show"),
     "str_replace_editor": frozenset(("view",)),
 }
-# Steps that make ready or tidy up, and say nothing of what a command line is for.
+# Steps that prepare or clean up, and do not show what a command line is for.
 PREPARATIONS = _words(
     "cd pushd popd export source . set unset mkdir sleep true : echo printf touch rm cp mv chmod "
     "alias wait shopt ulimit trap local read exit return eval declare umask kill pkill killall clear "
     "ln let break continue for case function select in [[ }"
 )
-# Programs that answer "no" with exit code 1; that is no failure.
+# Programs that answer "no" with exit code 1, which is no failure.
 ASKING = _words(
     "grep egrep fgrep zgrep rg ag ack diff cmp test [ [[ which type whereis pgrep pidof expr comm "
     "false command pkill killall hash let read"
 )
 ASKING_GIT = _words("diff grep check-ignore rev-parse merge-base show-ref ls-files")
-# Programs whose non-zero exit says that they found fault with the code that was given to them.
+# Programs that exit with non-zero because of the code that they check.
 LINTERS = _words(
     "eslint tsc ruff flake8 mypy pylint pyright sqlfluff shellcheck prettier black isort stylelint "
     "biome clippy-driver golangci-lint rubocop phpstan ktlint checkstyle hadolint yamllint "
     "markdownlint"
 )
-# `-h` asks these for sizes or hides file names, not for help.
+# With these `-h` means sizes or hidden file names, not help.
 H_IS_NO_HELP = _words("ls du df sort grep egrep rg free tail head psql mysql ssh docker")
-TEST_RUNNERS = frozenset(
-    (
-        "pytest",
-        "python -m pytest",
-        "py.test",
-        "python -m unittest",
-        "jest",
-        "vitest",
-        "mocha",
-        "tox",
-        "nox",
-        "ctest",
-        "phpunit",
-        "rspec",
-    )
-)
-SCRIPTED = {
-    "python": "py",
-    "node": "js",
-    "ruby": "rb",
-    "perl": "pl",
-    "bash": "sh",
-    "php": "php",
-    "ts-node": "ts",
-    "tsx": "ts",
-    "deno": "ts",
+TEST_RUNNERS = _words("pytest py.test jest vitest mocha tox nox ctest phpunit rspec") | {
+    "python -m pytest",
+    "python -m unittest",
 }
+# Programs that run a script file.
+SCRIPTED = _words("python node ruby perl bash php ts-node tsx deno")

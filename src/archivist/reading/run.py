@@ -5,55 +5,54 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 
-from archivist.lessons.quarantine import suspicion
 from archivist.reading.calls import ToolCall, read_tool_calls
-from archivist.reading.edits import FileEdit
-from archivist.reading.failure_kinds import FailureKind as K
+from archivist.reading.cures import Cure, failed_remedies, find_cure
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
-from archivist.reading.installs import Install, is_own_module
-from archivist.reading.modules import is_being_written
-from archivist.reading.phrases import base_name, is_scratch, mask_command, relative_path
-from archivist.reading.remedies import Cure, Remedy, RemedyKind, failed_remedies, find_cure, to_digest
-from archivist.reading.steps import Step
-from archivist.reading.wording import advice
+from archivist.reading.packages import Install, is_being_written, is_own_module
+from archivist.reading.remedies import Remedy, RemedyKind, to_digest
+from archivist.reading.rules import FailureKind as K
+from archivist.reading.shell import Step
+from archivist.reading.wording import advice, base_name, is_scratch, mask_command, relative_path
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
-_MOST_KEYS = 40
-# A root such as `/w/` is too short to be told from other text.
-_SHORTEST_ROOT = 5
-# How far around a failure is looked: a run of a million calls is read in time.
-_REACH = 300
-_MOST_PURPOSES = 40
-_LONGEST_LINE = 200
-# Failures of code as such; only recurrence tells the surroundings' fault from the task's.
+# Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(
     (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
 )
-_SOURCE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Failures that may name a module of the project's own.
-_NAMING = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
-# Steps that do nothing but let time go by.
-_PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
+_NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
+# How many calls around a failure are searched, so that the time to read a run grows with its length only.
+_REACH = 300
+# A root such as `/w/` is too short to be told from other text.
+_SHORTEST_ROOT = 5
+# Bounds of the digest, which is stored with the episode and read again for every later run.
+_MOST_KEYS = 40
+_MOST_PURPOSES = 40
 _MOST_PASSED = 12
+_LONGEST_LINE = 200
+# From here on a file counts as edited over and over.
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
+_SOURCE_FILE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
+# Steps that only let time pass.
+_PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 _OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedFailure:
-    """One failure that the run met, which is not the fault of the code being written.
+    """One failure that the run met and that is not the fault of the code being written.
 
-    `cost` counts the calls until it was overcome, or that failed on it again. `is_untouched` says that
-    nothing of the project had been changed yet. `is_of_task` says that it may be what the task is about: a
-    script of the run's own brought it out, or the same call went well once the run had changed the project.
-    `is_fleeting` says that the very same call went well with nothing done in between. `after` names what had
-    just been installed, `in_vain` what was done about it and did not help.
+    `cost` counts the calls until it was overcome. `is_untouched` says that the project had not been changed
+    yet. `is_of_task` says that it may be what the task is about: a script of the run's own produced it, or
+    the same call succeeded once the run had changed the project. `is_fleeting` says that the very same call
+    succeeded with nothing done in between. `after` is the last install before it, `in_vain` what was tried
+    against it without success.
     """
 
     act: ToolCall
@@ -75,7 +74,7 @@ class ObservedFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunReading:
-    """A run as miners see it; `digest` is what later runs need to know of it."""
+    """A run as miners see it. `digest` is what later runs need to know of it."""
 
     episode: Episode
     acts: tuple[ToolCall, ...]
@@ -85,26 +84,28 @@ class RunReading:
     digest: dict[str, object] = field(default_factory=dict)
 
 
-def read_run(episode: Episode, events: Sequence[Event]) -> RunReading:
-    """Read a run's events as failures with their remedies, attempts, edits and what the user said."""
+def read_run(
+    episode: Episode, events: Sequence[Event], *, suspicion: Callable[[str, str], str] | None = None
+) -> RunReading:
+    """Read a run's events as failures with their remedies, attempts, edits and what the user said.
+
+    `suspicion` returns why a command and the error next to it must not be shown without approval. Without it
+    the digest lists no cures, since those are shown to later runs as they are.
+    """
     events = _with_relative_paths(events, str(episode.extra.get("cwd") or ""))
     calls = read_tool_calls(events)
-    met = _observe_failures(calls, episode.project, _user_turns(events))
-    attempts = _attempts(calls)
-    # In a run that another one started, it is the other one's model that speaks in the user's role.
+    user_messages = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "user"]
+    met = _observe_failures(calls, episode.project, sorted(event.seq for event in user_messages))
+    # In a run that another one started, the other one's model speaks in the user's role.
     is_led = bool(episode.parent) and not episode.is_part
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
-    said = tuple(
-        event
-        for event in (() if is_delegated else events)
-        if event.kind is EventKind.MESSAGE and event.role == "user" and event.text
-    )
-    reading = RunReading(episode, tuple(calls), met, attempts, said)
-    return replace(reading, digest=_digest(reading))
+    said = tuple(event for event in user_messages if event.text and not is_delegated)
+    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), said)
+    return replace(reading, digest=_digest(reading, suspicion))
 
 
 def _with_relative_paths(events: Sequence[Event], root: str) -> Sequence[Event]:
-    """Return events with paths of the project relative to it, wherever a machine keeps it."""
+    """Return events with the project's paths relative to it, wherever a machine keeps it."""
     root = root.rstrip("/") + "/"
     if len(root) < _SHORTEST_ROOT:
         return events
@@ -121,52 +122,43 @@ def _with_relative_paths(events: Sequence[Event], root: str) -> Sequence[Event]:
     ]
 
 
-def _user_turns(events: Sequence[Event]) -> list[int]:
-    """Return when the user spoke: meanwhile anything may have been done elsewhere."""
-    return sorted(event.seq for event in events if event.kind is EventKind.MESSAGE and event.role == "user")
-
-
 def _observe_failures(
-    calls: Sequence[ToolCall], project: str, spoken: Sequence[int]
+    calls: Sequence[ToolCall], project: str, user_turns: Sequence[int]
 ) -> tuple[ObservedFailure, ...]:
     found: list[ObservedFailure] = []
     scratch: set[str] = set()
     is_untouched = True
-    in_python = any(act.purpose.startswith(("python", "pytest", "pip")) for act in calls)
+    is_python = any(act.purpose.startswith(("python", "pytest", "pip")) for act in calls)
     installed: Install | None = None
-    changed = [change for act in calls for change in act.changes if change.file]
-    files, made = [each.file for each in changed], [each.file for each in changed if each.is_whole]
+    changes = [change for act in calls for change in act.changes if change.file]
+    changed, made = [edit.file for edit in changes], [edit.file for edit in changes if edit.is_whole]
     for act in calls:
         failure = act.failure
-        # What a test written first misses in the code that is to come is no lesson.
-        if (
-            failure
-            and failure.kind in _NAMING
-            and is_being_written(failure.line, failure.subject, files, made)
-        ):
-            failure = None
-        # The state before this call's own changes counts, unless the call puts an earlier state back first.
-        is_original = is_untouched or any(change.is_restored and not change.file for change in act.changes)
-        if (
-            failure is not None
-            and not is_own_fault(act, failure, scratch)
-            and not _was_broken_by_run(calls, act)
-        ):
-            is_fleeting = _is_transient(_calls_in_turn(calls, act, spoken), act)
-            # What goes away by itself nothing has cured.
-            overcome = None if is_fleeting else find_cure(calls, act.at)
-            own_name = failure.kind is K.MISSING_COMMAND and is_own_module(failure.subject, project)
+        # A test that is written first fails on code that does not exist yet; that is no lesson.
+        if failure and failure.kind in _NAMING_KINDS:
+            is_expected = is_being_written(failure.line, failure.subject, changed, made)
+            failure = None if is_expected else failure
+        if failure and not is_own_fault(act, failure, scratch) and not _was_broken_by_run(calls, act):
+            is_fleeting = _is_transient(calls, act, user_turns)
+            # Nothing cured a failure that went away by itself.
+            cure = None if is_fleeting else find_cure(calls, act.at)
+            # A script that the run wrote or ran produced the failure in the project's code.
+            is_own_script = not failure.is_at_import and any(
+                base_name(file) in scratch | act.scripts for file in failure.files[:1]
+            )
+            is_own_command = failure.kind is K.MISSING_COMMAND and is_own_module(failure.subject, project)
             found.append(
                 ObservedFailure(
                     act=act,
                     failure=failure,
                     # A project's own command is missing for the same reason as its module.
-                    key=f"{project}|{'missing_module:python' if own_name and in_python else act.key}",
-                    cure=overcome,
-                    cost=overcome.acts[-1].at - act.at + 1 if overcome else 1,
-                    is_untouched=is_original,
-                    is_of_task=failure.kind in CODE_KINDS
-                    and (_is_from_own_script(act, failure, scratch) or _is_fixed_later(calls, act)),
+                    key=f"{project}|{'missing_module:python' if is_own_command and is_python else act.key}",
+                    cure=cure,
+                    cost=cure.acts[-1].at - act.at + 1 if cure else 1,
+                    # The state before this call's own changes counts, unless it restores an earlier state.
+                    is_untouched=is_untouched
+                    or any(change.is_restored and not change.file for change in act.changes),
+                    is_of_task=failure.kind in CODE_KINDS and (is_own_script or _is_fixed_later(calls, act)),
                     is_fleeting=is_fleeting,
                     after=installed,
                     in_vain=failed_remedies(calls, act.at),
@@ -175,53 +167,73 @@ def _observe_failures(
         if act.installs and not (failure and act.purpose.endswith("install")):
             installed = act.installs[-1]
         scratch |= {base_name(change.file) for change in act.changes if change.is_whole}
-        is_untouched = is_untouched and not any(_changes_project(change, scratch) for change in act.changes)
+        for change in act.changes:
+            name = base_name(change.file)
+            # Restored files and files that the run made for itself are no change of the project.
+            is_of_project = "/" in relative_path(change.file) if change.is_whole else name not in scratch
+            if is_of_project and not (change.is_restored or is_scratch(change.file) or is_scratch(name)):
+                is_untouched = False
     return tuple(found)
 
 
-def _changes_project(change: FileEdit, scratch: set[str]) -> bool:
-    """Say whether a change is one of the project and not of a file that the run keeps for itself."""
-    name = base_name(change.file)
-    if change.is_restored or is_scratch(change.file) or is_scratch(name):
-        return False
-    return "/" in relative_path(change.file) if change.is_whole else name not in scratch
+def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
+    """Say whether the fault lies in what the run itself was writing, so that it is no lesson."""
+    if failure.is_own_code or failure.signature.error == "Traceback":
+        return True
+    if failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject):
+        return True
+    if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
+        return True
+    # A test that the run wrote itself says nothing about the project yet.
+    arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
+    return any(base_name(argument.split("::")[0]) in scratch for argument in arguments)
 
 
 def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
-    """Say whether a test went well earlier in the run, before the run changed the project."""
-    if (
-        not failed.is_test
-        or not failed.main
-        or failed.failure is None
-        or failed.failure.kind not in CODE_KINDS
-    ):
+    """Say whether a failing test had passed earlier in the run, before the run changed the project."""
+    is_code_test = failed.is_test and failed.failure is not None and failed.failure.kind in CODE_KINDS
+    if not is_code_test or not failed.main:
         return False
     is_changed = False
     wanted = set(failed.main.arguments)
     for act in reversed(calls[max(0, failed.at - _REACH) : failed.at]):
-        if (
-            is_changed
-            and act.is_test
-            and act.main
-            and not act.has_failed
-            and wanted & set(act.main.arguments)
-        ):
+        has_passed = act.is_test and act.main and not act.has_failed and wanted & set(act.main.arguments)
+        if is_changed and has_passed:
             return True
         is_changed = is_changed or any(not change.is_whole for change in act.changes)
     return False
 
 
-def _calls_in_turn(calls: Sequence[ToolCall], act: ToolCall, spoken: Sequence[int]) -> list[ToolCall]:
-    """Return the calls around one between which the user said nothing."""
-    turn = bisect(spoken, act.event.seq)
-    near = calls[max(0, act.at - _REACH) : act.at + 1 + _REACH]
-    return [each for each in near if bisect(spoken, each.event.seq) == turn]
+def _is_fixed_later(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
+    """Say whether the same call succeeded later, with files of the project changed in between."""
+    is_changed = False
+    wanted = set(failed.main.arguments) if failed.main else set()
+    for act in calls[failed.at + 1 : failed.at + 1 + _REACH]:
+        is_changed = is_changed or _edits_project(act)
+        if not is_changed or act.has_failed or act.purpose != failed.purpose or not act.main:
+            continue
+        if act.text == failed.text or (failed.is_test and wanted & set(act.main.arguments)):
+            return True
+    return False
 
 
-def _is_transient(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
-    """Say whether the very same call went well next, or a test just before, with nothing done between."""
-    later = [act for act in calls if act.at > failed.at]
-    earlier = [act for act in reversed(calls) if act.at < failed.at] if failed.is_test else []
+def _edits_project(act: ToolCall) -> bool:
+    return any(not change.is_whole and not is_scratch(change.file) for change in act.changes)
+
+
+def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Sequence[int]) -> bool:
+    """Say whether the very same call succeeded next, or a test just before, with nothing done in between.
+
+    Only calls without a user message in between count: before it anything may have been done elsewhere.
+    """
+    turn = bisect(user_turns, failed.event.seq)
+    near = [
+        act
+        for act in calls[max(0, failed.at - _REACH) : failed.at + 1 + _REACH]
+        if bisect(user_turns, act.event.seq) == turn
+    ]
+    later = [act for act in near if act.at > failed.at]
+    earlier = [act for act in reversed(near) if act.at < failed.at] if failed.is_test else []
     return bool(failed.steps) and (_succeeds_unchanged(failed, later) or _succeeds_unchanged(failed, earlier))
 
 
@@ -233,148 +245,115 @@ def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
         if call_text(act) == call:
             if not act.has_failed:
                 return True
-        elif act.installs or not (act.is_look or act.is_test or _is_wait(act)):
+            continue
+        is_pause = bool(act.steps) and all(_is_pause(step) for step in act.steps)
+        if act.installs or not (act.is_look or act.is_test or is_pause):
             return False
     return False
 
 
 def call_text(act: ToolCall) -> str:
-    """Return what a call runs, without the pauses around it and without what cuts its output."""
+    """Return what a call runs, without pauses around it and without filters on its output."""
     return "; ".join(
         " ".join(word.value for word in step.words)
         for step in act.steps
-        if not step.is_filter and not _is_pause(step) and not _is_absolute_cd(step)
+        if not step.is_filter
+        and not _is_pause(step)
+        and not (step.program == "cd" and "".join(step.arguments[:1]).startswith(("/", "~")))
     )
-
-
-def _is_absolute_cd(step: Step) -> bool:
-    return step.program == "cd" and "".join(step.arguments[:1]).startswith(("/", "~"))
-
-
-def _is_wait(act: ToolCall) -> bool:
-    return bool(act.steps) and all(_is_pause(step) for step in act.steps)
 
 
 def _is_pause(step: Step) -> bool:
     return step.program in _PAUSES and not step.is_writing
 
 
-def _is_fixed_later(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
-    """Say whether the same call went well later, with files of the project changed in between."""
-    is_changed = False
-    wanted = set(failed.main.arguments) if failed.main else set()
-    for act in calls[failed.at + 1 : failed.at + 1 + _REACH]:
-        is_changed = is_changed or any(
-            not change.is_whole and not is_scratch(change.file) for change in act.changes
-        )
-        if not is_changed or act.has_failed or act.purpose != failed.purpose or not act.main:
-            continue
-        if act.text == failed.text or (failed.is_test and wanted & set(act.main.arguments)):
-            return True
-    return False
-
-
-def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
-    """Say whether a failure is of what the run itself was writing, and so no lesson."""
-    if failure.is_own_code or failure.signature.error == "Traceback":
-        return True
-    if failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject):
-        return True
-    if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
-        return True
-    # A test that the run wrote itself says nothing of the project yet.
-    arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
-    return any(base_name(each.split("::")[0]) in scratch for each in arguments)
-
-
-def _is_from_own_script(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
-    """Say whether a script that the run wrote or ran brought a failure out of the project's code."""
-    if not failure.files or failure.is_at_import:
-        return False
-    return base_name(failure.files[0]) in scratch | act.scripts
-
-
-def _attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
+def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
     found: dict[str, AttemptCounts] = {}
     for act in calls:
         if act.is_look or not act.steps or "<script>" in act.purpose or act.purpose in ("", "write file"):
             continue
-        has_timed_out = bool(act.failure and act.failure.kind is K.TIMEOUT) or bool(
-            act.event.extra.get("timed_out")
-        )
+        is_timeout = bool(act.failure and act.failure.kind is K.TIMEOUT)
+        is_timeout = is_timeout or bool(act.event.extra.get("timed_out"))
         found[act.purpose] = found.get(act.purpose, AttemptCounts()) + AttemptCounts(
-            ok=int(not act.has_failed and not has_timed_out),
-            failed=int(act.has_failed and not has_timed_out),
-            timeout=int(has_timed_out),
+            ok=int(not act.has_failed and not is_timeout),
+            failed=int(act.has_failed and not is_timeout),
+            timeout=int(is_timeout),
             seconds=act.event.duration_s or 0.0,
         )
     return found
 
 
-def _cure_row(met: ObservedFailure) -> tuple[str, str, str]:
-    """Return what was cured, by what and in what way; what is no command as a sentence says it."""
-    if met.cure is None:
-        return met.failure.subject, "", ""
-    remedy = met.cure.remedy
-    is_command = remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
-    return met.failure.subject, remedy.text if is_command else advice(remedy), remedy.way.value
-
-
-def _calls_by_remedy(cured: Sequence[ObservedFailure]) -> dict[Remedy, tuple[str, str]]:
-    """Return each remedy with the first call that it helped, and what that had said."""
-    found: dict[Remedy, tuple[str, str]] = {}
-    for met in cured:
-        if met.cure:
-            found.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:_LONGEST_LINE]))
-    return found
-
-
-def _digest(reading: RunReading) -> dict[str, object]:
-    failures: dict[str, dict[str, object]] = {}
-    for key in list(dict.fromkeys(met.key for met in reading.met))[:_MOST_KEYS]:
-        those = [met for met in reading.met if met.key == key]
-        cured = [met for met in those if met.cure]
-        # These are told beside an error as they are, so what must wait for a person is left out; the others
-        # are counted, in lessons that are judged when they are worded.
-        told = [met for met in cured if met.cure and not suspicion(met.cure.remedy.text, met.failure.line)]
-        failures[key] = {
-            "kind": those[0].failure.kind.value,
-            "n": len(those),
-            "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
-            "remedies": [to_digest(remedy) for remedy in _calls_by_remedy(cured)][:8],
-            # What each of them was seen against: the call and what it said.
-            "shown": [list(pair) for pair in _calls_by_remedy(cured).values()][:8],
-            "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
-            # Of several things under one key, which of them each remedy was for.
-            "cures": [list(pair) for pair in dict.fromkeys(map(_cure_row, told))][:12],
-            "places": list(dict.fromkeys(filter(None, map(test_folder, those))))[:3],
-            "untouched": any(met.is_untouched for met in those),
-            "fleeting": any(met.is_fleeting for met in those),
-            "command": those[0].act.display_text,
-            "line": those[0].failure.line[:_LONGEST_LINE],
-        }
+def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) -> dict[str, object]:
+    by_key: dict[str, list[ObservedFailure]] = {}
+    for met in reading.met:
+        by_key.setdefault(met.key, []).append(met)
     busiest = sorted(
         reading.attempts.items(), key=lambda item: -item[1].ok - item[1].failed - item[1].timeout
     )
-    usage = reading.episode.usage
+    # Test calls that passed before the run changed anything.
+    before = takewhile(lambda act: all(is_scratch(change.file) for change in act.changes), reading.acts)
+    passed = [act for act in before if act.is_test and act.steps and not act.has_failed]
+    episode, usage = reading.episode, reading.episode.usage
+    duration = (episode.finished - episode.started) if episode.started and episode.finished else None
     return {
-        "failures": failures,
+        "failures": {
+            key: _digest_failure(those, suspicion) for key, those in list(by_key.items())[:_MOST_KEYS]
+        },
         "attempts": {
-            purpose: {
-                "ok": it.ok,
-                "failed": it.failed,
-                "timeout": it.timeout,
-                "seconds": round(it.seconds, 1),
-            }
-            for purpose, it in busiest[:_MOST_PURPOSES]
+            purpose: {**asdict(attempts), "seconds": round(attempts.seconds, 1)}
+            for purpose, attempts in busiest[:_MOST_PURPOSES]
         },
         "verified": verifying_command(reading),
-        "passed": _passed_tests(reading),
+        "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         "thrashed": sorted(thrashed_files(reading)),
-        "duration_s": _seconds(reading.episode.started, reading.episode.finished),
+        "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
         "cost_usd": usage.cost_usd if usage else 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
     }
+
+
+def _digest_failure(
+    those: Sequence[ObservedFailure], suspicion: Callable[[str, str], str] | None
+) -> dict[str, object]:
+    """Return what is stored about one failure, given every time the run met it."""
+    first = those[0]
+    shown = remedy_examples(those, _LONGEST_LINE)
+    cures: dict[tuple[str, str, str], None] = {}
+    for met in those:
+        # Remedies are only counted here; lessons are checked when they are worded. Cures are shown next to an
+        # error as they are, so a suspicious one is left out.
+        if met.cure and suspicion is not None and not suspicion(met.cure.remedy.text, met.failure.line):
+            remedy = met.cure.remedy
+            is_command = remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
+            text = remedy.text if is_command else advice(remedy)
+            cures[met.failure.subject, text, remedy.way.value] = None
+    return {
+        "kind": first.failure.kind.value,
+        "n": len(those),
+        "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
+        "remedies": [to_digest(remedy) for remedy in shown][:8],
+        # The call that each remedy helped, and its error.
+        "shown": [list(example) for example in shown.values()][:8],
+        "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
+        # One key may cover several subjects: which of them each remedy was for.
+        "cures": [list(row) for row in cures][:12],
+        "places": list(dict.fromkeys(filter(None, map(test_folder, those))))[:3],
+        "untouched": any(met.is_untouched for met in those),
+        "fleeting": any(met.is_fleeting for met in those),
+        "command": first.act.display_text,
+        "line": first.failure.line[:_LONGEST_LINE],
+    }
+
+
+def remedy_examples(
+    those: Sequence[ObservedFailure], longest_line: int | None = None
+) -> dict[Remedy, tuple[str, str]]:
+    """Return each remedy with the first call that it helped, and the error of that call."""
+    found: dict[Remedy, tuple[str, str]] = {}
+    for met in those:
+        if met.cure:
+            found.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:longest_line]))
+    return found
 
 
 def test_folder(met: ObservedFailure) -> str:
@@ -384,45 +363,31 @@ def test_folder(met: ObservedFailure) -> str:
     for argument in met.act.main.arguments:
         path = argument.split("::")[0]
         if "/" in path and not path.startswith(("/", "~", "-")):
-            return path.rstrip("/").rsplit("/", 1)[0] if "." in path.rsplit("/", 1)[-1] else path.rstrip("/")
+            folder, _, name = path.rstrip("/").rpartition("/")
+            return folder if "." in name else path.rstrip("/")
     return ""
 
 
-def _seconds(started: datetime | None, finished: datetime | None) -> float:
-    return max(0.0, (finished - started).total_seconds()) if started and finished else 0.0
-
-
 def verifying_command(reading: RunReading) -> str:
-    """Return the test command that passed after the last change of a run that succeeded, or an empty text."""
+    """Return the test command that passed after the last change of a successful run, or an empty text."""
     if reading.episode.status is not EpisodeStatus.SUCCESS:
         return ""
     for act in reversed(reading.acts):
-        if any(not change.is_whole and not is_scratch(change.file) for change in act.changes):
+        if _edits_project(act):
             return ""
         if act.is_test and act.steps and not act.has_failed:
             return mask_command(act.text)
     return ""
 
 
-def _passed_tests(reading: RunReading) -> list[str]:
-    """Return the test calls that went well before the run changed anything."""
-    found: dict[str, None] = {}
-    for act in reading.acts:
-        if any(not is_scratch(change.file) for change in act.changes):
-            break
-        if act.is_test and act.steps and not act.has_failed:
-            found[call_text(act)] = None
-    return list(found)[:_MOST_PASSED]
-
-
 def thrashed_files(reading: RunReading) -> dict[str, tuple[ToolCall, ...]]:
-    """Return the source files that the run edited over and over and put back, with the calls that did."""
+    """Return the source files that the run edited over and over and restored, with the calls that did so."""
     edits: dict[str, list[ToolCall]] = {}
     restored: Counter[str] = Counter()
     for act in reading.acts:
         for change in act.changes:
             file = relative_path(change.file)
-            if not is_scratch(change.file) and not change.is_whole and _SOURCE.search(file):
+            if not is_scratch(change.file) and not change.is_whole and _SOURCE_FILE.search(file):
                 edits.setdefault(file, []).append(act)
                 restored[file] += change.is_restored
     return {

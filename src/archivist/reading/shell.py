@@ -1,15 +1,20 @@
-"""Split a shell command line into its simple commands, never raising, in one pass.
+"""Read a shell command line as steps, one program call each. Never raises, in one pass over the text.
 
-Not a shell: it knows quotes, here-documents, substitutions, redirections and operators, which is what
-telling one program from the next needs, and takes the rest as words.
+This is no shell: it knows quotes, here-documents, substitutions, redirections and operators, which is enough
+to tell one program call from the next, and takes the rest as words.
 """
 
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.reading import programs
 
-# Nothing useful stands beyond this in a command line, and it bounds the work.
+# Bounds the work: no program call that matters stands beyond this in a command line.
 LONGEST_COMMAND = 100_000
+# Bounds the recursion into `bash -c` within `bash -c`.
+_DEEPEST_SHELL = 3
 
 _PLAIN = lazy_pattern(r"[^\s'\"\\$`|&;<>()#]+")
 _BLANK = lazy_pattern(r"(?:[ \t\r\f\v]|\\\r?\n)+")
@@ -19,6 +24,11 @@ _HERE_WORD = lazy_pattern(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'
 _BRACKET = lazy_pattern(r"[()'\"`\\]")
 _DOUBLE_STOP = lazy_pattern(r"[\"\\]")
 _ESCAPED = lazy_pattern(r"\\([\"\\$`])")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=")
+_VERSIONED = lazy_pattern(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
+_NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?[smhd]?$")
+# `git -C dir`, `npm --prefix dir`, `kubectl -n space`: the value of the flag is no subcommand.
+_VALUED_FLAGS = frozenset(("-C", "-c", "--prefix", "-n", "--namespace", "--manifest-path", "-f", "--cwd"))
 
 
 class Word(NamedTuple):
@@ -29,53 +39,101 @@ class Word(NamedTuple):
 
 
 class Redirect(NamedTuple):
-    """One redirection: the operator with its descriptor, and where it leads."""
+    """One redirection: the operator with its descriptor, and its target."""
 
     operator: str
     target: str = ""
 
     @property
     def is_to_file(self) -> bool:
-        """Say whether it writes a file that is kept."""
+        """Say whether it writes a file that stays."""
         return ">" in self.operator and "&" not in self.operator[1:] and not self.target.startswith("/dev/")
 
 
-class SimpleCommand:
+class Step(NamedTuple):
+    """One program call of a command line.
+
+    `operator` is what stands before it. `is_filter` says that it only filters the output of the step before.
+    """
+
+    text: str
+    operator: str = ""
+    assignments: tuple[str, ...] = ()
+    wrappers: tuple[str, ...] = ()
+    program: str = ""
+    subcommand: str = ""
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    words: tuple[Word, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    bodies: tuple[str, ...] = ()
+    is_filter: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the program with its subcommand."""
+        return f"{self.program} {self.subcommand}".rstrip()
+
+    @property
+    def is_writing(self) -> bool:
+        """Say whether its output goes to a file that stays."""
+        return any(redirect.is_to_file for redirect in self.redirects)
+
+
+@lru_cache(maxsize=64)
+def parse(command: str) -> tuple[Step, ...]:
+    """Return the steps of a command line in order. Never raises."""
+    return tuple(_parse(command, 0))
+
+
+def _parse(command: str, depth: int) -> list[Step]:
+    steps: list[Step] = []
+    for simple in _Scanner(command[:LONGEST_COMMAND]).run():
+        step = _make_step(simple, command)
+        is_script = (
+            depth < _DEEPEST_SHELL
+            and step.program in programs.SHELLS
+            and any(re.fullmatch(r"-[a-z]*c", flag) for flag in step.flags)
+        )
+        if is_script and "".join(step.arguments[:1]):
+            # The script of `bash -c '...'` is read in its place.
+            nested = _parse(step.arguments[0], depth + 1)
+            steps += [nested[0]._replace(operator=step.operator), *nested[1:]] if nested else []
+        elif step.program or step.assignments or step.redirects:
+            steps.append(step)
+    return steps
+
+
+class _SimpleCommand:
     """One simple command: the operator before it, its words, redirections and here-document bodies."""
 
     __slots__ = ("bodies", "end", "operator", "redirects", "start", "words")
 
-    def __init__(self, operator: str = "", start: int = 0, end: int = 0) -> None:
+    def __init__(self, operator: str = "", start: int = 0) -> None:
         self.operator = operator
         self.start = start
-        self.end = end
+        self.end = 0
         self.words: list[Word] = []
         self.redirects: list[Redirect] = []
         self.bodies: list[str] = []
 
 
-def split_command(command: str) -> list[SimpleCommand]:
-    """Return the simple commands of a command line, in order."""
-    return _Scanner(command[:LONGEST_COMMAND]).run()
-
-
 class _Scanner:
-    """Walk over the text once; every step moves forward, so that the time is linear."""
+    """Walk over the text once. Every step moves forward, so the time is linear."""
 
     __slots__ = ("at", "current", "found", "pending", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.current = SimpleCommand()
-        self.found: list[SimpleCommand] = []
-        self.pending: list[tuple[SimpleCommand, str]] = []
+        self.current = _SimpleCommand()
+        self.found: list[_SimpleCommand] = []
+        self.pending: list[tuple[_SimpleCommand, str]] = []
 
-    def run(self) -> list[SimpleCommand]:
+    def run(self) -> list[_SimpleCommand]:
         while self.at < len(self.text):
             char = self.text[self.at]
-            blank = _BLANK.match(self.text, self.at)
-            if blank:
+            if blank := _BLANK.match(self.text, self.at):
                 self.at = blank.end()
             elif char == "#":
                 self.at = self._find("\n")
@@ -84,10 +142,21 @@ class _Scanner:
                 self.at += 1
             elif char in "<>&0123456789" and self._read_redirect():
                 pass
-            elif char in "|&;\n":
-                self._read_operator()
+            elif operator := _OPERATOR.match(self.text, self.at):
+                symbol = operator.group()
+                self._end_command({"\n": ";", ";;": ";", "|&": "|"}.get(symbol, symbol))
+                self.at += len(symbol)
+                if symbol == "\n":
+                    self._read_bodies()
             else:
-                self._append_word()
+                if not self.current.words and not self.current.redirects:
+                    self.current.start = self.at
+                word = self._read_word()
+                if word.raw:
+                    self.current.words.append(word)
+                else:
+                    self.at += 1
+                self.current.end = self.at
         self._end_command("")
         return self.found
 
@@ -98,38 +167,26 @@ class _Scanner:
     def _end_command(self, operator: str) -> None:
         if self.current.words or self.current.redirects:
             self.found.append(self.current)
-            self.current = SimpleCommand(operator=operator, start=self.at)
+            self.current = _SimpleCommand(operator, self.at)
         elif operator:
             self.current.operator = operator
 
-    def _read_operator(self) -> None:
-        match = _OPERATOR.match(self.text, self.at)
-        token = match.group() if match else self.text[self.at]
-        self._end_command({"\n": ";", ";;": ";", "|&": "|"}.get(token, token))
-        self.at += len(token)
-        if token == "\n":  # noqa: S105 -- a token of the shell's grammar
-            self._read_bodies()
-
     def _read_bodies(self) -> None:
+        """Read the here-documents that the line announced: each ends with a line that is its mark alone."""
         for owner, mark in self.pending:
-            start = self.at
-            end = self._find_mark(mark)
-            owner.bodies.append(self.text[start:end])
+            start, body_end = self.at, len(self.text)
+            at = self.text.find(mark, start)
+            self.at = len(self.text)
+            while at >= 0:
+                line = self.text.rfind("\n", start, at) + 1 or start
+                stop = self.text.find("\n", at)
+                stop = len(self.text) if stop < 0 else stop
+                if not self.text[line:at].strip("\t") and not self.text[at + len(mark) : stop].strip():
+                    body_end, self.at = line, min(stop + 1, len(self.text))
+                    break
+                at = self.text.find(mark, stop)
+            owner.bodies.append(self.text[start:body_end])
         self.pending.clear()
-
-    def _find_mark(self, mark: str) -> int:
-        """Move behind the line that is the mark alone, and return where that line starts."""
-        at = self.text.find(mark, self.at)
-        while at >= 0:
-            line = self.text.rfind("\n", self.at, at) + 1 or self.at
-            stop = self.text.find("\n", at)
-            stop = len(self.text) if stop < 0 else stop
-            if not self.text[line:at].strip("\t") and not self.text[at + len(mark) : stop].strip():
-                self.at = min(stop + 1, len(self.text))
-                return line
-            at = self.text.find(mark, stop)
-        self.at = len(self.text)
-        return self.at
 
     def _read_redirect(self) -> bool:
         match = _REDIRECT.match(self.text, self.at)
@@ -152,20 +209,9 @@ class _Scanner:
         else:
             blank = _BLANK.match(self.text, self.at)
             self.at = blank.end() if blank else self.at
-            target = self._read_word()
-            self.current.redirects.append(Redirect(operator, target.value))
+            self.current.redirects.append(Redirect(operator, self._read_word().value))
         self.current.end = self.at
         return self.at > at
-
-    def _append_word(self) -> None:
-        if not self.current.words and not self.current.redirects:
-            self.current.start = self.at
-        word = self._read_word()
-        if word.raw:
-            self.current.words.append(word)
-        else:
-            self.at += 1
-        self.current.end = self.at
 
     def _read_word(self) -> Word:
         start, parts = self.at, []
@@ -177,6 +223,7 @@ class _Scanner:
         return Word(self.text[start : self.at], "".join(parts))
 
     def _read_part(self, char: str) -> str:
+        """Read one part of a word, quoted or not, and return it as the program receives it."""
         start = self.at
         if char == "'":
             self.at += 1
@@ -184,7 +231,14 @@ class _Scanner:
             self.at = min(end + 1, len(self.text))
             return self.text[start + 1 : end]
         if char == '"':
-            return self._read_double_quoted()
+            self.at += 1
+            while match := _DOUBLE_STOP.search(self.text, self.at):
+                self.at = match.end()
+                if match.group() == '"':
+                    return _ESCAPED.sub(r"\1", self.text[start + 1 : self.at - 1])
+                self.at = min(self.at + 1, len(self.text))
+            self.at = len(self.text)
+            return self.text[start + 1 :]
         if char == "\\":
             self.at = min(start + 2, len(self.text))
             return self.text[start + 1 : self.at].replace("\n", "")
@@ -198,18 +252,8 @@ class _Scanner:
             self.at = plain.end() if plain else self.at + 1
         return self.text[start : self.at]
 
-    def _read_double_quoted(self) -> str:
-        start = self.at + 1
-        self.at = start
-        while match := _DOUBLE_STOP.search(self.text, self.at):
-            self.at = match.end()
-            if match.group() == '"':
-                return _ESCAPED.sub(r"\1", self.text[start : self.at - 1])
-            self.at = min(self.at + 1, len(self.text))
-        self.at = len(self.text)
-        return self.text[start:]
-
     def _skip_nested(self) -> None:
+        """Move behind a substitution `$(...)`, whose brackets may be nested and quoted."""
         depth, quote = 0, ""
         while match := _BRACKET.search(self.text, self.at):
             self.at = match.end()
@@ -223,3 +267,101 @@ class _Scanner:
                 if depth == 0:
                     return
         self.at = len(self.text)
+
+
+def _make_step(simple: _SimpleCommand, command: str) -> Step:
+    words = simple.words
+    start = 0
+    while start < len(words) and words[start].raw in programs.KEYWORDS:
+        start += 1
+    assigned = start
+    while assigned < len(words) and _ASSIGNMENT.match(words[assigned].raw):
+        assigned += 1
+    wrappers, at = _unwrap(words, assigned)
+    program, rest = _program_base(words[at].value) if at < len(words) else "", words[at + 1 :]
+    for index, word in enumerate(rest[:5] if program == "python" else ()):
+        if word.value == "-m" and index + 1 < len(rest):
+            module = rest[index + 1].value
+            # pip is the same program by either name.
+            program, rest = "pip" if module == "pip" else f"python -m {module}", rest[index + 2 :]
+            break
+        if not word.value.startswith("-"):
+            break
+    subcommand, taken = _subcommand(program, rest)
+    rest = [word for index, word in enumerate(rest) if index not in taken]
+    return Step(
+        text=command[simple.start : simple.end].strip(),
+        operator=simple.operator,
+        assignments=tuple(word.raw for word in words[start:assigned]),
+        wrappers=tuple(wrappers),
+        program=program,
+        subcommand=subcommand,
+        flags=tuple(word.value for word in rest if word.value.startswith("-") and len(word.value) > 1),
+        arguments=tuple(word.value for word in rest if not word.value.startswith("-") or word.value == "-"),
+        words=tuple(words[start:]),
+        redirects=tuple(simple.redirects),
+        bodies=tuple(simple.bodies),
+        is_filter=simple.operator == "|" and program in programs.FILTERS,
+    )
+
+
+def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
+    """Return the wrappers before the program, such as `sudo` or `uv run`, and where the program stands."""
+    wrappers: list[str] = []
+    while at < len(words):
+        name = _program_base(words[at].value)
+        runner = programs.RUNNERS.get(name, {})
+        second = words[at + 1].value if at + 1 < len(words) else ""
+        if second in runner:
+            label, valued, after = f"{name} {second}", runner[second], at + 2
+        elif name in programs.WRAPPERS:
+            label, valued, after = name, programs.WRAPPERS[name], at + 1
+        else:
+            break
+        while after < len(words):
+            value = words[after].value
+            if value in valued:
+                after += 2
+            elif value.startswith("-") or _NUMBER.match(value) or _ASSIGNMENT.match(words[after].raw):
+                after += 1
+            else:
+                break
+        if after >= len(words):
+            break
+        wrappers.append(label)
+        at = after
+    return wrappers, at
+
+
+def _program_base(name: str) -> str:
+    base = name.rstrip("/").rsplit("/", 1)[-1] if "/" in name else name
+    versioned = _VERSIONED.match(base)
+    return versioned.group(1) if versioned else base
+
+
+def _subcommand(program: str, rest: list[Word]) -> tuple[str, frozenset[int]]:
+    """Return the subcommand and the indexes of the words that name it."""
+    if program in ("python", "node", "ruby", "perl", "sed"):
+        for index, word in enumerate(rest[:4]):
+            if word.value in ("-c", "-e", "-i", "-n", "-") or word.value.startswith("-i."):
+                return "-i" if word.value.startswith("-i") else word.value, frozenset((index,))
+            if not word.value.startswith("-"):
+                break
+        return "", frozenset()
+    if program not in programs.SUBCOMMANDED:
+        return "", frozenset()
+    names: list[str] = []
+    taken: set[int] = set()
+    is_flag_value = False
+    for index, word in enumerate(rest):
+        value = word.value
+        if is_flag_value or value.startswith(("-", "+")):
+            is_flag_value = not is_flag_value and value in _VALUED_FLAGS
+            continue
+        if not re.fullmatch(r"[\w:.@-]{1,40}", value):
+            break
+        names.append(value)
+        taken.add(index)
+        if len(names) == 2 or value not in programs.NESTED.get(program, frozenset()):
+            break
+    return " ".join(names), frozenset(taken)

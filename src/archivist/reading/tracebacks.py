@@ -1,11 +1,11 @@
-"""Read Python's own way of failing: tracebacks, pytest's reports and unittest's."""
+"""Read Python's failure reports: tracebacks, pytest and unittest."""
 
 import re
 from collections import Counter
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.failure_kinds import FailureKind as K
+from archivist.reading.rules import FailureKind as K
 
 _FRAME = lazy_pattern(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
 _RAISED = lazy_pattern(
@@ -29,21 +29,11 @@ _UNIT_TEST = lazy_pattern(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
 _HEADING = lazy_pattern(
     r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE
 )
-_IMPORTING = frozenset(
-    (
-        "<module>",
-        "import_module",
-        "_call_with_frames_removed",
-        "_gcd_import",
-        "_find_and_load",
-        "exec_module",
-        "_find_and_load_unlocked",
-        "_load_unlocked",
-        "_handle_fromlist",
-        "__getattr__",
-        "load_module",
-    )
-)
+# Functions through which an import runs.
+_IMPORTING = frozenset((
+    "<module>", "import_module", "_call_with_frames_removed", "_gcd_import", "_find_and_load", "exec_module",
+    "_find_and_load_unlocked", "_load_unlocked", "_handle_fromlist", "__getattr__", "load_module",
+))  # fmt: skip
 _LAST_LINES = 12
 
 _MODULE = lazy_pattern(r"No module named ['\"]?([\w.-]+)")
@@ -60,35 +50,30 @@ _REFUSED = lazy_pattern(r"[Cc]onnection refused|ECONNREFUSED|[Aa]ddress already 
 _TTY = lazy_pattern(r"/dev/tty|Inappropriate ioctl|EOF when reading a line|not a terminal")
 
 _CLASSES = {
-    K.MISSING_MODULE: ("ModuleNotFoundError", "DistributionNotFound", "PackageNotFoundError"),
-    K.IMPORT_ERROR: ("ImportError",),
-    K.ATTRIBUTE: ("AttributeError", "NameError", "UnboundLocalError"),
-    K.TYPE_ERROR: ("TypeError",),
-    K.SYNTAX: ("SyntaxError", "IndentationError", "TabError"),
-    K.TEST_FAILURE: ("AssertionError", "Failed"),
-    K.MISSING_FILE: ("FileNotFoundError", "NotADirectoryError", "IsADirectoryError"),
-    K.PERMISSION: ("PermissionError",),
-    K.TIMEOUT: ("TimeoutExpired",),
-    K.VERSION_CONFLICT: ("VersionConflict", "ContextualVersionConflict", "InvalidVersion"),
-    K.PROMPT: ("EOFError",),
-    K.CRASH: ("MemoryError", "RecursionError"),
-    K.NETWORK: ("URLError", "SSLError", "gaierror", "ProxyError", "MaxRetryError", "HTTPError"),
-    K.PROVIDER: (
-        "RateLimitError",
-        "OverloadedError",
-        "APIStatusError",
-        "APIConnectionError",
-        "InternalServerError",
-    ),
-    K.USAGE: ("UsageError", "NoSuchOption", "BadParameter"),
-    K.VALUE: ("ValueError", "KeyError", "IndexError", "StopIteration", "ZeroDivisionError", "OverflowError"),
+    K.MISSING_MODULE: "ModuleNotFoundError DistributionNotFound PackageNotFoundError",
+    K.IMPORT_ERROR: "ImportError",
+    K.ATTRIBUTE: "AttributeError NameError UnboundLocalError",
+    K.TYPE_ERROR: "TypeError",
+    K.SYNTAX: "SyntaxError IndentationError TabError",
+    K.TEST_FAILURE: "AssertionError Failed",
+    K.MISSING_FILE: "FileNotFoundError NotADirectoryError IsADirectoryError",
+    K.PERMISSION: "PermissionError",
+    K.TIMEOUT: "TimeoutExpired",
+    K.VERSION_CONFLICT: "VersionConflict ContextualVersionConflict InvalidVersion",
+    K.PROMPT: "EOFError",
+    K.CRASH: "MemoryError RecursionError",
+    K.NETWORK: "URLError SSLError gaierror ProxyError MaxRetryError HTTPError",
+    K.PROVIDER: "RateLimitError OverloadedError APIStatusError APIConnectionError InternalServerError",
+    K.USAGE: "UsageError NoSuchOption BadParameter",
+    K.VALUE: "ValueError KeyError IndexError StopIteration ZeroDivisionError OverflowError",
 }
-_BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
-_OUTGROWN = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
+_BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names.split()}
+# Classes that libraries raise for code that was written for another version.
+_VERSION_CLASSES = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
 
 
 class RaisedException(NamedTuple):
-    """One exception as reported: class, message and line, the frames it came through, the test it broke."""
+    """One reported exception: class, message and line, the frames it passed through, the test it broke."""
 
     error: str
     message: str
@@ -105,7 +90,7 @@ class RaisedException(NamedTuple):
 
     @property
     def is_at_import(self) -> bool:
-        """Say whether nothing but importing was going on."""
+        """Say whether the program was only importing modules."""
         return len(self.files) > 1 and all(
             function in _IMPORTING or "importlib" in file
             for file, function in zip(self.files, self.functions, strict=True)
@@ -118,7 +103,7 @@ class RaisedException(NamedTuple):
             return K.MISSING_MODULE
         if _TTY.search(self.message):
             return K.PROMPT
-        if self.name in _OUTGROWN and _REMOVED.search(self.message):
+        if self.name in _VERSION_CLASSES and _REMOVED.search(self.message):
             return K.VERSION_CONFLICT
         if self.name == "AttributeError" and _MODULE_ATTRIBUTE.search(self.message) and len(self.files) > 1:
             return K.VERSION_CONFLICT
@@ -128,7 +113,7 @@ class RaisedException(NamedTuple):
             return K.NETWORK
         if "Timeout" in self.name:
             return K.TIMEOUT
-        # A driver raises its own class for a server that does not run.
+        # A database driver raises its own class when its server does not run.
         return K.NETWORK if _REFUSED.search(self.message) else K.OTHER
 
     @property
@@ -143,15 +128,12 @@ class RaisedException(NamedTuple):
 
 
 def find_exception(text: str) -> RaisedException | None:
-    """Return the exception that an output reports, or None when it reports none."""
-    report = _from_pytest(text)
-    if report:
-        return report
-    return _from_traceback(text)
+    """Return the exception that an output reports, or None."""
+    return _from_pytest(text) or _from_traceback(text)
 
 
 def counts_failures(text: str) -> bool:
-    """Say whether a test runner's last line counts failures."""
+    """Say whether the last line of a test runner counts failures."""
     return (" failed" in text or " error" in text) and bool(_COUNTS.search(text))
 
 
@@ -163,43 +145,31 @@ def _from_pytest(text: str) -> RaisedException | None:
     named = _SUMMARY.search(text) if is_summed else None
     heading = _HEADING.search(text)
     test = named.group(1) if named else heading.group(1) if heading else ""
-    reports = _final_reports(text, list(_REPORT.finditer(text)))
+    reports = list(_REPORT.finditer(text))
+    if "the above exception" in text:
+        # An exception during the handling of another one is what the test met; the first is left out.
+        reports = [
+            report
+            for report, later in zip(reports, [*reports[1:], None], strict=True)
+            if later is None or "the above exception" not in text[report.end() : later.start()]
+        ]
     if reports:
-        commonest = Counter((match.group(1), match.group(2)) for match in reports).most_common(1)[0][0]
-        match = next(match for match in reports if (match.group(1), match.group(2)) == commonest)
-        return RaisedException(
-            match.group(1), match.group(2) or "", match.group(), test=test, at=match.start()
-        )
-    asserted = _ASSERT.search(text)
-    if asserted:
-        return RaisedException(
-            "AssertionError", asserted.group(1), asserted.group(), test=test, at=asserted.start()
-        )
-    if named and "::" in named.group(1):
-        message = (named.group(3) or "").removesuffix("...")
-        error = _complete_class_name(named.group(2) or named.group(4) or "")
-        return RaisedException(error, message, named.group(), test=test, at=named.start())
-    return None
-
-
-def _final_reports(text: str, reports: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Leave out the exceptions in whose handling another was raised: the last is what the test met."""
-    if "the above exception" not in text:
-        return reports
-    return [
-        match
-        for match, later in zip(reports, [*reports[1:], None], strict=True)
-        if later is None or "the above exception" not in text[match.end() : later.start()]
-    ]
-
-
-def _complete_class_name(said: str) -> str:
-    """Return the class that pytest's summary names, also when the line was cut within the name."""
-    if re.search(r"(?:Error|Exception|Exit|Failed|Timeout)$", said):
-        return said
-    start = said.rstrip(".")
-    whole = [name for name in _BY_CLASS if len(start) > 2 and name.startswith(start)]
-    return whole[0] if len(whole) == 1 else "AssertionError"
+        commonest = Counter(report.groups() for report in reports).most_common(1)[0][0]
+        match = next(report for report in reports if report.groups() == commonest)
+        error, message = match.group(1), match.group(2) or ""
+    elif asserted := _ASSERT.search(text):
+        match, error, message = asserted, "AssertionError", asserted.group(1)
+    elif named and "::" in named.group(1):
+        match, message = named, (named.group(3) or "").removesuffix("...")
+        error = named.group(2) or named.group(4) or ""
+        if not re.search(r"(?:Error|Exception|Exit|Failed|Timeout)$", error):
+            # The line may be cut inside the name of the class.
+            start = error.rstrip(".")
+            whole = [name for name in _BY_CLASS if len(start) > 2 and name.startswith(start)]
+            error = whole[0] if len(whole) == 1 else "AssertionError"
+    else:
+        return None
+    return RaisedException(error, message, match.group(), test=test, at=match.start())
 
 
 def _from_traceback(text: str) -> RaisedException | None:
@@ -210,27 +180,18 @@ def _from_traceback(text: str) -> RaisedException | None:
     frames = _FRAME.findall(text, max(start, 0) if start >= 0 else max(0, last - 4000), last + 500)
     files = tuple(file for file, _ in frames)
     functions = tuple(function.rstrip() for _, function in frames)
-    tests = _UNIT_TEST.findall(text)
-    test = tests[-1] if tests else ""
-    for index, (at, line) in enumerate(_lines_after(text, last)):
-        match = _RAISED.match(line) if index == 0 else _NAMED.match(line)
-        if match:
-            return RaisedException(match.group(1), match.group(2) or "", line, files, functions, test, at)
-    where = text[last : text.find("\n", last) if "\n" in text[last:] else len(text)].strip()
-    return RaisedException(
-        "Traceback", functions[-1] if functions else "", where, files, functions, test, last
-    )
-
-
-def _lines_after(text: str, at: int) -> list[tuple[int, str]]:
-    """Return the first lines after the frame that are not its source or marks."""
-    found: list[tuple[int, str]] = []
-    at = text.find("\n", at) + 1
-    while 0 < at < len(text) and len(found) < _LAST_LINES:
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        line = text[at:end].removeprefix("  | ").rstrip()
+    test = "".join(_UNIT_TEST.findall(text)[-1:])
+    frame, *following = text[last:].split("\n")
+    at, seen = last + len(frame) + 1, 0
+    for raw in following:
+        line = raw.removeprefix("  | ").rstrip()[:600]
+        # Indented lines are the source of the frame and its marks.
         if line and not line.startswith((" ", "\t")):
-            found.append((at, line[:600]))
-        at = end + 1
-    return found
+            match = _NAMED.match(line) if seen else _RAISED.match(line)
+            if match:
+                return RaisedException(match.group(1), match.group(2) or "", line, files, functions, test, at)
+            seen += 1
+        if seen == _LAST_LINES:
+            break
+        at += len(raw) + 1
+    return RaisedException("Traceback", "".join(functions[-1:]), frame.strip(), files, functions, test, last)

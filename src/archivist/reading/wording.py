@@ -1,21 +1,103 @@
-"""Say things so that a person understands them without the log."""
+"""Word commands, errors and remedies for a reader who has neither the log nor the machine."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.commands import generalise
-from archivist.reading.phrases import mask_command, without_paths
 from archivist.reading.remedies import Remedy, RemedyKind
 
 LONGEST_SUMMARY = 200
-_LONGEST_SAYING = 110
-_PREFIX = re.compile(
+_LONGEST_COMMAND = 110
+_LONGEST_QUOTE = 110
+# A web address is the same on every machine; the path of a file is not.
+_PATH = lazy_pattern(
+    r"\b[A-Za-z][A-Za-z\d+.-]{1,20}://[^/\s][^\s`'\"<>]*|(?<![\w.<])(?:~|/(?!dev/(?:tty|null)))[\w.@+-]*(?:/[\w.@+-]+)+/?"
+)
+_ID = lazy_pattern(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
+_QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
+_FILE = lazy_pattern(
+    r"(?<![\w/<-])(?:\./)?(?:[\w-]*test[\w-]*|[\w-]*repro[\w-]*|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
+)
+# Names that agents give to files which they write for themselves in the project's root.
+_SCRATCH = lazy_pattern(
+    r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$"
+)
+_OUTSIDE = lazy_pattern(r"/(?:var/)?tmp/[^/]+$|/dev/")
+_PLACEHOLDER = lazy_pattern(r"<script>|\"…\"|<<'EOF'|…$|<path>")
+# Folders of the machine in which no project lies: a path below them means the same to every run.
+_HOST_FOLDER = lazy_pattern(
+    r"/(?:etc|bin|sbin|lib|lib64|dev|proc|sys|opt|run|boot|usr(?!/(?:local/)?src\b)|System|Library"
+    r"|var(?=/(?!tmp\b|folders\b|www\b)))(?:/|$)"
+)
+_PREFIX = lazy_pattern(
     r"^(?:E {1,8}|collecting \.\.\. |(?:/[\w.-]+)+/python[\d.]*: |\S*\bbash: line \d+: |(?:/bin/)?bash: "
     r"|> |\* |!\s+)"
 )
-_PARENTHESIS = re.compile(r" ?\((?:/|[A-Za-z]:\\)[^)]*\)|, line \d+")
+_LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]*\)|, line \d+")
+
+
+def mask_command(text: str) -> str:
+    """Return a command with placeholders for numbers, scratch files and long texts."""
+    text = _QUOTED.sub('"…"', without_paths(text))
+    return _FILE.sub("<file>", _ID.sub("<id>", text))
+
+
+def general_command(command: str) -> str:
+    """Return the program, subcommands and flags of a command, without the arguments of this one call."""
+    return mask_command(generalise(command))
+
+
+def is_informative(command: str) -> bool:
+    """Say whether a generalised command still says something to another run."""
+    return 0 < len(command) <= _LONGEST_COMMAND and not _PLACEHOLDER.search(command)
+
+
+def without_paths(text: str) -> str:
+    """Replace absolute paths by what follows the project's folder."""
+    if "/" not in text:
+        return text
+    return _PATH.sub(lambda found: found[0] if "://" in found[0] else relative_path(found[0]), text)
+
+
+def relative_path(path: str) -> str:
+    """Return a path relative to the project's folder, wherever that is. A path of the system stays."""
+    path = path.removeprefix("./")
+    if not path.startswith(("/", "~")) or _HOST_FOLDER.match(path):
+        return path
+    parts = [part for part in path.split("/") if part]
+    if parts[:1] in (["home"], ["Users"]):
+        return "/".join(parts[4:] if len(parts) > 5 else parts[-1:])
+    if parts[:1] in (["tmp"], ["var"], ["private"]):
+        return "/".join(parts[-2:])
+    return "/".join(parts[1:] if len(parts) > 1 else parts)
+
+
+def is_scratch(path: str) -> bool:
+    """Say whether a file is one that the agent made for itself. A folder below /tmp can be a project."""
+    return bool(_OUTSIDE.match(path) or _SCRATCH.match(path))
+
+
+def base_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rstrip("/").rsplit("/", 1)[-1]
+
+
+def differing_words(old: str, new: str) -> tuple[str, str]:
+    """Return the words in which two lines differ, at least whole names."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    while start and re.match(r"[\w.='\"]", old[start - 1]):
+        start -= 1
+    while end and re.match(r"[\w.='\"]", old[len(old) - end]):
+        end -= 1
+    return old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
 
 
 def short_name(project: str) -> str:
@@ -24,17 +106,17 @@ def short_name(project: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return what an error says, without its class and without advice that follows."""
+    """Return the first sentence of an error, without its class."""
     return re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", text).split(". ", 1)[0]
 
 
 def code(text: str) -> str:
-    """Set a command or name off as code."""
+    """Set a command or name as code."""
     return text if "`" in text else f"`{text}`"
 
 
 def format_list(items: Sequence[str], *, most: int = 8) -> str:
-    """Return things as a sentence lists them."""
+    """Return items as a sentence lists them."""
     shown = list(items[:most])
     if len(items) > most:
         shown = [*shown[:-1], "others"]
@@ -44,12 +126,12 @@ def format_list(items: Sequence[str], *, most: int = 8) -> str:
 
 
 def format_run_count(runs: int) -> str:
-    """Say how many runs."""
+    """Return a number of runs in words."""
     return f"{runs} {'run' if runs == 1 else 'runs'}"
 
 
 def clip_words(text: str, longest: int = LONGEST_SUMMARY) -> str:
-    """Cut a text at a word, leaving no code half open."""
+    """Cut a text at a word, and leave no backtick open."""
     text = " ".join(text.split())
     if len(text) <= longest:
         return text
@@ -59,39 +141,33 @@ def clip_words(text: str, longest: int = LONGEST_SUMMARY) -> str:
     return f"{text}…"
 
 
-def quote_error(line: str, longest: int = _LONGEST_SAYING) -> str:
-    """Return an error's line as a person would quote it, without its machine."""
-    line = _PARENTHESIS.sub("", line)
+def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
+    """Return an error line as a person would quote it, without paths of the machine."""
+    line = _LOCATION.sub("", line)
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
     return clip_words(line if line.count("`") % 2 == 0 else line.replace("`", "'"), longest).rstrip(".")
 
 
-def added_flags(remedy: Remedy) -> tuple[str, ...]:
-    """Return the flags that a command gained, when gaining them is all that differs."""
-    before, after = remedy.instead.split(), remedy.text.split()
-    gained = [word for word in after if word not in before]
-    lost = [word for word in before if word not in after]
-    is_only = gained and not lost and all(word.startswith("-") for word in gained)
-    return tuple(gained) if is_only else ()
+def format_rule(condition: str, action: str) -> str:
+    """Write a rule as people and models read it."""
+    return f"IF {clip_words(condition, 160)} THEN {clip_words(action, 200)}"
 
 
-def dropped_words(remedy: Remedy) -> tuple[str, ...]:
-    """Return the words that a command lost, when losing them is all that differs."""
-    before, after = remedy.instead.split(), remedy.text.split()
-    if not after or [word for word in before if word in after] != after:
-        return ()
-    return tuple(dict.fromkeys(word for word in before if word not in after))
+def join_parts(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
+    """Join with semicolons the parts that fit. A part that is too long does not keep out the later ones."""
+    text = ""
+    for part in parts:
+        longer = f"{text}; {part}" if text else part
+        text = longer if len(longer) <= longest else text
+    return text
 
 
-def gained_words(remedy: Remedy) -> tuple[str, ...]:
-    """Return the assignments and pipes that a command gained before it."""
-    return tuple(
-        word
-        for word in remedy.text.split()
-        if word not in remedy.instead.split() and re.match(r"[A-Z_]+=", word)
-    )
+def tags(*words: str) -> tuple[str, ...]:
+    """Return tags in one spelling, without empty ones and duplicates."""
+    found = (re.sub(r"[^\w.+-]+", "-", word.strip().lower()).strip("-.") for word in words)
+    return tuple(dict.fromkeys(word for word in found if 1 < len(word) <= 40))
 
 
 def advice(remedy: Remedy) -> str:
@@ -108,39 +184,17 @@ def advice(remedy: Remedy) -> str:
             return code(remedy.text)
         case RemedyKind.STEP:
             return f"first {code(remedy.text)}"
-    flags = added_flags(remedy)
-    if flags:
-        return f"add {format_list([code(flag) for flag in flags])}"
-    dropped = " ".join(dropped_words(remedy))
-    # More left out than kept is told sooner by what is kept.
-    if dropped and len(dropped) <= len(remedy.text):
+    before, after = remedy.instead.split(), remedy.text.split()
+    gained = [word for word in after if word not in before]
+    lost = [word for word in before if word not in after]
+    if gained and not lost and all(word.startswith("-") for word in gained):
+        return f"add {format_list([code(flag) for flag in gained])}"
+    dropped = " ".join(dict.fromkeys(lost))
+    is_only_shorter = bool(after) and [word for word in before if word in after] == after
+    # When more is left out than kept, the whole command is the shorter advice.
+    if is_only_shorter and dropped and len(dropped) <= len(remedy.text):
         return f"leave out {code(dropped)}"
-    settings = gained_words(remedy)
+    settings = [word for word in gained if re.match(r"[A-Z_]+=", word)]
     if settings and remedy.instead and remedy.text == f"{' '.join(settings)} {remedy.instead}":
-        return f"set {format_list([code(each) for each in settings])}"
+        return f"set {format_list([code(setting) for setting in settings])}"
     return remedy.text if "`" in remedy.text or " " not in remedy.text else f"use {code(remedy.text)}"
-
-
-def format_rule(condition: str, action: str) -> str:
-    """Write a rule as people and models read it."""
-    return f"IF {clip_words(condition, 160)} THEN {clip_words(action, 200)}"
-
-
-def tags(*words: str) -> tuple[str, ...]:
-    """Return tags in one spelling, without empty ones and doubles."""
-    found = (re.sub(r"[^\w.+-]+", "-", word.strip().lower()).strip("-.") for word in words)
-    return tuple(dict.fromkeys(word for word in found if 1 < len(word) <= 40))
-
-
-def general_command(command: str) -> str:
-    """Return a command as it is named: program, subcommands and flags, without arguments of the instance."""
-    return mask_command(generalise(command))
-
-
-def join_parts(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
-    """Join parts by semicolons, those that fit: a long one does not keep out what comes after it."""
-    text = ""
-    for part in parts:
-        longer = f"{text}; {part}" if text else part
-        text = longer if len(longer) <= longest else text
-    return text

@@ -10,7 +10,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.records import Category, Event, EventKind, Finding, Lesson, Scope, Severity
 from archivist.records.lesson import LONGEST_CHARACTERS
 
-# How much a lesson of each severity matters until something better is known of it.
+# The importance of a lesson by the severity of its finding, until verdicts say more.
 IMPORTANCE = {
     Severity.BUG: 0.8,
     Severity.WARNING: 0.6,
@@ -21,7 +21,7 @@ IMPORTANCE = {
 
 @dataclass(frozen=True, slots=True)
 class RunFinding:
-    """One finding of a run and its own name: the event's, and its place in it."""
+    """One finding of a run with an id of its own: the event's, and its index there."""
 
     finding: Finding
     id: str

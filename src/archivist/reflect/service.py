@@ -1,4 +1,4 @@
-"""Work on reflection: trigger → context → account → candidates → gate → merge → persist → messages."""
+"""Reflect on runs: context → summary → candidates → gate → store → messages."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from archivist.config import Config
 from archivist.errors import ArchivistError
 from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting
+from archivist.lessons.quarantine import suspicion
 from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import read_run
 from archivist.records import (
@@ -35,8 +36,7 @@ from archivist.records.plain import to_plain
 from archivist.records.words import NOTES as NOTES
 from archivist.reflect.findings import Extraction, make_finding_candidate, run_findings
 from archivist.reflect.miners import mine_candidates
-from archivist.reflect.progress import with_lessons
-from archivist.reflect.summary import RunSummary, summarise_run
+from archivist.reflect.summary import RunSummary, summarise_run, with_lessons
 from archivist.reflect.trigger import (
     ReflectionOutcome,
     ReflectionTrigger,
@@ -53,16 +53,17 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.results import QueuedRun
 
+# From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
-# More events than this on each side and what they hold would no longer fit into bounded memory.
+# Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionContext:
-    """Everything that reflection looks at."""
+    """Everything that reflection on a run reads."""
 
     config: Config
     episode: Episode
@@ -86,10 +87,15 @@ class Reflection:
 
 
 def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -> ReflectionContext:
-    """Gather what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
+    """Load what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
         episode = find_run(reader, run)
-        events = _events(reader, run)
+        of_run = equals("run", run)
+        if reader.count(Event, of_run) <= 2 * _EVENTS_A_SIDE:
+            events = reader.select(Event, of_run, order=("seq",))
+        else:
+            events = reader.select(Event, of_run, order=("seq",), limit=_EVENTS_A_SIDE)
+            events += reversed(reader.select(Event, of_run, order=("-seq",), limit=_EVENTS_A_SIDE))
         related = _related_runs(
             reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo
         )
@@ -113,53 +119,75 @@ def reflect(
     seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
-    reading = read_run(seen.episode, seen.events)
+    reading = read_run(seen.episode, seen.events, suspicion=suspicion)
     digest = reading.digest
-    past = RunHistory([_past_run(each) for each in seen.related])
+    past = RunHistory(
+        [
+            PastRun(
+                run=episode.id,
+                project=episode.project,
+                provider=episode.provider,
+                model=episode.model,
+                status=episode.status.value,
+                finished=episode.finished,
+                digest=_digest(episode),
+                task=episode.task,
+            )
+            for episode in seen.related
+        ]
+    )
     candidates = gate.admit_candidates(
         mine_candidates(reading, past),
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    told = [each for each in candidates if not gate.candidate_suspicion(each)]
+    told = [candidate for candidate in candidates if not gate.candidate_suspicion(candidate)]
     story = summarise_run(seen.episode, seen.events, reading, told)
     found = extract(bank, seen.episode.id, domain)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
-    result = Reflection(
-        run, why, story, _count_failures(digest), (*found.created, *created), (*found.met, *updated)
-    )
+    failures = sum(int(failure.get("n", 1)) for failure in _failures(digest).values())
+    result = Reflection(run, why, story, failures, (*found.created, *created), (*found.met, *updated))
     _announce_result(bank, result)
     return result
 
 
-def maybe_reflect(bank: Bank, trigger: ReflectionTrigger) -> ReflectionOutcome:
-    """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
-    scenario = trigger.scenario or Scenario.SESSION_COMPLETE
-    # What went wrong is announced and stored with the run's name.
-    trigger = replace(trigger, run=clean_name(trigger.run))
+def _reflect_queue(bank: Bank, scenario: Scenario | None) -> Iterator[Reflection | ReflectionOutcome]:
+    holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
+    errors: dict[str, str] = {}
+    memo: dict[str, Episode] = {}
     try:
-        scenario, is_asked = _decide_scenario(bank, trigger.run, trigger.scenario)
-        if not is_asked:
-            return _learn_findings_only(bank, trigger.run, scenario, trigger.domain)
-        done = reflect(bank, trigger.run, scenario, domain=trigger.domain)
-    except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
-        reason = _error_text(error)
-        bank.announce(messages.REFLECTION_FAILED, run=trigger.run, scenario=scenario.value, error=reason)
-        return ReflectionOutcome(
-            trigger.run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}"
-        )
-    return ReflectionOutcome(
-        trigger.run,
-        scenario,
-        "reflected",
-        created=len(done.created),
-        updated=len(done.updated),
-        summary=done.account.outcome,
-        created_lessons=done.created,
-        updated_lessons=done.updated,
-    )
+        while True:
+            with bank.transaction() as writer:
+                until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+                run = next(iter(writer.lease(holder, until)), "")
+            if not run:
+                break
+            done: Reflection | ReflectionOutcome
+            try:
+                why, is_wanted = _decide_scenario(bank, run, scenario)
+                if is_wanted:
+                    done = reflect(bank, run, why, memo)
+                else:
+                    done = _learn_findings_only(bank, run, why)
+            except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
+                # The lease is kept until the end, so that this round does not try the run again.
+                errors[run] = _error_text(failure)
+                done = ReflectionOutcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
+            except BaseException:
+                # An interrupt says nothing about the run.
+                with bank.transaction() as writer:
+                    writer.release_lease(run, holder)
+                raise
+            else:
+                with bank.transaction() as writer:
+                    writer.end_lease(run, holder)
+            yield done
+    finally:
+        with bank.transaction() as writer:
+            for run, error in errors.items():
+                writer.end_lease(run, holder, error)
 
 
 def _learn_findings_only(bank: Bank, run: str, scenario: Scenario, domain: str = "") -> ReflectionOutcome:
@@ -177,89 +205,28 @@ def _learn_findings_only(bank: Bank, run: str, scenario: Scenario, domain: str =
     )
 
 
-def reflect_waiting(
-    bank: Bank, *, scenario: Scenario | None = None
-) -> Iterator[Reflection | ReflectionOutcome]:
-    """Reflect on every run that waits, oldest first; a failure is an outcome, and the run waits again.
-
-    Each run is leased: two processes never reflect on the same one, and a crash gives it back in time.
-    """
-    holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
-    errors: dict[str, str] = {}
-    memo: dict[str, Episode] = {}
-    try:
-        while run := _lease(bank, holder):
-            try:
-                done = _reflect_if_wanted(bank, run, scenario, memo)
-            except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
-                # Its lease is kept until the end, so that this round does not try it again.
-                errors[run] = _error_text(failure)
-                done = ReflectionOutcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
-            except BaseException:
-                # Somebody stopped us, which says nothing of the run.
-                with bank.transaction() as writer:
-                    writer.release_lease(run, holder)
-                raise
-            else:
-                with bank.transaction() as writer:
-                    writer.end_lease(run, holder)
-            yield done
-    finally:
-        with bank.transaction() as writer:
-            for run, error in errors.items():
-                writer.end_lease(run, holder, error)
-
-
-def _reflect_if_wanted(
-    bank: Bank, run: str, scenario: Scenario | None, memo: dict[str, Episode]
-) -> Reflection | ReflectionOutcome:
-    """Reflect on a run unless the configuration does not ask for runs like it."""
-    why, is_asked = _decide_scenario(bank, run, scenario)
-    return reflect(bank, run, why, memo) if is_asked else _learn_findings_only(bank, run, why)
-
-
 def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[Scenario, bool]:
-    """Return why to reflect on a run and whether it is asked for; a pattern always asks for itself."""
+    """Return why to reflect on a run, and whether to. A recurring failure is always reflected on."""
     rules = bank.config.reflect
     why = scenario or scenario_of(bank.runs.episode(run))
     if is_reflection_enabled(why, rules):
         return why, True
-    if rules.enabled and _is_pattern(bank, run):
+    if not rules.enabled:
+        return why, False
+    # The failures are stored all the same, so that later runs can see a pattern.
+    seen = load_context(bank, run)
+    digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
+    with bank.acting_as(ARCHIVIST).transaction() as writer:
+        current = find_run(writer, run)
+        writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
+    earlier = [_failures(_digest(episode)) for episode in seen.related]
+    if is_recurring_failure(_failures(digest), earlier, at_runs=rules.pattern_at_runs):
         return Scenario.PATTERN_DETECTED, True
     return why, False
 
 
-def _is_pattern(bank: Bank, run: str) -> bool:
-    """Note the failures of a run that is not reflected on, and say whether one of them makes a pattern."""
-    seen = load_context(bank, run)
-    digest = to_plain(read_run(seen.episode, seen.events).digest)
-    with bank.acting_as(ARCHIVIST).transaction() as writer:
-        current = find_run(writer, run)
-        writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
-    earlier = [_digest(each).get("failures") or () for each in seen.related]
-    at_runs = bank.config.reflect.pattern_at_runs
-    return is_recurring_failure(digest.get("failures") or (), earlier, at_runs=at_runs)
-
-
 def _error_text(error: Exception) -> str:
     return error.message if isinstance(error, ArchivistError) else repr(error)
-
-
-def _lease(bank: Bank, holder: str) -> str:
-    """Take the run that has waited longest; an empty name when none waits."""
-    with bank.transaction() as writer:
-        until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
-        return next(iter(writer.lease(holder, until)), "")
-
-
-def recent_runs(bank: Bank, days: int) -> list[str]:
-    """Return the runs that ended within the last days, oldest first."""
-    since = bank.now() - timedelta(days=days)
-    with bank.reading() as reader:
-        # Attempts are logged without anything to reflect on.
-        ended = (at_least("finished", to_text(since)), equals("action", None))
-        episodes = reader.select(Episode, *ended, order=("finished", "id"))
-    return [episode.id for episode in episodes]
 
 
 def _persist(
@@ -307,19 +274,10 @@ def _persist(
     return created, updated
 
 
-def _events(reader: Reader, run: str) -> list[Event]:
-    """Return a run's events in order; of an endless run its beginning and its end."""
-    if reader.count(Event, equals("run", run)) <= 2 * _EVENTS_A_SIDE:
-        return reader.select(Event, equals("run", run), order=("seq",))
-    first = reader.select(Event, equals("run", run), order=("seq",), limit=_EVENTS_A_SIDE)
-    last = reader.select(Event, equals("run", run), order=("-seq",), limit=_EVENTS_A_SIDE)
-    return [*first, *reversed(last)]
-
-
 def _related_runs(
     reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]
 ) -> tuple[Episode, ...]:
-    """Return the runs that were reflected on before, the latest ones, this one left out."""
+    """Return the latest runs that were reflected on before, without this one."""
     others = (not_equals("id", episode.id), equals("action", None))
     rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
     found = []
@@ -334,30 +292,17 @@ def _related_runs(
     return tuple(found)
 
 
-def _past_run(episode: Episode) -> PastRun:
-    return PastRun(
-        run=episode.id,
-        project=episode.project,
-        provider=episode.provider,
-        model=episode.model,
-        status=episode.status.value,
-        finished=episode.finished,
-        digest=_digest(episode),
-        task=episode.task,
-    )
-
-
 def _digest(episode: Episode) -> dict[str, Any]:
     notes = episode.extra.get(NOTES)
     return notes if isinstance(notes, dict) else {}
 
 
+def _failures(digest: dict[str, Any]) -> dict[str, Any]:
+    return digest.get("failures") or {}
+
+
 def _has_met(episode: Episode, candidate: Candidate) -> bool:
-    return candidate.key in _digest(episode).get("failures", {})
-
-
-def _count_failures(digest: dict[str, Any]) -> int:
-    return sum(int(each.get("n", 1)) for each in (digest.get("failures") or {}).values())
+    return candidate.key in _failures(_digest(episode))
 
 
 def _announce_result(bank: Bank, done: Reflection) -> None:
@@ -384,19 +329,15 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
         updated=len(done.updated),
     )
     if bank.config.reflect.write_progress:
-        _write_progress(bank, told)
+        path = _progress_file(bank)
+        before = path.read_text("utf-8", "replace") if path.is_file() else ""
+        after = with_lessons(before, told)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
 
 
 def _progress_file(bank: Bank) -> Path:
     return bank.path.absolute().parent.parent / "progress.md"
-
-
-def _write_progress(bank: Bank, lessons: Sequence[Lesson]) -> None:
-    path = _progress_file(bank)
-    before = path.read_text("utf-8", "replace") if path.is_file() else ""
-    after = with_lessons(before, lessons)
-    if after != before:
-        path.write_text(after, encoding="utf-8")
 
 
 def extract(bank: Bank, run: str, domain: str) -> Extraction:
@@ -452,23 +393,53 @@ class Reflections(BankService):
 
     @writes(Layer.RUNS)
     def maybe_reflect(self, trigger: ReflectionTrigger) -> ReflectionOutcome:
-        """Reflect when the configuration asks for it; never raises into a run."""
-        return maybe_reflect(self._bank, trigger)
+        """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
+        bank, run = self._bank, clean_name(trigger.run)
+        scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+        try:
+            scenario, is_wanted = _decide_scenario(bank, run, trigger.scenario)
+            if not is_wanted:
+                return _learn_findings_only(bank, run, scenario, trigger.domain)
+            done = reflect(bank, run, scenario, domain=trigger.domain)
+        except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
+            reason = _error_text(error)
+            bank.announce(messages.REFLECTION_FAILED, run=run, scenario=scenario.value, error=reason)
+            return ReflectionOutcome(
+                run, scenario, "skipped", error=reason, summary=f"reflection failed: {reason}"
+            )
+        return ReflectionOutcome(
+            run,
+            scenario,
+            "reflected",
+            created=len(done.created),
+            updated=len(done.updated),
+            summary=done.account.outcome,
+            created_lessons=done.created,
+            updated_lessons=done.updated,
+        )
 
     @writes(Layer.RUNS)
     def reflect_waiting(
         self, *, scenario: Scenario | None = None
     ) -> Iterator[Reflection | ReflectionOutcome]:
-        """Reflect on every run that waits, oldest first, as the iterator is drawn."""
-        return reflect_waiting(self._bank, scenario=scenario)
+        """Reflect on every queued run, oldest first, as the iterator is consumed.
+
+        Each run is leased: two processes never reflect on the same one, and the lease of a crashed process
+        expires. A failure is an outcome, and the run stays queued.
+        """
+        return _reflect_queue(self._bank, scenario)
 
     @reads(Layer.RUNS)
     def recent_runs(self, days: int) -> list[str]:
         """Return the runs that ended within the last days, oldest first."""
-        return recent_runs(self._bank, days)
+        since = self._bank.now() - timedelta(days=days)
+        # Logged attempts have an action; there is nothing to reflect on in them.
+        ended = (at_least("finished", to_text(since)), equals("action", None))
+        with self._bank.reading() as reader:
+            return [episode.id for episode in reader.select(Episode, *ended, order=("finished", "id"))]
 
     @reads(Layer.RUNS)
     def waiting_runs(self) -> list[QueuedRun]:
-        """Return the runs that wait for reflection."""
+        """Return the runs that are queued for reflection."""
         with self._bank.reading() as reader:
             return reader.queued_runs()

@@ -1,16 +1,21 @@
-"""Write down what happened in a run: its outcome, what worked, what failed, what was decided."""
+"""Sum up a run for its episode, and keep the section of lessons in a progress file."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import AttemptCounts
 from archivist.reading.run import RunReading
-from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson
 
+HEADING = "## Lessons learned"
+_START = "<!-- archivist:lessons -->"
+_END = "<!-- /archivist:lessons -->"
+_SECTION = re.compile(rf"\n*{re.escape(_START)}.*?{re.escape(_END)}\n*", re.DOTALL)
 _SHOWN = 5
 _TASK_CHARS = 160
 _PATH_PARTS = 3
@@ -20,13 +25,13 @@ _OUTCOMES = {
     EpisodeStatus.SUCCESS: "Succeeded",
     EpisodeStatus.PARTIAL: "Got part of the way",
     EpisodeStatus.FAILED: "Failed",
-    EpisodeStatus.ABORTED: "Was broken off",
+    EpisodeStatus.ABORTED: "Aborted",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The story of a run in a few lines."""
+    """A run in a few lines."""
 
     outcome: str
     worked: tuple[str, ...]
@@ -37,32 +42,40 @@ class RunSummary:
 def summarise_run(
     episode: Episode, events: Sequence[Event], reading: RunReading, candidates: Sequence[Candidate]
 ) -> RunSummary:
-    """Sum a run up from its events and from what was learnt of it.
+    """Sum up a run from its events and from what was learnt.
 
-    A failure is a call that did not go well, whoever's doing it was: only some are worth a lesson.
+    Every call that did not succeed counts as a failure, whoever caused it: only some are worth a lesson.
     """
     calls = sum(event.kind in (EventKind.TOOL_CALL, EventKind.EDIT) for event in events)
     kinds = [act.key or _TIMEOUT for act in reading.acts if act.has_failed or act.event.extra.get(_TIMEOUT)]
+    failures = f"{_plural(len(kinds), 'failure')} of {_plural(len(set(kinds)), 'kind')}"
     asked = " ".join(episode.task.split())
     task = f": {asked[:_TASK_CHARS].rstrip()}{'…' if len(asked) > _TASK_CHARS else ''}" if asked else ""
-    outcome = f"{_OUTCOMES[episode.status]}{task}"
-    met = (
-        f"{_plural(len(kinds), 'failure')} of {_plural(len(set(kinds)), 'kind')}" if kinds else "no failures"
-    )
-    outcome = f"{outcome.rstrip('.')}. {_plural(calls, 'tool call')}, {met}."
-    worked = [each.summary for each in candidates if each.remedies]
+    outcome = f"{_OUTCOMES[episode.status]}{task}".rstrip(".")
+    worked = [candidate.summary for candidate in candidates if candidate.remedies]
     worked += [
-        f"`{purpose}` worked {tries.ok} times"
-        for purpose, tries in _rank_attempts(reading.attempts, lambda tries: tries.ok)
-        if not _failure_count(tries) and tries.ok > 1
+        f"`{purpose}` worked {counts.ok} times"
+        for purpose, counts in _rank_attempts(reading, lambda counts: counts.ok)
+        if not _failure_count(counts) and counts.ok > 1
     ]
-    failed = [each.summary for each in candidates if not each.remedies]
+    failed = [candidate.summary for candidate in candidates if not candidate.remedies]
     failed += [
-        f"`{purpose}` failed {_failure_count(tries)} of {_failure_count(tries) + tries.ok} times"
-        for purpose, tries in _rank_attempts(reading.attempts, _failure_count)
+        f"`{purpose}` failed {_failure_count(counts)} of {_failure_count(counts) + counts.ok} times"
+        for purpose, counts in _rank_attempts(reading, _failure_count)
     ]
+    targets = [event.target for event in events if event.kind is EventKind.EDIT and event.target]
+    # Where the checkout lies does not matter to another run: the last parts of a path are enough.
+    edits = Counter(
+        "/".join([part for part in path.split("/") if part][-_PATH_PARTS:]) if path.startswith("/") else path
+        for path in targets
+    )
+    decisions = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
+    decisions += [f"the user said: {' '.join(event.text.split())[:120]}" for event in reading.said[1:3]]
     return RunSummary(
-        outcome, tuple(worked[:_SHOWN]), tuple(failed[:_SHOWN]), _decisions(events, reading.said)
+        f"{outcome}. {_plural(calls, 'tool call')}, {failures if kinds else 'no failures'}.",
+        tuple(worked[:_SHOWN]),
+        tuple(failed[:_SHOWN]),
+        tuple(decisions[:_SHOWN]),
     )
 
 
@@ -70,28 +83,23 @@ def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _failure_count(tries: AttemptCounts) -> int:
-    return tries.failed + tries.timeout
+def _failure_count(counts: AttemptCounts) -> int:
+    return counts.failed + counts.timeout
 
 
 def _rank_attempts(
-    attempts: Mapping[str, AttemptCounts], count: Callable[[AttemptCounts], int]
+    reading: RunReading, count: Callable[[AttemptCounts], int]
 ) -> list[tuple[str, AttemptCounts]]:
-    """Return the attempts of which any are counted, those with the most first."""
-    counted = [(purpose, tries) for purpose, tries in attempts.items() if count(tries)]
-    return sorted(counted, key=lambda each: (-count(each[1]), each[0]))
+    """Return the attempts with a count above zero, the highest first."""
+    counted = [(purpose, counts) for purpose, counts in reading.attempts.items() if count(counts)]
+    return sorted(counted, key=lambda item: (-count(item[1]), item[0]))
 
 
-def _decisions(events: Sequence[Event], said: Sequence[Event]) -> tuple[str, ...]:
-    edits = Counter(
-        _short_path(event.target) for event in events if event.kind is EventKind.EDIT and event.target
-    )
-    changed = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
-    asked = [f"the user said: {' '.join(event.text.split())[:120]}" for event in said[1:3]]
-    return tuple([*changed, *asked][:_SHOWN])
-
-
-def _short_path(path: str) -> str:
-    """Return the last parts of a path: where the checkout lies says nothing to another run."""
-    parts = [part for part in path.split("/") if part]
-    return "/".join(parts[-_PATH_PARTS:]) if path.startswith("/") else path
+def with_lessons(text: str, lessons: Sequence[Lesson]) -> str:
+    """Return the text of a progress file with these lessons as its section. Without any the section goes."""
+    rest = _SECTION.sub("\n\n", text).rstrip("\n")
+    if not lessons:
+        return f"{rest}\n" if rest.strip() else ""
+    lines = [f"- {' '.join(lesson.summary.split())} ({lesson.short_id})" for lesson in lessons]
+    section = "\n".join([_START, HEADING, "", *lines, _END])
+    return f"{rest}\n\n{section}\n" if rest.strip() else f"{section}\n"

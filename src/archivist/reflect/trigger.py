@@ -1,4 +1,4 @@
-"""Say why reflection runs, and whether it should."""
+"""Why reflection runs, and whether it should."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scenario(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionTrigger:
-    """A reason to reflect on a run; without a scenario the run itself tells."""
+    """A reason to reflect on a run; without a scenario it follows from the run."""
 
     run: str
     scenario: Scenario | None = None
@@ -34,7 +34,7 @@ class ReflectionTrigger:
 
 @dataclass(frozen=True, slots=True)
 class ReflectionOutcome:
-    """What came of a trigger. `error` is empty unless reflection failed, which it never does aloud."""
+    """The result of a trigger. `error` is empty unless reflection failed; it never raises."""
 
     run: str
     scenario: Scenario
@@ -48,7 +48,7 @@ class ReflectionOutcome:
 
 
 def scenario_of(episode: Episode) -> Scenario:
-    """Return the scenario that a finished run makes by itself."""
+    """Return the scenario that follows from a finished run."""
     if episode.kind is EpisodeKind.HEALER_RUN:
         return Scenario.HEALER_INVOCATION
     if episode.status in (EpisodeStatus.FAILED, EpisodeStatus.ABORTED):
@@ -57,18 +57,18 @@ def scenario_of(episode: Episode) -> Scenario:
 
 
 def is_recurring_failure(failures: Iterable[str], earlier: Iterable[Iterable[str]], *, at_runs: int) -> bool:
-    """Say whether a run meets a failure that, with the earlier runs, enough runs have met."""
-    met = Counter(key for keys in earlier for key in set(keys))
-    return any(met[key] + 1 >= at_runs for key in failures)
+    """Say whether a run met a failure that enough runs have met, this one included."""
+    counts = Counter(key for keys in earlier for key in set(keys))
+    return any(counts[key] + 1 >= at_runs for key in failures)
 
 
 def is_reflection_enabled(scenario: Scenario, rules: ReflectRules) -> bool:
     """Say whether the configuration asks for reflection in this scenario."""
     if not rules.enabled:
         return False
-    asked = {
+    wanted = {
         Scenario.SESSION_COMPLETE: rules.on_session_success,
         Scenario.SESSION_FAILED: rules.on_session_failure,
         Scenario.HEALER_INVOCATION: rules.on_healer_invocation,
     }
-    return asked.get(scenario, True)
+    return wanted.get(scenario, True)

@@ -55,7 +55,7 @@ def test_several_wrong_ways_of_one_program_are_one_lesson() -> None:
             sh("cargo pilot list", "31 open"),
         )
     )
-    assert lesson.summary.count("not `cargo pilot") == 2
+    assert lesson.summary.count("instead of `cargo pilot") == 2
 
 
 def test_what_git_asks_for_is_advised() -> None:
@@ -146,7 +146,7 @@ def test_the_command_the_error_and_the_remedy_are_of_one_sighting() -> None:
         name="run-2",
     )
     assert one(wrong, cured).summary == (
-        "widget: not `pilot show --full 7` but `pilot show 7`; `pilot` does not know `--all`"
+        "widget: use `pilot show 7` instead of `pilot show --full 7`; `pilot` does not know `--all`"
     )
     again = run(sh("pilot log --raw", "error: unexpected argument '--raw' found", 2), name="run-2")
     assert one(wrong, again).summary == "widget: `pilot` does not know `--all` and `--raw`"
@@ -160,8 +160,8 @@ def test_a_long_pair_does_not_keep_out_a_shorter_one() -> None:
     long = (sh(f"{given} --task d-1", "error: unexpected argument '--task' found", 2), sh(given, "none"))
     later = [run(*got, *long, name=f"run-{number}", task=str(number)) for number in (2, 3)]
     assert one(run(*got, *shown), *later).summary == (
-        "widget: not `cargo pilot task get <id>` but `cargo pilot task show <id>`; "
-        "not `cargo pilot issue show <id>` but `cargo pilot issue list`"
+        "widget: use `cargo pilot task show <id>` instead of `cargo pilot task get <id>`; "
+        "use `cargo pilot issue list` instead of `cargo pilot issue show <id>`"
     )
 
 

@@ -149,7 +149,7 @@ def test_what_belongs_to_a_newer_python_is_not_to_be_installed() -> None:
         )
     )
     assert lesson.summary == (
-        "widget: `tomllib` came with Python 3.11, and an older one runs here: "
+        "widget: `tomllib` needs Python 3.11 or newer, and an older one runs here: "
         "use `python3.12 -m importer --check`"
     )
     assert lesson.remedies == ("python3.12 -m importer --check",)
@@ -158,7 +158,7 @@ def test_what_belongs_to_a_newer_python_is_not_to_be_installed() -> None:
 def test_what_a_newer_python_dropped_is_told_so() -> None:
     calls = (sh("python setup.py build", no_module("distutils"), 1), sh("pip install setuptools"))
     lesson = one(run(*calls, sh("python3.11 setup.py build", "running build")))
-    assert "`distutils` is gone since Python 3.12: use `python3.11 <script> build`" in lesson.summary
+    assert "`distutils` was removed in Python 3.12: use `python3.11 <script> build`" in lesson.summary
 
 
 def test_a_part_that_a_package_lacks_does_not_mean_that_the_package_is_missing() -> None:
@@ -193,5 +193,5 @@ def test_what_this_python_was_built_without_is_told_when_two_tasks_missed_it() -
     first, second = run(missing, task="Draw a"), run(missing, name="run-2", task="Draw b")
     assert learnt(first) == []
     assert one(first, second).summary == (
-        "widget: `tkinter` belongs to Python, and the one that runs here lacks it"
+        "widget: `tkinter` is part of Python, but the one that runs here lacks it"
     )

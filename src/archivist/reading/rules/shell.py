@@ -1,11 +1,11 @@
-"""What shells and the usual Unix tools say."""
+"""Messages of shells, Unix tools, git, containers and the network, and the general error words."""
 
 from __future__ import annotations
 
-from archivist.reading.failure_kinds import FailureKind as K
-from archivist.reading.rules.rule import EXACT, LOOSE, TOOL, MessageRule, rule
+from archivist.reading.rules import EXACT, LOOSE, SUMMARY, TOOL, MessageRule, rule
+from archivist.reading.rules import FailureKind as K
 
-# The rows read as a table: what it means and who says it, its needles, its pattern.
+# A row reads: what the message means and who prints it; then its needles and its pattern.
 # fmt: off
 SHELL: tuple[MessageRule, ...] = (
     rule(K.MISSING_COMMAND, "bash", "command not found", EXACT,
@@ -30,8 +30,7 @@ SHELL: tuple[MessageRule, ...] = (
          "is not recognized",
          r"['\"]?(?P<subject>[\w.-]+)['\"]? is not recognized as (?:an internal|the name)"),
     rule(K.MISSING_COMMAND, "bash", "command not found", EXACT,
-         "ENOENT",
-         r"spawn (?P<subject>[\w./-]+) ENOENT"),
+         "ENOENT", r"spawn (?P<subject>[\w./-]+) ENOENT"),
     rule(K.SYNTAX, "bash", "syntax error", EXACT,
          "syntax error|unexpected EOF|~nterminated quoted",
          r"^(?:\S*sh|.{0,80}?): (?:-c: )?(?:eval: )?(?:line \d+|\d+): (?:syntax error"
@@ -69,8 +68,7 @@ SHELL: tuple[MessageRule, ...] = (
          r"^(?:\S*sh|\S+\.sh): (?:line \d+: |\d+: )?(?:cd: |source: "
          r"|\.: )?(?P<subject>[^:\n]+): No such file or directory"),
     rule(K.MISSING_FILE, "bash", "is a directory", EXACT,
-         "~s a directory",
-         r"^\S*sh: (?:line \d+: )?(?P<subject>[^:\n]+): Is a directory"),
+         "~s a directory", r"^\S*sh: (?:line \d+: )?(?P<subject>[^:\n]+): Is a directory"),
     rule(K.MISSING_FILE, "", "no such file", TOOL,
          "No such file|~annot open",
          r"^['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^\s'\"`\u2018\u2019:]+)['\"`\u2018\u2019\u2"
@@ -81,11 +79,9 @@ SHELL: tuple[MessageRule, ...] = (
          r"(?:ENOENT: no such file or directory, \w+ '(?P<subject>[^']+)'"
          r"|No such file or directory(?: \(os error 2\))?(?:: '?(?P<subject2>[^'\n]+))?)", sure=False),
     rule(K.MISSING_FILE, "", "no such file", TOOL,
-         "ENOENT",
-         r"ENOENT: no such file or directory, \w+ '(?P<subject>[^']+)'"),
+         "ENOENT", r"ENOENT: no such file or directory, \w+ '(?P<subject>[^']+)'"),
     rule(K.MISSING_FILE, "cd", "not a directory", TOOL,
-         "~ot a directory",
-         r"(?P<subject>[^\s:]+): Not a directory$"),
+         "~ot a directory", r"(?P<subject>[^\s:]+): Not a directory$"),
     rule(K.USAGE, "", "bad option", EXACT,
          "~nvalid option|~nrecognized option|~nknown option|~llegal option|~nvalid argument|"
          "~nknown flag|~nrecognized flag",
@@ -112,14 +108,11 @@ SHELL: tuple[MessageRule, ...] = (
          "awk:",
          r"^[gm]?awk: (?:cmd\. line:\d+: )?.*(?P<text>syntax error.*|unexpected.*|fatal: .*)", own=True),
     rule(K.USAGE, "find", "bad expression", EXACT,
-         "find:",
-         r"^find: (?P<text>(?:unknown predicate|paths must precede|missing argument|invalid).*)"),
+         "find:", r"^find: (?P<text>(?:unknown predicate|paths must precede|missing argument|invalid).*)"),
     rule(K.USAGE, "jq", "jq error", EXACT,
-         "jq: ",
-         r"^jq: (?:error|\d+ compile error)(?P<text>.*)"),
+         "jq: ", r"^jq: (?:error|\d+ compile error)(?P<text>.*)"),
     rule(K.USAGE, "xargs", "xargs error", TOOL,
-         "xargs:",
-         r"^xargs: (?P<text>(?!.*No such file).*)"),
+         "xargs:", r"^xargs: (?P<text>(?!.*No such file).*)"),
     rule(K.CRASH, "", "killed", EXACT,
          "Killed|~egmentation fault|~ore dumped|~ut of memory|Bus error|SIGKILL|SIGSEGV|"
          "OOMKilled",
@@ -127,11 +120,9 @@ SHELL: tuple[MessageRule, ...] = (
          r"|Aborted \(core dumped\)|.*\(core dumped\))|(?:signal: \d+, )?(?P<text2>SIGKILL"
          r"|SIGSEGV)|(?P<text3>OOMKilled|JavaScript heap out of memory)"),
     rule(K.OTHER, "", "disk full", EXACT,
-         "No space left",
-         r"No space left on device"),
+         "No space left", r"No space left on device"),
     rule(K.OTHER, "", "invalid input", TOOL,
-         "~nvalid input",
-         r"^(?P<program>[\w-]+): invalid input$"),
+         "~nvalid input", r"^(?P<program>[\w-]+): invalid input$"),
     rule(K.PROMPT, "", "no terminal", EXACT,
          "/dev/tty|a terminal|not a tty|not a TTY|~ot a terminal|ioctl|no tty",
          r"(?i)/dev/tty|not a (?:tty|terminal)|a terminal is required|inappropriate ioctl"
@@ -146,11 +137,9 @@ SHELL: tuple[MessageRule, ...] = (
          r"|no such package\)?:?) ?(?P<subject>\S*)"
          r"|Package '(?P<subject2>[^']+)' has no installation candidate"),
     rule(K.PERMISSION, "apt-get", "lock held", EXACT,
-         "lock",
-         r"^E: (?:Could not get lock|Unable to (?:acquire|lock))(?P<text>.*)"),
+         "lock", r"^E: (?:Could not get lock|Unable to (?:acquire|lock))(?P<text>.*)"),
     rule(K.OTHER, "apt-get", "apt error", TOOL,
-         "E: ",
-         r"^E: (?P<text>.*)"),
+         "E: ", r"^E: (?P<text>.*)"),
     rule(K.OTHER, "sqlite", "sqlite error", EXACT,
          "no such table|no such column|~atabase is locked|syntax error|UNIQUE constraint|"
          "readonly database|disk I/O error|malformed",
@@ -158,5 +147,118 @@ SHELL: tuple[MessageRule, ...] = (
          r"|SqliteError)\b.{0,60}?)(?P<text>no such (?:table|column): ?\S+|database is locked"
          r'|near \"[^\"]*\": syntax error|UNIQUE constraint failed.*'
          r"|attempt to write a readonly database|disk I/O error|database disk image is malformed)"),
+)
+
+SERVICES: tuple[MessageRule, ...] = (
+    rule(K.GIT, "git", "not a repository", EXACT,
+         "not a git repository", r"fatal: not a git repository"),
+    rule(K.GIT, "git", "push rejected", EXACT,
+         "[rejected]|[remote rejected]", r"! \[(?:remote )?rejected\] .*\((?P<text>[^)]*)"),
+    rule(K.GIT, "git", "failed to push", SUMMARY,
+         "failed to push some refs", r"^error: failed to push some refs"),
+    rule(K.GIT, "git", "unstaged changes", EXACT,
+         "unstaged changes|would be overwritten|uncommitted changes",
+         r"^error: (?:cannot (?:pull with rebase|rebase): (?P<text>.*)"
+         r"|Your local changes .* would be (?P<text2>overwritten by \w+))|^(?:error"
+         r"|fatal): (?P<text3>.*(?:unstaged|uncommitted) changes.*)"),
+    rule(K.GIT, "git", "merge conflict", EXACT,
+         "CONFLICT (|merge conflict|needs merge|unmerged files",
+         r"^CONFLICT \((?P<text>[\w/]+)\)|^(?:error|fatal): .*(?P<text2>unmerged files|needs merge"
+         r"|merge conflict)"),
+    rule(K.GIT, "git", "pathspec", EXACT,
+         "did not match any file", r"pathspec '(?P<subject>[^']+)' did not match any file"),
+    rule(K.GIT, "git", "unknown revision", EXACT,
+         "unknown revision|bad revision|ambiguous argument|~nvalid reference|not a valid ref|"
+         "bad object",
+         r"^(?:fatal|error): (?:ambiguous argument|bad revision|invalid reference:?|bad object"
+         r"|Not a valid (?:object|ref)\w*(?: name)?:?) '?(?P<subject>[^':\s]+)"),
+    rule(K.GIT, "git", "identity unknown", EXACT,
+         "tell me who you are|ident name|~mpty ident",
+         r"Please tell me who you are|fatal: (?:unable to auto-detect email|empty ident name)"),
+    rule(K.GIT, "git", "dubious ownership", EXACT,
+         "dubious ownership", r"fatal: detected dubious ownership"),
+    rule(K.GIT, "git", "index locked", EXACT,
+         "index.lock", r"(?:Unable to create|fatal: .*)'?.*index\.lock"),
+    rule(K.GIT, "git", "authentication", EXACT,
+         "(publickey)|could not read Username|~uthentication failed|could not read Password",
+         r"Permission denied \(publickey|could not read (?:Username|Password)"
+         r"|fatal: Authentication failed"),
+    rule(K.GIT, "git", "nothing to commit", TOOL,
+         "nothing to commit|nothing added to commit|~o changes added",
+         r"^(?:nothing to commit|nothing added to commit|no changes added to commit)", sure=False),
+    rule(K.EDIT_NOT_APPLIED, "git apply", "patch does not apply", EXACT,
+         "patch does not apply|patch failed",
+         r"^error: (?:(?P<subject>\S+): patch does not apply|patch failed: (?P<subject2>[^:\s]+))"),
+    rule(K.EDIT_NOT_APPLIED, "git apply", "corrupt patch", EXACT,
+         "corrupt patch|No valid patches|unrecognized input|patch with only garbage|"
+         "patch fragment without",
+         r"^error: (?P<text>corrupt patch|No valid patches in input|unrecognized input"
+         r"|patch with only garbage|patch fragment without header)"),
+    rule(K.EDIT_NOT_APPLIED, "patch", "hunk failed", EXACT,
+         "FAILED at|hunks ignored|hunk ignored|hunks FAILED|hunk FAILED",
+         r"^Hunk #\d+ (?P<text>FAILED) at|^\d+ out of \d+ hunks? (?P<text2>FAILED|ignored)"),
+    rule(K.EDIT_NOT_APPLIED, "patch", "malformed patch", EXACT,
+         "patch: ****", r"^patch: \*\*\*\* (?P<text>.*?)(?: at line.*|$)"),
+    rule(K.EDIT_NOT_APPLIED, "patch", "file not found", EXACT,
+         "find file to patch", r"can't find file to patch"),
+    rule(K.EDIT_NOT_APPLIED, "patch", "already applied", EXACT + 1,
+         "previously applied", r"Reversed \(or previously applied\) patch detected"),
+    rule(K.GIT, "git", "fatal", TOOL,
+         "fatal: ", r"^fatal: (?P<text>.*)"),
+    rule(K.OTHER, "gh", "gh error", TOOL,
+         "GraphQL: |HTTP 4|gh auth login",
+         r"^(?:GraphQL: (?P<text>.*)|HTTP (?P<error>4\d\d): (?P<text2>.*)"
+         r"|.*(?P<text3>gh auth login).*)"),
+    rule(K.NETWORK, "docker", "daemon not running", EXACT,
+         "Docker daemon|docker daemon", r"Cannot connect to the Docker daemon|Is the docker daemon running"),
+    rule(K.BUILD, "docker", "build step failed", TOOL,
+         "did not complete successfully|returned a non-zero code|~ailed to solve",
+         r"(?P<text>did not complete successfully|returned a non-zero code|failed to solve.*)"),
+    rule(K.NETWORK, "docker", "no such image", EXACT,
+         "~anifest unknown|~ull access denied|~anifest for|No such container|No such image",
+         r"(?:manifest for (?P<subject>\S+) not found|pull access denied for (?P<subject2>[^\s,]+)"
+         r"|manifest unknown|No such (?:container|image): (?P<subject3>\S+))"),
+    rule(K.OTHER, "docker", "daemon error", TOOL,
+         "Error response from daemon", r"Error response from daemon: (?P<text>.*)"),
+    rule(K.NETWORK, "docker", "port in use", EXACT,
+         "port is already allocated", r"port is already allocated"),
+    rule(K.OTHER, "kubectl", "kubectl error", TOOL,
+         "Error from server", r"^Error from server \((?P<error>\w+)\): (?P<text>.*)"),
+    rule(K.NETWORK, "curl", "curl", EXACT,
+         "curl: (", r"^curl: \((?P<error>\d+)\) (?P<text>[\w ]+)"),
+    rule(K.NETWORK, "", "name not resolved", EXACT,
+         "~ould not resolve host|~ame or service not known|~emporary failure in name|"
+         "getaddrinfo|~odename nor servname|~ailure resolving",
+         r"(?i)could not resolve host|name or service not known"
+         r"|temporary failure (?:in name resolution|resolving)|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)"
+         r"|nodename nor servname"),
+    rule(K.NETWORK, "", "connection refused", EXACT,
+         "~onnection refused|ECONNREFUSED", r"(?:[Cc]onnection refused|ECONNREFUSED)"),
+    rule(K.NETWORK, "", "connection lost", EXACT,
+         "~onnection reset|ECONNRESET|~onnection aborted|ETIMEDOUT|~onnection timed out|"
+         "~o route to host|~etwork is unreachable",
+         r"(?:[Cc]onnection (?:reset|aborted|timed out)|ECONNRESET|ETIMEDOUT|[Nn]o route to host"
+         r"|[Nn]etwork is unreachable)"),
+    rule(K.NETWORK, "", "certificate", EXACT,
+         "CERTIFICATE_VERIFY_FAILED|SSL certificate|certificate has expired|SSLError|"
+         "certificate verify|self-signed|self signed",
+         r"(?i)CERTIFICATE_VERIFY_FAILED|SSL certificate problem|certificate (?:has expired"
+         r"|verify failed)|self[- ]signed certificate|SSLError"),
+    rule(K.NETWORK, "", "http error", TOOL,
+         "HTTP Error|HTTP error|404 Not Found|403 Forbidden|~equested URL returned error",
+         r"(?:HTTP [Ee]rror |returned error: |ERROR )(?P<error>[45]\d\d)\b"),
+)
+
+GENERIC: tuple[MessageRule, ...] = (
+    rule(K.OTHER, "", "error", LOOSE,
+         "~rror|ERROR",
+         r"^(?:[\w./-]{1,40}: )?(?:\[?(?:error|Error|ERROR)\]?|npm ERR!|Fatal error|fatal error"
+         r"|✘ \[ERROR\])(?:\[\w+\])?:? (?P<text>\S.*)", sure=False),
+    rule(K.OTHER, "", "error", LOOSE - 5,
+         "~anic|~xception|~ailed|~nable to|~annot ",
+         r"^(?:[\w./-]{1,40}: )?(?:Uncaught |Unhandled )?(?P<text>(?:[Pp]anic|[A-Z]\w*Exception"
+         r"|[Ff]ailed|FAILED|[Uu]nable to|[Cc]annot)\b.*)", sure=False),
+    rule(K.OTHER, "", "error", LOOSE - 10,
+         "~rror", r"(?P<error>[A-Z]\w*Error): (?P<text>.*)", sure=False),
 )
 # fmt: on

@@ -1,26 +1,89 @@
-"""What every miner is given."""
+"""What every miner is given: a run, the runs before it, and each failure with all that is known about it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.failure_kinds import FailureKind
-from archivist.reading.hazards import WARNING, is_destructive
 from archivist.reading.history import RunHistory
-from archivist.reading.remedies import Remedy, RemedyKind
-from archivist.reading.run import RunReading
+from archivist.reading.remedies import WARNING, Proof, Remedy, RemedyKind, is_destructive, proofs
+from archivist.reading.rules import FailureKind
+from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, remedy_examples, test_folder
 from archivist.reading.wording import advice, clip_words, code, format_run_count, short_name, tags
 from archivist.records import Category, Scope
-from archivist.reflect.cases import Case, failure_cases
-from archivist.reflect.importance import importance
 
+# A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
+# Remedies that are commands, which another run may carry out as they stand.
+_COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One failure that the run met: every time in this run, and what earlier runs of the project know.
+
+    `runs` includes this run, `tasks` counts the different tasks of those runs, `subjects` the runs for each
+    subject, `untouched` the runs that met it before they changed the project, `fleeting` those in which the
+    very same call succeeded with nothing done in between. `remedies` are what helped and in how many runs,
+    the best proven first; `vain` has the runs that tried one without success, by its text. `command` and
+    `line` are those of the first run that met it; `shown` has those of the call that each remedy helped.
+    """
+
+    key: str
+    met: tuple[ObservedFailure, ...]
+    runs: int
+    tasks: int
+    untouched: int
+    fleeting: int
+    subjects: Mapping[str, int]
+    remedies: tuple[tuple[Remedy, int], ...]
+    vain: Mapping[str, int]
+    places: tuple[str, ...]
+    command: str
+    line: str
+    shown: Mapping[Remedy, tuple[str, str]]
+
+    @property
+    def first(self) -> ObservedFailure:
+        """Return the first time that the run met it."""
+        return self.met[0]
+
+    @property
+    def kind(self) -> FailureKind:
+        """Return what kind of failure it is, as its key says."""
+        return FailureKind(self.key.split("|", 1)[1].split(":", 1)[0])
+
+    @property
+    def is_of_code(self) -> bool:
+        """Say whether it can be the task's own failure."""
+        return self.kind in CODE_KINDS
+
+    @property
+    def cost(self) -> int:
+        """Return how many calls it cost this run, each counted once."""
+        return len({at for met in self.met for at in range(met.act.at, met.act.at + met.cost)})
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Return a few of the events that show the failure and its cure."""
+        found = [met.act.event.id for met in self.met[:4]]
+        found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
+        return tuple(dict.fromkeys(found))
+
+    def failing_example(self, remedy: Remedy | None = None) -> tuple[str, str]:
+        """Return a call that failed and its error, both of one occurrence: that of a remedy, if given."""
+        return self.shown.get(remedy, (self.command, self.line)) if remedy else (self.command, self.line)
+
+    def best_remedy(self, *ways: RemedyKind) -> Remedy | None:
+        """Return the best proven remedy, of one of the given kinds if there are any."""
+        return next((remedy for remedy, _ in self.remedies if not ways or remedy.way in ways), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A run, what came before it, and both brought together failure by failure."""
+    """A run, what came before it, and the failures of both."""
 
     reading: RunReading
     past: RunHistory
@@ -42,21 +105,93 @@ class Material:
 
 
 def gather_material(reading: RunReading, history: RunHistory) -> Material:
-    """Bring a run and the past together."""
-    return Material(reading, history, tuple(failure_cases(reading, history)))
+    """Bring a run and its past together, each failure once, in the order they were met."""
+    by_key: dict[str, list[ObservedFailure]] = {}
+    for met in reading.met:
+        by_key.setdefault(met.key, []).append(met)
+    return Material(
+        reading, history, tuple(_make_case(reading, history, key, those) for key, those in by_key.items())
+    )
+
+
+def _make_case(reading: RunReading, history: RunHistory, key: str, those: list[ObservedFailure]) -> Case:
+    before = history.failure_history(reading.episode.project, key)
+    subjects = Counter(dict.fromkeys((met.failure.subject for met in those if met.failure.subject), 1))
+    remedies = Counter(dict.fromkeys((met.cure.remedy for met in those if met.cure), 1))
+    places = Counter(dict.fromkeys(filter(None, map(test_folder, those)), 1))
+    helped = frozenset(remedy.text for remedy in remedies)
+    in_vain = frozenset(text for met in those for text in met.in_vain)
+    proven = proofs([*before.tried, (helped, in_vain)])
+    return Case(
+        key=key,
+        met=tuple(those),
+        runs=before.runs + 1,
+        tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
+        untouched=before.untouched + any(met.is_untouched for met in those),
+        fleeting=before.fleeting + any(met.is_fleeting for met in those),
+        subjects=_rank_counts(subjects + before.subjects),
+        remedies=_rank_remedies(remedies + before.remedies, proven),
+        vain={text: proof.vain for text, proof in proven.items() if proof.vain},
+        places=tuple(_rank_counts(places + before.places)),
+        # The first wording stays, so that another occurrence does not change what a lesson quotes.
+        command=before.command or those[0].act.display_text,
+        line=(before.line if before.command else "") or those[0].failure.line,
+        shown={**remedy_examples(those), **before.shown},
+    )
+
+
+def _rank_counts(found: Counter[str]) -> dict[str, int]:
+    return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name))}
+
+
+def _rank_remedies(found: Counter[Remedy], proven: Mapping[str, Proof]) -> tuple[tuple[Remedy, int], ...]:
+    """Order remedies by how well they are proven. The same change in several files is one remedy.
+
+    A command that can destroy work or data is no remedy until a second run has used it.
+    """
+    files: dict[tuple[RemedyKind, str, str], Counter[str]] = {}
+    counts: Counter[tuple[RemedyKind, str, str]] = Counter()
+    for remedy, runs in found.items():
+        name = (remedy.way, remedy.text, remedy.instead)
+        files.setdefault(name, Counter()).update(dict.fromkeys(remedy.files, runs))
+        # A step that comes first helps whatever call follows it.
+        counts[name] = max(counts[name], proven[remedy.text].runs if remedy.way is RemedyKind.STEP else runs)
+    ranked: list[tuple[Remedy, int]] = []
+    for name in sorted(counts, key=lambda name: (proven[name[1]].rank, name[0] is RemedyKind.EDIT, name)):
+        way, text, _ = name
+        if counts[name] > 1 or way not in _COMMANDS or not is_destructive(text):
+            # Files that runs usually changed, not those that one of many did.
+            most = max(files[name].values(), default=0)
+            usual = [file for file, runs in _rank_counts(files[name]).items() if runs * 2 >= most]
+            ranked.append((Remedy(*name, tuple(usual[:4])), counts[name]))
+    return tuple(ranked)
+
+
+def importance(case: Case, *, has_remedy: bool) -> float:
+    """Weigh a failure: 0.3, and more for each reason to report it.
+
+    Each further run that met it adds 0.12, up to 0.36: what a project met often it meets again. A known
+    remedy adds 0.15, since without one a lesson only warns. A fault of the environment adds 0.1, since every
+    task meets it. Five calls spent on it add 0.05, fifteen 0.1.
+    """
+    weight = 0.3 + min(0.36, 0.12 * (case.runs - 1))
+    weight += 0.15 if has_remedy else 0.0
+    weight += 0.1 if case.kind.is_environment else 0.0
+    weight += 0.05 * ((case.cost >= 5) + (case.cost >= 15))
+    return round(min(0.95, weight), 3)
 
 
 def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> str:
-    """Say what to do and how often it was seen to help, where that is less often than the failure was met.
+    """Say what to do, and how often it helped if that is less often than the failure occurred.
 
-    Only tries are counted against it: a run that met the failure and did nothing says nothing of a remedy. Of
-    what can destroy work or data only that it was done, as a warning. `is_whole` where nothing else names the
-    command that failed: then the one to use is told and not how the two differ.
+    Only tries count against a remedy: a run that met the failure and did nothing says nothing about it. A
+    destructive command is only mentioned, with a warning. `is_whole` is for sentences that do not name the
+    failed command: the whole command is given then, not how the two differ.
     """
-    runs = case.runs_helped(remedy)
-    if remedy.way in (RemedyKind.STEP, RemedyKind.COMMAND) and is_destructive(remedy.text):
+    runs = dict(case.remedies).get(remedy, 0)
+    if remedy.way in _COMMANDS and is_destructive(remedy.text):
         return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
-    text = advice(replace(remedy, instead="") if is_whole else remedy)
+    text = advice(remedy._replace(instead="") if is_whole else remedy)
     if vain := case.vain.get(remedy.text, 0):
         return f"{text} (helped in {runs} of {runs + vain} tries)"
     return text if runs >= case.runs else f"{text} (helped in {format_run_count(runs)})"
@@ -73,11 +208,11 @@ def make_candidate(
     words: tuple[str, ...] = (),
     is_answer: bool = False,
 ) -> Candidate:
-    """Make the candidate that a case supports; `is_answer` when knowing it is remedy enough.
+    """Make the candidate that a case supports; `is_answer` when knowing about the failure is remedy enough.
 
-    What can destroy work or data may be told, but is nothing to follow: neither a remedy nor a rule.
+    A destructive command may be mentioned, but it becomes neither a remedy nor a rule.
     """
-    harmless = tuple(each for each in remedies if not is_destructive(each))
+    harmless = tuple(remedy for remedy in remedies if not is_destructive(remedy))
     if harmless != remedies:
         rule, remedies = "", harmless
     family = case.key.split("|", 1)[1]

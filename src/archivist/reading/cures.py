@@ -1,0 +1,493 @@
+"""Find what made a failed call work, in words that another run can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rapidfuzz import fuzz
+
+from archivist.reading.calls import FileEdit, ToolCall
+from archivist.reading.commands import is_help
+from archivist.reading.failures import Failure
+from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.rules import FailureKind as K
+from archivist.reading.shell import Step, parse
+from archivist.reading.wording import (
+    base_name,
+    differing_words,
+    general_command,
+    is_informative,
+    is_scratch,
+    mask_command,
+    relative_path,
+)
+
+# How many later calls are searched: installs and edits may come late, another try of a command comes soon.
+HORIZON = 40
+_NEAR = 12
+_LEAST_SIMILARITY = 60
+_LONGEST_CHANGE = 110
+_PYTHON = ("python", "pytest", "unittest", "<script>")
+# Words of a message that name something: they hold a digit, an underscore or an inner capital.
+_NAME_IN_MESSAGE = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<!Error)(?<!Exception)\b")
+_INSTANCE_ID = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
+# Flags that leave tests out: the failing test is then merely not run.
+_SELECTING = re.compile(
+    r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
+)
+_INSTALLED = re.compile(r"site-packages/([\w-]+)")
+# Every project has files of these names, so finding another one says nothing about the missing one.
+_GENERIC_FILES = frozenset(
+    ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",
+     "package.json", "README.md", "Makefile", "index.tsx", "conftest.py", "setup.py")
+)  # fmt: skip
+# Such calls do not succeed because of something done elsewhere, except when another process held the lock.
+_UNAFFECTED = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
+_LOCKED = "index locked"
+# A pull or merge that ends in a conflict was still needed.
+_CONFLICT = "merge conflict"
+# Steps that come before any push and so explain nothing.
+_ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """A remedy with the calls that show it."""
+
+    remedy: Remedy
+    acts: tuple[ToolCall, ...]
+
+
+def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
+    """Return what overcame the failure of the call at an index, or None when no call shows it."""
+    failed = acts[at]
+    failure = failed.failure
+    if failure is None:
+        return None
+    later = acts[at + 1 : at + 1 + HORIZON]
+    found = _cure_by_kind(failed, failure, later)
+    if found is None and (failure.kind not in _UNAFFECTED or failure.signature.error == _LOCKED):
+        found = _cure_by_step(failed, later[:_NEAR])
+    if found is None:
+        return None
+    # A remedy that says no more than the call that failed is none.
+    remedy = found.remedy
+    same = {
+        RemedyKind.INSTALL: (_install_text([failed]),),
+        RemedyKind.COMMAND: (failed.display_text, mask_command(failed.text)),
+        RemedyKind.STEP: (failed.display_text, mask_command(failed.text)),
+    }
+    return None if remedy.text in same.get(remedy.way, ()) else found
+
+
+def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
+    """Return what was done about a failure without success: it failed itself, or the failure came again."""
+    failed = acts[at]
+    in_vain: list[ToolCall] = []
+    pending: list[ToolCall] = []
+    for act in acts[at + 1 : at + 1 + _NEAR]:
+        if act.is_look or not act.steps:
+            continue
+        if _fails_alike(act, failed):
+            in_vain, pending = in_vain + pending, []
+        elif act.has_failed:
+            in_vain.append(act)
+        elif _has_same_purpose(act, failed):
+            break
+        else:
+            pending.append(act)
+    texts = [mask_command(act.event.text.strip()) for act in in_vain]
+    texts += [_install_text([act]) for act in in_vain if act.installs]
+    return tuple(dict.fromkeys(text for text in texts if is_informative(text)))
+
+
+def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for what overcomes failures of this kind."""
+    if failed.installs and failure.kind is not K.MISSING_COMMAND:
+        found = _cure_by_other_install(failed, later[:_NEAR])
+        if found:
+            return found
+    match failure.kind:
+        case K.MISSING_MODULE if is_standard(failure.subject):
+            return _cure_by_change(failed, failure, later) or _cure_by_interpreter(failed, later)
+        case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
+            return _cure_by_change(failed, failure, later)
+        case K.MISSING_COMMAND:
+            return _cure_by_install(failed, failure, later) or _cure_by_variant(failed, later[:_NEAR])
+        case K.MISSING_FILE:
+            return _cure_by_path(failure, later[:_NEAR])
+        case K.EDIT_NOT_APPLIED:
+            return _cure_by_other_edit(failed, later)
+        case K.GIT:
+            return _cure_by_sequence(failed, later[:_NEAR])
+        case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
+            return _cure_by_change(failed, failure, later) or _cure_by_flags(failed, later[:_NEAR])
+        case _:
+            return _cure_by_variant(failed, later[:_NEAR])
+
+
+def _fails_alike(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call fails as the other did."""
+    return bool(
+        act.failure
+        and failed.failure
+        and act.key == failed.key
+        and act.failure.subject == failed.failure.subject
+    )
+
+
+def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call repeats what failed: the same script, or the same purpose."""
+    if failed.scripts and act.scripts:
+        return bool(failed.scripts & act.scripts)
+    if failed.purpose.startswith(_PYTHON) and act.purpose.startswith(_PYTHON):
+        return failed.is_test == act.is_test
+    return act.purpose == failed.purpose
+
+
+def _replacement(act: ToolCall, failed: ToolCall) -> Cure:
+    """Return the cure of running one call instead of another."""
+    return Cure(Remedy(RemedyKind.COMMAND, mask_command(act.text), mask_command(failed.text)), (act,))
+
+
+def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the installs or edits after which the same call no longer failed in this way."""
+    is_module = failure.kind is K.MISSING_MODULE
+    tried: list[ToolCall] = []
+    for act in later:
+        if act.is_look:
+            continue
+        if _fails_alike(act, failed):
+            # What was installed so far did not help; an edit may be half of the cure.
+            tried = [call for call in tried if _related_edits(call, failed, failure)]
+            continue
+        tried.append(act)
+        broken = _INSTALLED.search(act.failure.files[-1]) if act.failure and act.failure.files else None
+        if is_module and broken and package_name(broken[1]) == distribution_name(failure.subject):
+            # The call fails inside the module that was missing: the installed version does not work.
+            tried = [call for call in tried if not call.installs]
+            continue
+        if not _has_same_purpose(act, failed):
+            continue
+        installing = [call for call in tried if call.installs and _is_about(call.installs, failure)]
+        if installing:
+            return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
+        editing = [call for call in tried if _related_edits(call, failed, failure)]
+        if editing:
+            edits = [edit for call in editing for edit in _related_edits(call, failed, failure)]
+            files = tuple(dict.fromkeys(relative_path(edit.file) for edit in edits))
+            old, new = differing_words(edits[0].old.strip(), edits[0].new.strip())
+            is_long = re.search(r"\n|#|//", old + new) or len(old) + len(new) >= _LONGEST_CHANGE
+            text = f"change `{old}` to `{new}`" if old and new and not is_long else "edit"
+            return Cure(Remedy(RemedyKind.EDIT, text, "", files[:4]), tuple(editing))
+    # The missing module was installed by name and was not missing again.
+    for act in reversed(tried if is_module else ()):
+        if not act.has_failed and any(_has_package(install, failure) for install in act.installs):
+            return Cure(Remedy(RemedyKind.INSTALL, _install_text([act])), (act,))
+    return None
+
+
+def _has_package(install: Install, failure: Failure) -> bool:
+    """Say whether an install names the distribution of the missing module."""
+    return distribution_name(failure.subject) in map(package_name, install.packages)
+
+
+def _is_about(found: tuple[Install, ...], failure: Failure) -> bool:
+    """Say whether the installed packages can be related to the failure."""
+    if failure.kind is K.MISSING_MODULE:
+        return any(install.is_of_project or _has_package(install, failure) for install in found)
+    message = " ".join((failure.line, failure.subject, *failure.files)).lower().replace("_", "-")
+    return any(
+        not install.is_of_project and any(package_name(package) in message for package in install.packages)
+        for install in found
+    )
+
+
+def _install_text(installing: Sequence[ToolCall]) -> str:
+    return "; ".join(dict.fromkeys(install.text for act in installing[-2:] for install in act.installs))
+
+
+def _cure_by_other_install(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for a call that installed the same packages in another way, for example with one more option."""
+    wanted = {_install_target(install): install for install in failed.installs}
+    for act in later if wanted else ():
+        for install in () if act.has_failed else act.installs:
+            before = wanted.get(_install_target(install))
+            if before is None:
+                continue
+            if install.text != before.text:
+                return Cure(Remedy(RemedyKind.COMMAND, install.text, before.text), (act,))
+            steps, wrong = _steps_to_install(act), _steps_to_install(failed)
+            text = _steps_text(steps)
+            if _words_without_options(steps) != _words_without_options(wrong) and is_informative(text):
+                return Cure(Remedy(RemedyKind.COMMAND, text, _steps_text(wrong)), (act,))
+    return None
+
+
+def _install_target(install: Install) -> tuple[str, ...]:
+    """Return what an install is of. Installs of the project itself are alike only by the same program."""
+    return install.packages if not install.is_of_project else (install.manager, *install.packages)
+
+
+def _steps_to_install(act: ToolCall) -> tuple[Step, ...]:
+    last = max(index for index, step in enumerate(act.steps) if is_install(step))
+    return act.steps[: last + 1]
+
+
+def _steps_text(steps: Sequence[Step]) -> str:
+    return general_command(" && ".join(step.text for step in steps))
+
+
+def _words_without_options(steps: Sequence[Step]) -> list[str]:
+    """Return the words of steps without options, which may only make them quiet."""
+    return [word.raw for step in steps for word in step.words if not word.raw.startswith("-")]
+
+
+def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the install after which a missing command was found."""
+    installing: list[ToolCall] = []
+    for act in later:
+        is_run = any(step.program == failure.subject for step in act.steps)
+        if act.installs and not (act.failure and not is_run):
+            installing.append(act)
+        if installing and is_run and not _fails_alike(act, failed):
+            return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
+    return None
+
+
+def _related_edits(act: ToolCall, failed: ToolCall, failure: Failure) -> tuple[FileEdit, ...]:
+    """Return the edits of a call that can be related to the failure."""
+    if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+        return ()
+    names = {failure.subject.rsplit(".", 1)[-1], *_NAME_IN_MESSAGE.findall(failure.line)} - {""}
+    files = {base_name(file) for file in failure.files} | {
+        base_name(argument.split("::")[0]) for step in failed.steps for argument in step.arguments
+    }
+    return tuple(
+        change
+        for change in act.changes
+        if change.old
+        and not change.is_whole
+        and not change.is_restored
+        and change.file
+        and not is_scratch(change.file)
+        # A name of two letters occurs in any file; it counts only in one that the failure names.
+        and any(name in change.old and (len(name) > 2 or base_name(change.file) in files) for name in names)
+    )
+
+
+def _cure_by_other_edit(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the edit of the same file that did apply."""
+    files = {base_name(change.file) for change in failed.changes if change.file} or {
+        base_name(failed.event.target)
+    }
+    has_read = False
+    for act in later:
+        if act.has_failed:
+            continue
+        if act.is_look and any(file and file in act.event.text for file in files):
+            has_read = True
+        if any(base_name(change.file) in files and not change.is_restored for change in act.changes):
+            is_same = act.purpose == failed.purpose and bool(act.steps) == bool(failed.steps)
+            if is_same and failed.steps:
+                method = "a new patch, made after reading the file again" if has_read else "a smaller patch"
+            elif is_same:
+                method = "read the file again, then edit" if has_read else "give the exact current text"
+            elif act.purpose.startswith("python"):
+                method = "a short Python script that replaces the exact text"
+            elif act.purpose == "write file":
+                method = "writing the file anew"
+            else:
+                method = f"`{act.purpose}`" if act.steps else f"the {act.event.tool} tool"
+            return Cure(Remedy(RemedyKind.SAID, method), (act,))
+    return None
+
+
+def _cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same call with another Python, which has the missing module."""
+    for act in later:
+        if act.has_failed or not act.main or not failed.main or act.purpose != failed.purpose:
+            continue
+        is_other = (act.main.flags, act.main.arguments) == (failed.main.flags, failed.main.arguments)
+        if is_other and act.text != failed.text:
+            return _replacement(act, failed)
+    return None
+
+
+def _cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same tests passing with more flags and nothing changed: they were run in the wrong way."""
+    before = set(failed.text.split())
+    for act in later if failed.is_test else ():
+        if act.changes or act.installs:
+            return None
+        words = act.text.split()
+        gained = [word for word in words if word not in before]
+        is_selection = any(_SELECTING.match(word) for word in gained)
+        if act.has_failed or act.purpose != failed.purpose or is_selection or not is_informative(act.text):
+            continue
+        # Only flags came in addition, each with its value if it has one.
+        if (
+            gained
+            and before <= set(words)
+            and all(
+                word.startswith("-") or (previous.startswith("-") and previous in gained and "/" not in word)
+                for previous, word in pairwise(("", *words))
+                if word in gained
+            )
+        ):
+            return _replacement(act, failed)
+    return None
+
+
+def _cure_by_variant(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the most similar call that succeeded, or else one that got further.
+
+    A test run that failed on its tests got past what kept the failed call from running any.
+    """
+    succeeded = [act for act in later if not act.has_failed]
+    got_further = [
+        act
+        for act in later
+        if act.failure and act.is_test and act.failure.kind is K.TEST_FAILURE and act.key != failed.key
+    ]
+    return _most_similar(failed, succeeded) or _most_similar(failed, got_further)
+
+
+def _most_similar(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    if not failed.steps or failed.failure is None:
+        return None
+    wrong = failed.text
+    best: ToolCall | None = None
+    highest = 0.0
+    for act in later:
+        if not act.steps or is_help(act.event.text) or act.text == wrong:
+            continue
+        if not _can_replace(act, failed, failed.failure):
+            continue
+        similarity = fuzz.ratio(wrong, act.text)
+        if set(wrong.split()) < set(act.text.split()):
+            similarity = max(similarity, _LEAST_SIMILARITY)
+        # The first of nearly equal calls is the one that was tried because of the failure.
+        if similarity >= _LEAST_SIMILARITY and (best is None or similarity > highest + 3):
+            best, highest = act, similarity
+    if best is None:
+        return None
+    found = _replacement(best, failed)
+    is_told = is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead
+    return found if is_told else None
+
+
+def _can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
+    """Say whether a call can replace another: the same purpose, or one that the error itself asks for.
+
+    It must be about the same thing: name the same number, or only leave words out.
+    """
+    numbers = _INSTANCE_ID.findall(failed.event.text)
+    is_named = not numbers or any(number in act.event.text for number in numbers)
+    if not is_named and not set(act.text.split()) <= set(failed.text.split()):
+        return False
+    if act.purpose == failed.purpose:
+        return True
+    if failure.kind is K.MISSING_COMMAND:
+        return bool(
+            failed.main and act.main and failed.main.arguments and act.main.arguments == failed.main.arguments
+        )
+    if failure.subject and failure.subject in failed.purpose.split():
+        return bool(act.main and failed.main and act.main.program == failed.main.program)
+    return " " in act.purpose and act.purpose in failure.line
+
+
+def _cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the path where a missing file was found."""
+    wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
+    name = base_name(wrong)
+    if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
+        return None
+    for act in later:
+        if act.has_failed:
+            continue
+        paths = [act.event.target]
+        if act.steps:
+            paths = [
+                argument.split("::")[0]
+                for step in act.steps
+                for argument in step.arguments
+                # The value of a variable is no file that was found.
+                if "/" in argument and not re.search(r"[*?<>|]|^\w+=", argument)
+            ]
+        for path in paths:
+            one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
+            is_same = one.endswith(other) or other.endswith(one)
+            if base_name(path) == name and not is_same and not is_scratch(path):
+                return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
+    return None
+
+
+def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the calls of the same program that led to its success."""
+    program = failed.main.program if failed.main else ""
+    used: list[ToolCall] = []
+    for act in later:
+        if act.is_look or not act.main or act.main.program != program:
+            continue
+        if act.failure and act.failure.signature.error != _CONFLICT:
+            continue
+        used.append(act)
+        if not act.has_failed and failed.main and any(step.name == failed.main.name for step in act.steps):
+            texts: dict[str, None] = {}
+            for call in used[-3:]:
+                text = re.sub(r"git commit .*?(?= &&|$)", "git commit", general_command(call.event.text))
+                # Which files a conflict was in matters to this run only.
+                texts[re.sub(r"git add (?:(?!&&).)*&& (?=.*--continue)", "", text)] = None
+            text = " && ".join(texts)
+            is_new = any(
+                step.name not in _ORDINARY for call in used for step in call.steps if step.program == program
+            )
+            if is_new and is_informative(text):
+                return Cure(Remedy(RemedyKind.COMMAND, text, failed.text), tuple(used))
+            return None
+    return None
+
+
+def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for what was done before the very same call succeeded: something started, created or set.
+
+    When files of the project were changed in between, the change may be what helped.
+    """
+    wrong = failed.event.text.strip()
+    done: list[ToolCall] = []
+    for act in later if failed.steps else ():
+        if act.is_look or not act.steps:
+            continue
+        if any(change.file and not is_scratch(change.file) for change in act.changes):
+            return None
+        text = act.event.text.strip()
+        # The call may be the end of a longer line, but not the end of another word.
+        is_repeated = text == wrong or (text.endswith(wrong) and text[-len(wrong) - 1] in " \t\n;&|(")
+        if not is_repeated:
+            done += [] if act.has_failed or act.is_test or act.purpose in _ORDINARY else [act]
+        elif act.has_failed:
+            done = []
+        else:
+            before = text.removesuffix(wrong).rstrip(" ;&\n")
+            texts = [call.event.text for call in done[-2:]] + [before] * bool(before)
+            remedy = _step_remedy(failed, texts)
+            return Cure(remedy, (*done, act)[-3:]) if texts and is_informative(remedy.text) else None
+    return None
+
+
+def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
+    subject = failed.failure.subject if failed.failure else ""
+    # A number that the failure is about, such as a port, is not masked.
+    parts = re.compile(rf"(?<!\d){subject}(?!\d)" if subject.isdigit() else r"(?!)")
+    masked = (subject.join(map(mask_command, parts.split(text.strip()))) for text in texts)
+    done = " && ".join(dict.fromkeys(masked))
+    if texts and all(not step.program for step in parse(texts[-1])):
+        # Variables that are set for the call are no step of their own.
+        call = mask_command(failed.event.text.strip())
+        return Remedy(RemedyKind.COMMAND, f"{done} {call}", call)
+    return Remedy(RemedyKind.STEP, done, failed.text)

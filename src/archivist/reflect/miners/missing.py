@@ -1,0 +1,174 @@
+"""Modules, commands and files that are missing, and what provides them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from archivist.lessons.candidate import Candidate
+from archivist.reading.packages import (
+    distribution_name,
+    installs,
+    is_own_module,
+    is_standard,
+    is_uninstallable,
+    package_name,
+    quote_package,
+    version_added,
+    version_removed,
+)
+from archivist.reading.remedies import RemedyKind
+from archivist.reading.rules import FailureKind
+from archivist.reading.shell import parse
+from archivist.reading.wording import advice, code, format_list, format_rule, is_scratch, relative_path
+from archivist.records import Category
+from archivist.reflect.miners.material import Case, Material, describe_remedy, make_candidate
+
+# From this many runs on, a module that a single run missed is taken for a wish of its task.
+_MANY_RUNS = 3
+_MOST_MODULES = 7
+_INSTALLERS = {"python": "pip install", "node": "npm install", "go": "go get"}
+
+
+def mine_missing_modules(material: Material) -> Iterator[Candidate]:
+    """Say which modules a project lacks at the start: one lesson and one install command for all."""
+    for case in material.of_kind(FailureKind.MISSING_MODULE):
+        if not case.subjects:
+            continue
+        if is_uninstallable(case.first.failure.subject) and not case.best_remedy(RemedyKind.INSTALL):
+            if case.remedies or case.tasks > 1:
+                yield _uninstallable_lesson(material, case)
+            continue
+        own = [module for module in case.subjects if is_own_module(module, material.project)]
+        counts = {module: runs for module, runs in case.subjects.items() if module not in own}
+        # A module that a single run of many missed is one that its task wanted.
+        often = [module for module, runs in counts.items() if runs > 1 or case.runs < _MANY_RUNS]
+        needed = sorted(often or counts, key=lambda module: -counts[module])
+        command = _install_command(case, own, needed)
+        things = [f"{material.name} itself"] * bool(own) + [code(module) for module in needed[:_MOST_MODULES]]
+        are = "is" if len(things) == 1 else "are"
+        missing = f"{format_list(things, most=_MOST_MODULES)} {are} not installed"
+        where = "" if own else f"{material.name}: "
+        start = f"starting to run code or tests of {material.name}"
+        yield make_candidate(
+            material,
+            case,
+            f"{where}{missing}: {code(command)}" if command else f"{where}{missing}",
+            rule=format_rule(start, f"first {code(command)}") if command else "",
+            remedies=(command,) if command else (),
+            category=Category.INFRA,
+            words=("install", *needed[:4]),
+        )
+
+
+def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
+    """Say that this Python, or an installed package, has no such module."""
+    module = case.first.failure.subject
+    remedy = case.best_remedy()
+    done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
+    lacks = f"{material.name} has no module {code(module)}"
+    if is_standard(module):
+        known = "is part of Python, but the one that runs here lacks it"
+        if version := version_added(module):
+            known = f"needs Python {version} or newer, and an older one runs here"
+        elif version := version_removed(module):
+            known = f"was removed in Python {version}"
+        lacks = f"{material.name}: {code(module)} {known}"
+    return make_candidate(
+        material,
+        case,
+        f"{lacks}: {done}" if done else lacks,
+        rule=format_rule(f"{code(module)} is not found in {material.name}", done) if done else "",
+        remedies=(remedy.text,) if remedy else (),
+        category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
+        words=("python" if is_standard(module) else "import", module),
+    )
+
+
+def _install_command(case: Case, own: list[str], needed: list[str]) -> str:
+    """Return one command for all modules: what runs installed, and the rest by the name of the module."""
+    seen = [
+        (install, runs)
+        for remedy, runs in case.remedies
+        if remedy.way is RemedyKind.INSTALL
+        for install in installs(parse(remedy.text))
+    ]
+    if not seen:
+        # Nothing shows that installing helps here; naming a command would be a guess.
+        return ""
+    managers = Counter(install.manager for install, runs in seen for _ in range(runs))
+    manager = managers.most_common(1)[0][0]
+    by_project = [install for install, _ in seen if install.is_of_project]
+    by_name = Counter[str]()
+    spelling: dict[str, str] = {}
+    for install, runs in seen:
+        for package in install.packages:
+            spelling.setdefault(package_name(package), quote_package(package))
+        if not install.is_of_project:
+            by_name.update({package_name(package): runs for package in install.packages})
+    packages: dict[str, str] = {}
+    if by_project and (own or by_name.keys().isdisjoint(map(distribution_name, needed))):
+        packages["."] = " ".join((*by_project[0].flags, *by_project[0].packages))
+    elif own and manager == "pip install":
+        packages["."] = "-e ."
+    is_usual = manager == _INSTALLERS.get(case.first.failure.signature.program)
+    for module in needed[:_MOST_MODULES]:
+        name = distribution_name(module)
+        # Where the project was installed, a module that nobody installed by name came with it.
+        packages[name] = spelling.get(name) or ("" if by_project or not is_usual else name)
+    along = [name for name, runs in by_name.most_common() if runs > 1 or case.runs == 1]
+    along = [name for name in along if name not in packages]
+    packages |= {name: spelling[name] for name in along[: max(0, _MOST_MODULES - len(packages))]}
+    return " ".join((manager, *filter(None, packages.values())))
+
+
+def mine_missing_commands(material: Material) -> Iterator[Candidate]:
+    """Say which command is missing, once a second run missed it or something is known to provide it.
+
+    A name that no person would type, such as `$cmd` or `_tool`, is no command.
+    """
+    for case in material.of_kind(FailureKind.MISSING_COMMAND):
+        subject, remedy = case.first.failure.subject, case.best_remedy()
+        if not subject or subject.startswith(("_", "-", "$")) or (remedy is None and case.runs == 1):
+            continue
+        missing = code(subject)
+        if remedy is None:
+            summary = f"{missing} is not installed where {material.name} runs"
+            yield make_candidate(material, case, summary, category=Category.INFRA)
+            continue
+        done, is_install = advice(remedy), remedy.way is RemedyKind.INSTALL
+        lacks = "is not found until it is installed" if is_install else "is not installed here"
+        yield make_candidate(
+            material,
+            case,
+            f"{material.name}: {missing} {lacks}: {done}",
+            rule=format_rule(
+                f"{missing} is needed in {material.name}", f"first {done}" if is_install else done
+            ),
+            remedies=(remedy.text,),
+            category=Category.INFRA,
+            words=(subject,),
+        )
+
+
+def mine_missing_files(material: Material) -> Iterator[Candidate]:
+    """Say where a file is that was looked for in the wrong place. A single wrong guess is no lesson."""
+    for case in material.of_kind(FailureKind.MISSING_FILE):
+        remedy = case.best_remedy(RemedyKind.PATH)
+        if remedy is not None:
+            yield make_candidate(
+                material,
+                case,
+                f"{material.name}: {code(remedy.instead)} does not exist: it is {code(remedy.text)}",
+                rule=format_rule(f"{code(remedy.instead)} is looked for", f"open {code(remedy.text)}"),
+                remedies=(remedy.text,),
+                category=Category.HEURISTIC,
+                words=("path",),
+            )
+            continue
+        subject = case.first.failure.subject.rstrip("/")
+        is_of_project = "/" in subject and "::" not in subject and not is_scratch(subject)
+        is_found = any(subject in act.event.text for act in material.reading.acts if not act.has_failed)
+        if case.runs > 1 and is_of_project and not is_found:
+            summary = f"{material.name} has no {code(relative_path(case.first.failure.subject))}"
+            yield make_candidate(material, case, summary, category=Category.HEURISTIC)

@@ -1,0 +1,140 @@
+"""What only a comparison of runs shows: providers that struggle, files edited over and over, costly runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from archivist.lessons.candidate import Candidate
+from archivist.reading.history import AttemptCounts
+from archivist.reading.rules import FailureKind
+from archivist.reading.run import thrashed_files
+from archivist.reading.wording import clip_words, code, format_rule, quote_error, tags
+from archivist.records import Category, LessonType, Scope, Severity
+from archivist.reflect.miners.material import Material
+
+# A difference between providers holds whatever the counts are.
+_PROVIDER_IMPORTANCE = 0.75
+_LEAST_TIMEOUTS = 2
+_LEAST_FAILURES = 3
+_LEAST_SUCCESSES = 2
+_THRASHING_RUNS = 2
+_THRASHING_IMPORTANCE = 0.45
+# A run is an outlier when it took this many times the median of at least five runs.
+_OUTLIER_RUNS = 5
+_OUTLIER_TIMES = 3.0
+_OUTLIER_IMPORTANCE = 0.4
+# The failure that explains it must have cost this share of the calls.
+_OUTLIER_SHARE = 0.2
+_OUTLIER_CALLS = 4
+
+
+def mine_providers(material: Material) -> Iterator[Candidate]:
+    """Say which provider fails or times out on a purpose of this run where another one succeeds."""
+    provider = material.reading.episode.provider
+    for purpose, here in material.reading.attempts.items() if provider else ():
+        attempts = material.past.attempts(material.project, purpose)
+        was_shown = bool(_reliable_providers(attempts))
+        attempts[provider] = attempts.get(provider, AttemptCounts()) + here
+        reliable = _reliable_providers(attempts)
+        for name, counts in attempts.items():
+            # A run of another provider shows the contrast once; after that this provider must fail itself.
+            if name != provider and was_shown:
+                continue
+            others = {other: attempts[other] for other in reliable if other != name}
+            is_sure = any(other.ok >= _LEAST_SUCCESSES and not other.failed for other in others.values())
+            has_failed = counts.ok == 0 and counts.failed >= _LEAST_FAILURES and is_sure
+            has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
+            if others and (has_timed_out or has_failed):
+                best = max(others, key=lambda other: others[other].ok)
+                yield _provider_lesson(material, purpose, name, counts, best)
+
+
+def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
+    return [
+        name
+        for name, counts in attempts.items()
+        if counts.ok and not counts.timeout and counts.failed <= counts.ok
+    ]
+
+
+def _provider_lesson(
+    material: Material, purpose: str, name: str, counts: AttemptCounts, other: str
+) -> Candidate:
+    command = code(purpose)
+    if counts.timeout >= _LEAST_TIMEOUTS:
+        problem, action = f"timed out {counts.timeout} times", f"run it in parts or use {other}"
+    else:
+        problem, action = f"failed all {counts.failed} times", f"use {other}"
+    shown = [act for act in material.reading.acts if act.purpose == purpose and act.steps]
+    shown.sort(key=lambda act: not (act.failure and act.failure.kind is FailureKind.TIMEOUT))
+    return Candidate(
+        key=f"{material.project}|provider:{name}:{purpose}",
+        summary=clip_words(f"{command} {problem} with {name}, while {other} finished it: {action}"),
+        rule=format_rule(f"{command} is to be run by {name}", action),
+        category=Category.PROVIDER_QUIRK,
+        scope=Scope.PROVIDER,
+        repo=material.project,
+        provider=name,
+        tool=purpose,
+        tags=tags(name, purpose, "timeout" if counts.timeout else "failure"),
+        importance=_PROVIDER_IMPORTANCE,
+        events=tuple(act.event.id for act in shown[:4]),
+        remedies=(action,),
+    )
+
+
+def mine_thrashing(material: Material) -> Iterator[Candidate]:
+    """Say which file more than one run edited over and over and restored. Once may have been the task."""
+    past = material.past.runs_of(material.project)
+    for file, acts in thrashed_files(material.reading).items():
+        runs = 1 + sum(file in (run.digest.get("thrashed") or ()) for run in past)
+        if runs < _THRASHING_RUNS:
+            continue
+        action = "read it whole and plan the change before the first edit"
+        yield Candidate(
+            key=f"{material.project}|thrashing:{file}",
+            summary=clip_words(
+                f"{material.name}: {runs} runs edited {code(file)} over and over and put it back: {action}"
+            ),
+            rule=format_rule(f"{code(file)} of {material.name} is to be changed", action),
+            type=LessonType.ANTI_PATTERN,
+            category=Category.ANTI_PATTERN,
+            scope=Scope.REPO,
+            repo=material.project,
+            tags=tags("thrashing", file),
+            importance=_THRASHING_IMPORTANCE,
+            events=tuple(dict.fromkeys(act.event.id for act in acts))[:6],
+        )
+
+
+def mine_outliers(material: Material) -> Iterator[Candidate]:
+    """Say what made a run take far more money or time than usual. Without a cause there is no lesson."""
+    typical = material.past.typical_run(material.project)
+    if typical is None or typical.runs < _OUTLIER_RUNS or not material.cases:
+        return
+    excess = ""
+    for field, median, what in (
+        ("cost_usd", typical.cost_usd, "the usual cost"),
+        ("duration_s", typical.duration_s, "the usual time"),
+    ):
+        value = material.reading.digest.get(field)
+        if isinstance(value, int | float) and median > 0 and value >= _OUTLIER_TIMES * median:
+            excess = excess or f"{value / median:.1f} times {what}"
+    worst, calls = max(material.cases, key=lambda case: case.cost), len(material.reading.acts)
+    if not excess or worst.cost < max(_OUTLIER_CALLS, _OUTLIER_SHARE * calls):
+        return
+    error = quote_error(worst.line, 70)
+    yield Candidate(
+        key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",
+        summary=clip_words(
+            f"{material.name}: a run took {excess}; {worst.cost} of its {calls} calls went into “{error}”"
+        ),
+        rule=format_rule(f"{material.name} fails with “{error}”", "settle it first, or work around it early"),
+        category=Category.HEURISTIC,
+        scope=Scope.REPO,
+        repo=material.project,
+        tags=tags("cost", "outlier"),
+        importance=_OUTLIER_IMPORTANCE,
+        severity=Severity.INFO,
+        events=worst.events,
+    )

@@ -1,0 +1,165 @@
+"""Tests: those that pass and fail by chance, those that failed before, and the check that ends a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from archivist.lessons.candidate import Candidate
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.rules import FailureKind
+from archivist.reading.run import CODE_KINDS, call_text, verifying_command
+from archivist.reading.wording import (
+    clip_words,
+    code,
+    format_list,
+    format_rule,
+    general_command,
+    is_informative,
+    quote_error,
+    tags,
+)
+from archivist.records import Category, EpisodeStatus, Scope, Severity
+from archivist.reflect.miners.material import Case, Material, make_candidate
+
+# A flaky test costs every run, so it is told early.
+_FLAKY_TEST_IMPORTANCE = 0.6
+# What is missing, forbidden or misspelt does not fix itself: somebody else fixed it in the meantime.
+_CHANCE_KINDS = (CODE_KINDS | {FailureKind.NETWORK, FailureKind.TIMEOUT}) - {FailureKind.SYNTAX}
+_TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
+_SHORTEST_QUOTE = 18
+_VERIFYING_RUNS = 3
+_VERIFYING_IMPORTANCE = 0.45
+_PLAIN_TEST = re.compile(
+    r"^(?:python3? -m )?pytest(?: <test>| -\w+| tests?/?)*$|^(?:npm|bun|cargo|go|yarn|pnpm) test$"
+)
+
+
+def mine_flaky(material: Material) -> Iterator[Candidate]:
+    """Say which call failed and succeeded with nothing done in between. Except for tests, once is chance."""
+    for case in material.cases:
+        act = case.first.act
+        is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
+        if not case.fleeting or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
+            continue
+        shown = general_command(act.event.text)
+        if not act.is_test and (case.fleeting == 1 or not is_informative(shown) or "<url>" in shown):
+            continue
+        command, error = code(shown), quote_error(case.line, 80)
+        outcome = f"fails now and then ({error})"
+        reaction = "run it again before anything else"
+        if act.is_test:
+            outcome = f"passes and fails with nothing changed (“{error}”)"
+            reaction = "run it again before looking for a cause"
+        found = make_candidate(
+            material,
+            case,
+            f"{material.name}: {command} {outcome}: run it again",
+            rule=format_rule(f"{command} fails with “{error}”", reaction),
+            category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
+            words=("flaky", act.purpose),
+            is_answer=True,
+        )
+        least = _FLAKY_TEST_IMPORTANCE if act.is_test else 0.0
+        yield replace(found, importance=max(found.importance, least))
+
+
+def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
+    """Say which test failure existed before: met in several tasks, or left by a finished run.
+
+    What a step, an install, another way to run it or mere repetition overcame is reported as that.
+    """
+    for case in material.cases:
+        failure = case.first.failure
+        is_test = case.is_of_code and case.first.act.is_test and bool(failure.signature.words)
+        if not is_test or _is_named_by_task(case, material) or not _is_preexisting(case, material):
+            continue
+        test = failure.signature.words[0]
+        remedy = case.best_remedy(RemedyKind.EDIT)
+        error = _quote_case(case, remedy)
+        is_sure = case.tasks > 1
+        if case.kind is FailureKind.TEST_FAILURE and test.startswith("test"):
+            what = f"{code(test)} fails"
+        elif case.places:
+            what = f"tests under {format_list([code(folder) for folder in case.places[:2]])} fail"
+        else:
+            what = "its tests fail"
+        since = (
+            "before any change" if case.untouched else "in several runs" if is_sure else "in a finished run"
+        )
+        because = f" (“{error}”)" if len(error) > _SHORTEST_QUOTE else ""
+        verdict = "not your bug" if is_sure else "likely not your bug"
+        if remedy is not None and remedy.text != "edit":
+            verdict += f"; {remedy.text.replace('change', 'changing', 1)} helps"
+        yield make_candidate(
+            material,
+            case,
+            f"{material.name}: {what} {since}{because}: {verdict}",
+            rule=format_rule(
+                f"{what} in {material.name}{because}", "do not look for the cause in your change"
+            ),
+            remedies=(remedy.text,) if remedy else (),
+            category=Category.TEST_STRATEGY,
+            words=("tests", "not-your-bug", failure.subject),
+            is_answer=is_sure,
+        )
+
+
+def _is_named_by_task(case: Case, material: Material) -> bool:
+    """Say whether the task names the failing test or its file: then the run is meant to fix it."""
+    wanted = set(_TEST_NAME.findall(material.reading.episode.task))
+    for met in case.met if wanted else ():
+        failure = met.failure
+        words = (failure.line, *failure.signature.words, *failure.files, met.act.event.output)
+        if not wanted.isdisjoint(_TEST_NAME.findall(" ".join(words))):
+            return True
+    return False
+
+
+def _is_preexisting(case: Case, material: Material) -> bool:
+    # If anything but a change of the project makes it pass, that is the lesson.
+    if case.fleeting or any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies):
+        return False
+    calls = {call_text(met.act) for met in case.met}
+    if any(material.past.has_passed(material.project, case.key, call) for call in calls):
+        return False
+    # What fails first and passes after the change is what the task was about.
+    is_fixed = any(met.is_of_task or met.cure for met in case.met)
+    # The same task tried twice shows the same failure, and it may be the one to fix.
+    if case.tasks > 1 and (case.untouched or case.remedies or not is_fixed):
+        return True
+    # A run that finished its task left the failure as it was, after another test had passed.
+    is_left = material.reading.episode.status is EpisodeStatus.SUCCESS and any(
+        act.is_test and not act.has_failed for act in material.reading.acts
+    )
+    return is_left and not is_fixed and len(_quote_case(case)) > _SHORTEST_QUOTE
+
+
+def _quote_case(case: Case, remedy: Remedy | None = None) -> str:
+    return clip_words(quote_error(case.failing_example(remedy)[1], 200).split(". ", 1)[0], 100)
+
+
+def mine_verification(material: Material) -> Iterator[Candidate]:
+    """Say how successful runs verified their work, if it is more than the obvious command."""
+    command = verifying_command(material.reading)
+    if not command or _PLAIN_TEST.match(command) or re.search(r"<test>|<expr>|<script>", command):
+        return
+    past = material.past.runs_of(material.project)
+    runs = 1 + sum(run.digest.get("verified") == command for run in past)
+    if runs < _VERIFYING_RUNS:
+        return
+    tests = [act for act in material.reading.acts if act.is_test and not act.has_failed]
+    yield Candidate(
+        key=f"{material.project}|verification:{command}",
+        summary=clip_words(f"{material.name}: {runs} successful runs were verified with {code(command)}"),
+        rule=format_rule(f"a change of {material.name} is done", f"verify it with {code(command)}"),
+        category=Category.TEST_STRATEGY,
+        scope=Scope.REPO,
+        repo=material.project,
+        tags=tags("verification"),
+        importance=_VERIFYING_IMPORTANCE,
+        severity=Severity.RECOMMENDATION,
+        events=(tests[-1].event.id,),
+        remedies=(command,),
+    )
