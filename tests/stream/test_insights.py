@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.blockers import ObstacleSign, read_reports, read_waits
+from archivist.stream.obstacles import ObstacleSign, read_reports, read_waits
 from archivist.stream.insights import (
     Marker,
     ReflectionBacklog,

@@ -38,7 +38,7 @@ from archivist.stream.insights import (
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.subjects import Subject, are_alike, subject_of
+from archivist.stream.obstacles import Subject, are_alike, subject_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
