@@ -134,6 +134,8 @@ _WAIT_FOR = re.compile(
     r"\b(?P<word>waits|waiting|waited|wait|blocked|held up)\s+(?:for|on|by)\s+(?P<whom>\S.*)", re.IGNORECASE
 )
 _BLOCKED = _words(r"blocked(?!\ (?:out|off|time)\b)|stalled|stuck(?!\ to\b)|held\ up|blockers?|blocks")
+# "Blocked by CI, see #84": the issue is where the cause is tracked.
+_SEE = re.compile(r"\b(?:see|tracked (?:in|as|by)|details in)\s+#(\d{1,7})\b", re.IGNORECASE)
 _TROUBLE = re.compile(
     r"""\b(?P<verb>fail(?:s|ed|ing)?|time[sd]?\ out|timing\ out|crash(?:es|ed|ing)|hangs|hung|hanging|breaks
         |broke|flake[sd]|segfault(?:s|ed)|r[au]n(?:s|ning)?\ out\ of\ \w+|errors\ out|errored|fills\ up
@@ -325,11 +327,12 @@ def _read_blocker(clause: _Clause, entry: Entry, roles: Collection[str]) -> Obst
     issues = find_references(cause).issues[:1]
     victims = tuple(issue for issue in find_references(blocked_text).issues if issue not in issues)
     if not victims and not issues:
+        issues = tuple(int(number) for number in _SEE.findall(clause.after))[:1]
         # An issue that the entry is filed under, but does not mention, is what the entry is about.
         mentioned = find_references(entry.action, entry.content).issues
         filed = tuple(issue for issue in entry.issues if issue not in mentioned)
         about = filed or find_references(clause.before).issues
-        victims = about if len(about) == 1 else ()
+        victims = about if len(about) == 1 and not issues else ()
     is_role = _first_word(cause) in {role.lower() for role in roles}
     if is_role and not issues and (is_waiting or inner or not victims):
         return None

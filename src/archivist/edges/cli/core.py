@@ -1,34 +1,28 @@
-"""Commands about core memory: what is always in context."""
+"""Commands about core memory: the blocks that are always in context."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from archivist.edges.cli.options import DashTextCommand, print_answer, read_text_argument
 from archivist.edges.cli.output import json_option, print_json, print_table, say
 from archivist.edges.cli.session import Session
+from archivist.edges.views import block_view, core_view, proposal_view
 
 if TYPE_CHECKING:
-    from archivist.core.view import CoreView
     from archivist.records import Block
-
-
-class DashTextCommand(click.Command):
-    """A command whose texts may begin with a dash and a space, as lists in Markdown do."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep such texts from being read as options; the line end before them is taken off with others."""
-        return super().parse_args(ctx, [f"\n{word}" if word.startswith("- ") else word for word in args])
-
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
 
 
 @click.group()
 def core() -> None:
-    """Show and change what is always in context: playbook, rules, status, threads, role state, lessons."""
+    """Show and change the blocks that are always in context.
+
+    They are playbook, rules, status, threads, role state and lessons.
+    """
 
 
 @core.command()
@@ -36,11 +30,11 @@ def core() -> None:
 @json_option
 @click.pass_obj
 def show(session: Session, role: str, as_json: bool) -> None:
-    """Print what a role has in its context, and what each block takes of its budget."""
+    """Print the core memory of a role, and the tokens that each block takes."""
     with session.bank() as bank:
         view = bank.core.view(role)
     if as_json:
-        print_json(_core_view(view))
+        print_json(core_view(view))
         return
     if view.text:
         say(view.text)
@@ -56,7 +50,7 @@ def show(session: Session, role: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def render(session: Session, role: str, as_json: bool) -> None:
-    """Print what a role has in its context as text for a prompt; nothing when there is nothing."""
+    """Print the core memory of a role as text for a prompt; nothing when it is empty."""
     with session.bank() as bank:
         view = bank.core.view(role)
     if as_json:
@@ -74,12 +68,11 @@ def render(session: Session, role: str, as_json: bool) -> None:
 def update(session: Session, section: str, content: str, role: str, as_json: bool) -> None:
     """Change SECTION: status, threads, roleState or lessons.
 
-    CONTENT is a text, or JSON with the section's fields: those given replace, the rest stays; - reads it from
-    stdin. A text is the sprint of the status, what the role works on, or all its lessons.
+    CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
+    it from stdin. A text sets the sprint of the status, what the role works on, or all of its lessons.
     """
-    text = read_text_argument(content)
     with session.bank() as bank:
-        block = bank.core.update(section, text, role=role)
+        block = bank.core.update(section, read_text_argument(content), role=role)
     _print_block(block, as_json)
 
 
@@ -92,7 +85,7 @@ def update(session: Session, section: str, content: str, role: str, as_json: boo
 def append(session: Session, section: str, item: str, role: str, as_json: bool) -> None:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
-    A thread is a text, or JSON with id, summary, roles, lastUpdate; one whose id is known is updated.
+    A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
     with session.bank() as bank:
         block = bank.core.append(section, read_text_argument(item), role=role)
@@ -104,7 +97,7 @@ def append(session: Session, section: str, item: str, role: str, as_json: bool) 
 @json_option
 @click.pass_obj
 def close_thread(session: Session, name: str, as_json: bool) -> None:
-    """Take the thread ID, which is settled, out of the list."""
+    """Close the thread ID: remove it from the list."""
     with session.bank() as bank:
         block = bank.core.close_thread(name)
     _print_block(block, as_json)
@@ -117,7 +110,7 @@ def close_thread(session: Session, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def take_out(session: Session, section: str, item: str, role: str, as_json: bool) -> None:
-    """Take ITEM out of LIST by its words: what is no longer a blocker, or in progress."""
+    """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     with session.bank() as bank:
         block = bank.core.take_out(section, item, role=role)
     _print_block(block, as_json)
@@ -131,53 +124,20 @@ def take_out(session: Session, section: str, item: str, role: str, as_json: bool
 @json_option
 @click.pass_obj
 def adopt(session: Session, section: str, content: str, reason: str, role: str, as_json: bool) -> None:
-    """Give the playbook or the rules a new TEXT in one step, as people who approve may; - reads stdin."""
-    from archivist.edges.cli.proposals import proposal_view
-
-    text = read_text_argument(content)
+    """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
     with session.bank() as bank:
-        proposal = bank.proposals.adopt(section, text, reason=reason, role=role)
-    if as_json:
-        print_json(proposal_view(proposal))
-    else:
-        undo = f"archivist proposals roll-back {proposal.short_id}"
-        say(f"{proposal.short_id}  {section} changed; {undo} takes it back")
-
-
-def read_text_argument(given: str) -> str:
-    """Return an argument's text; `-` means what stands on stdin."""
-    if given != "-":
-        return given
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+        proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    undo = f"archivist proposals roll-back {proposal.short_id}"
+    print_answer(
+        proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}", as_json=as_json
+    )
 
 
 def _print_block(block: Block, as_json: bool) -> None:
     from archivist.core.view import render_block
 
+    text = render_block(block)
     if as_json:
-        from archivist.records.plain import to_plain
-
-        print_json({"id": block.id, **to_plain(block)})
+        print_json(block_view(block))
     else:
-        say(render_block(block) or f"{block.id} is empty", nl=not render_block(block))
-
-
-def _core_view(view: CoreView) -> dict[str, object]:
-    from archivist.records.plain import to_plain
-
-    sizes = [
-        {"section": size.section.value, "role": size.role, "tokens": size.tokens, "most": size.most}
-        for size in view.sizes
-    ]
-    return {
-        "role": view.role,
-        "playbook": view.playbook,
-        "rules": view.rules,
-        "status": to_plain(view.status),
-        "threads": to_plain(view.threads),
-        "role_state": to_plain(view.role_state),
-        "lessons": view.lessons,
-        "blocks": sizes,
-        "tokens": view.tokens,
-        "budget": view.budget,
-    }
+        say(text or f"{block.id} is empty", nl=not text)

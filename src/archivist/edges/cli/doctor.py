@@ -92,10 +92,11 @@ def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
     return chain.check_chain(root.absolute(), home, (log_folder or home_folder()).absolute())
 
 
-def embed(bank: Bank) -> None:
-    """Make the vectors that are missing, with a bar where somebody watches."""
+def embed(bank: Bank) -> int:
+    """Make the missing vectors, with a progress bar on a terminal; return how many were made."""
     done = 0
     with progress(bank.vectors.count_unembedded(), "vectors") as advance:
         for step in bank.vectors.embed_waiting():
             advance(step.done - done)
             done = step.done
+    return done
