@@ -1,4 +1,4 @@
-"""The command about settings: what counts and where it came from, and how to change it."""
+"""The command about settings: their values, where each comes from, and how to change them."""
 
 from __future__ import annotations
 
@@ -100,30 +100,30 @@ MEANINGS = {
 
 
 class _DefaultShowGroup(click.Group):
-    """A group that shows when the first word is none of its commands."""
+    """A group that runs `show` when the first word is not a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `show` before words that are for it."""
+        """Insert `show` where no command is named."""
         is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if is_named else ["show", *args])
 
 
 @click.group(cls=_DefaultShowGroup)
 def config() -> None:
-    """Show the settings and where each came from; set and unset them.
+    """Show the settings and where each comes from; set and unset them.
 
-    Without a command: `show`. A flag `--set KEY=VALUE` before the command wins over the environment
-    (ARCHIVIST_SECTION__KEY), that over the project's config.toml, and that over the global bank's.
+    Without a command it shows them. `--set KEY=VALUE` before the command wins over the environment
+    (ARCHIVIST_SECTION__KEY), then comes the project's config.toml, then the global bank's.
     """
 
 
 @config.command()
 @click.argument("key", metavar="[KEY]", default="")
-@click.option("--all", "is_all", is_flag=True, help="Also what is at its default, with its meaning, as TOML.")
+@click.option("--all", "is_all", is_flag=True, help="Print all settings with their meaning, as TOML.")
 @json_option
 @click.pass_obj
 def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
-    """Print the settings that are not at their default, or one: its value alone on stdout."""
+    """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
     values = flatten_config(effective.config)
     if key:
@@ -150,7 +150,7 @@ def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool) -> None:
-    """Write KEY = VALUE into the project's config.toml, or the global one; comments and order stay."""
+    """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
     session.require_owner()
     path = _config_file(session, is_global)
     meant = from_text(check_key(key, where="config set"), value, where="config set")
@@ -161,7 +161,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
         say(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
     origin = session.load_settings(session.find_bank_path()).origin(key)
     if origin.layer != "default" and Path(origin.name) != path:
-        note(f"hint: {origin.name} wins over it here")
+        note(f"hint: {origin.name} overrides it here")
 
 
 @config.command()
@@ -170,7 +170,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
 @json_option
 @click.pass_obj
 def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
-    """Take KEY out of the project's config.toml, or the global one; also one that no setting has."""
+    """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
     session.require_owner()
     path = _config_file(session, is_global)
     is_changed = change_file(path, key)
@@ -179,7 +179,7 @@ def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
     if as_json:
         print_json({"key": key, "file": str(path), "changed": is_changed})
     else:
-        say(f"Took {key} out of {path}" if is_changed else f"{key} is not set in {path}")
+        say(f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}")
 
 
 def _config_file(session: Session, is_global: bool) -> Path:
