@@ -494,7 +494,7 @@ def test_several_logs_of_one_run_are_counted_as_one(bank_cli: Command, project: 
 def test_a_home_folder_gets_no_bank_that_nobody_would_find(archivist: Command, home: Path) -> None:
     home.mkdir()
     refused = archivist("init", cwd=home)
-    assert (refused.code, "archivist init --global makes it" in refused.err) == (4, True)
+    assert (refused.code, "archivist init --global creates it" in refused.err) == (4, True)
     assert not (home / ".archivist").exists()
     assert archivist("init", "--global", cwd=home).code == 0
 

@@ -53,7 +53,7 @@ def mcp(
     actor = Actor.parse(named.actor_text) if named.actor_text else None
     # Edges do not import each other, so it is imported by name; arguments are checked before the SDK loads.
     serving = import_module("archivist.edges.mcp.serving")
-    listening = None if place is None else serving.parse_place(place)
+    listening = None if place is None else serving.parse_address(place)
     # A client starts a stdio server in its working folder; over HTTP there is none.
     folder = Path.cwd() if listening is None else None
     memory = _server_module().MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
