@@ -16,6 +16,7 @@ from typing import NamedTuple
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
 from archivist.stream.blocker_timeline import BlockerState, BlockerTimeline, blocker_timelines
+from archivist.stream.entries import Marker
 from archivist.stream.obstacles import ObstacleSign, Subject, Wait, read_waits, subject_of
 
 MOST_INSIGHTS = 5
@@ -41,14 +42,6 @@ _RULE = re.compile(
     r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|do not|don['\u2019]t|rule:)\b",
     re.IGNORECASE,
 )
-
-
-class Marker(NamedTuple):
-    """How far the stream was reflected on, and the sprint at that time."""
-
-    seq: int = 0
-    cycle: int = 0
-    sprint: str = ""
 
 
 class ReflectionBacklog(NamedTuple):
