@@ -258,7 +258,7 @@ def _merge_fields(section: CoreSection, kind: type[R], before: Content, given: G
     if isinstance(given, str):
         given = {text_field: given}
     if not isinstance(given, Mapping):
-        names = ", ".join(_camel(name) for name in types_of(kind))
+        names = ", ".join(_camel(name) for name in types_of(cast("Any", kind)))
         raise InputError(f"{section.value}: expected an object, not a list", hint=f"the fields are {names}")
     return from_plain(kind, {**before, **_fields(section, kind, given)})
 
