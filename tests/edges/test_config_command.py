@@ -148,7 +148,7 @@ def test_all_of_it_is_a_configuration_file_that_means_the_same(bank_cli: Command
     config = from_values(tomllib.loads(out), where="stdout")
     changed = {"brief.max_lessons": 4, "recall.endpoint_model": 'a "b"'}
     assert flatten_config(config) == {**flatten_config(Config()), **changed}
-    assert "# most known issues of a domain · from --set brief.max_lessons=4, default 10" in out
+    assert "# maximum number of known issues of a domain · from --set brief.max_lessons=4, default 10" in out
     assert len(_json(bank_cli("config", "--all", "--json"))["settings"]) == len(flatten_config(Config()))
 
 
