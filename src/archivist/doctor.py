@@ -45,6 +45,20 @@ class Check:
     text: str
 
 
+# Name → check of a bank, in the order of the report.
+_CHECKS: dict[str, Callable[[Bank], Check]] = {}
+
+
+def _bank_check(name: str) -> Callable[[Callable[[Bank], Check]], Callable[[Bank], Check]]:
+    """Add a function to the table of checks."""
+
+    def add(check: Callable[[Bank], Check]) -> Callable[[Bank], Check]:
+        _CHECKS[name] = check
+        return check
+
+    return add
+
+
 def run_checks(bank: Bank) -> list[Check]:
     """Return every check of a bank; a check that cannot be made says why, and the others still run."""
     found = []
@@ -66,6 +80,7 @@ def failed_check(name: str, error: ArchivistError) -> Check:
     return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
 
 
+@_bank_check("ledger")
 def _check_ledger(bank: Bank) -> Check:
     found = bank.ledger.verify()
     if found.problems:
@@ -73,6 +88,7 @@ def _check_ledger(bank: Bank) -> Check:
     return Check("ledger", True, f"{found.entries} entries, all hashes and records match")
 
 
+@_bank_check("writing")
 def _check_writing(bank: Bank) -> Check:
     from shutil import disk_usage
 
@@ -93,6 +109,7 @@ def check_disk_space(left_bytes: int) -> Check:
     return Check("writing", True, "the bank can be written")
 
 
+@_bank_check("vectors")
 def _check_vectors(bank: Bank) -> Check:
     try:
         embedder = bank.embedder
@@ -111,6 +128,7 @@ def _check_vectors(bank: Bank) -> Check:
     return Check("vectors", True, f"all made by {in_use or embedder.name}")
 
 
+@_bank_check("capture")
 def _check_capture(bank: Bank) -> Check:
     """Name the latest captured run, and the clients that leave no log."""
     from archivist.records import Episode
@@ -156,6 +174,7 @@ def _silent_clients(reader: Reader) -> dict[str, str]:
     }
 
 
+@_bank_check("reflection")
 def check_reflection(bank: Bank) -> Check:
     """Check for runs that wait for reflection while no process works on them."""
     waiting, now = bank.reflections.waiting_runs(), bank.now()
@@ -175,6 +194,7 @@ def check_reflection(bank: Bank) -> Check:
     return Check("reflection", True, "no run waits")
 
 
+@_bank_check("liveness")
 def _check_liveness(bank: Bank) -> Check:
     """Name the lessons about files or commands that are gone from the working tree."""
     from archivist.records import Lesson, Status
@@ -191,6 +211,7 @@ def _check_liveness(bank: Bank) -> Check:
     return Check("liveness", False, "; ".join(named) + ": archivist lessons edit or forget")
 
 
+@_bank_check("quarantine")
 def _check_quarantine(bank: Bank) -> Check:
     """Count quarantined lessons, and name live ones that today's rules would quarantine."""
     from archivist.lessons.quarantine import is_quarantined
@@ -214,6 +235,7 @@ def _check_quarantine(bank: Bank) -> Check:
     )
 
 
+@_bank_check("size")
 def _check_size(bank: Bank) -> Check:
     from archivist.forget.service import check_growth
 
@@ -221,6 +243,7 @@ def _check_size(bank: Bank) -> Check:
     return Check("size", not warnings, "; ".join(warnings) or "small enough")
 
 
+@_bank_check("audit")
 def _check_audit(bank: Bank) -> Check:
     """Name the lessons that their verdicts suggest to reword or retire."""
     from archivist.audit.report import RecommendedStep, recommend_steps
@@ -231,19 +254,6 @@ def _check_audit(bank: Bank) -> Check:
     live = {lesson.short_id for lesson in bank.lessons.query(Query(limit=None))}
     told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
     return Check("audit", not told, "; ".join(told) or "no lesson needs rewording")
-
-
-_CHECKS: dict[str, Callable[[Bank], Check]] = {
-    "ledger": _check_ledger,
-    "writing": _check_writing,
-    "vectors": _check_vectors,
-    "capture": _check_capture,
-    "reflection": check_reflection,
-    "liveness": _check_liveness,
-    "quarantine": _check_quarantine,
-    "size": _check_size,
-    "audit": _check_audit,
-}
 
 
 def check_hook_failures(folder: Path | None, now: datetime) -> Check:

@@ -154,11 +154,19 @@ def split_front_matter(text: str) -> FrontMatterParts:
         return FrontMatterParts(
             {}, "", text, 1, f"front matter of more than {_FRONT_CHARACTERS} characters, read as text"
         )
-    fields = _load_yaml(found[1])
-    if fields is None:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        fields = YAML(typ="safe", pure=True).load(found[1])
+    except (YAMLError, ValueError, TypeError, RecursionError):
+        fields = ""
+    fields = {} if fields is None else fields
+    if not isinstance(fields, dict):
         # Two horizontal rules look like front matter until they are parsed.
         return FrontMatterParts({}, "", text, 1, "front matter is not YAML, read as text")
-    return FrontMatterParts(fields, found[1], text[found.end() :], 1 + found[0].count("\n"))
+    named = {str(name): value for name, value in fields.items()}
+    return FrontMatterParts(named, found[1], text[found.end() :], 1 + found[0].count("\n"))
 
 
 def guess_type(source: str) -> DocumentType:
@@ -185,20 +193,6 @@ def _glob_to_regex(pattern: str) -> str:
     wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
     return "".join(wildcards.get(part) or re.escape(part) for part in parts)
-
-
-def _load_yaml(text: str) -> Mapping[str, object] | None:
-    """Return the fields of front matter, or None when it is not a mapping."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        value = YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, TypeError, RecursionError):
-        return None
-    if value is None:
-        return {}
-    return {str(key): item for key, item in value.items()} if isinstance(value, dict) else None
 
 
 def _parse_type(value: object) -> DocumentType | None:

@@ -101,7 +101,11 @@ class MemoryFiles(BankService):
             if f"{new}/".startswith(f"{old}/") or _is_path_taken(writer, new) or not new:
                 raise InputError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
             _refuse_file_parent(writer, new)
-            moved = [_rename_piece(piece, old, new) for piece in moving]
+            moved = []
+            for piece in moving:
+                path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
+                place = _id(path, piece.position)
+                moved.append(replace(piece, id=place, source=f"{SCHEME}{path}", heading=path))
             for before, after in zip(moving, moved, strict=True):
                 writer.remove(Document, before.id, "rename")
                 writer.put(after, "rename")
@@ -111,11 +115,6 @@ class MemoryFiles(BankService):
 def _below_folder(folder: str) -> tuple[Condition, ...]:
     """Return the conditions for all pieces below a folder."""
     return starts_with("source", f"{SCHEME}{folder}/" if folder else SCHEME)
-
-
-def _rename_piece(piece: Document, old: str, new: str) -> Document:
-    path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
-    return replace(piece, id=_id(path, piece.position), source=f"{SCHEME}{path}", heading=path)
 
 
 def _group_files(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:

@@ -74,7 +74,15 @@ def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", shown)), default=0))
     cited = [f"- {text}" for text in evidence]
     is_open = proposal.status is ProposalStatus.OPEN
-    until = f", open until {proposal.expires:%Y-%m-%d}" if is_open else ""
+    command, short = "archivist proposals", proposal.short_id
+    until, decision = "", f"{describe_decision(proposal).capitalize()}."
+    if is_open:
+        until = f", open until {proposal.expires:%Y-%m-%d}"
+        decision = f"To decide: `{command} accept {short}` or `{command} reject {short}`."
+    elif proposal.comment:
+        decision += f" {proposal.comment}"
+    if proposal.status is ProposalStatus.ACCEPTED:
+        decision += f" `{command} roll-back {short}` takes it back."
     lines = [
         f"Proposal {proposal.short_id}: change {name}",
         "",
@@ -87,20 +95,9 @@ def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
         *shown.splitlines(),
         fence,
         "",
-        _decision_text(proposal),
+        decision,
     ]
     return "\n".join(lines) + "\n"
-
-
-def _decision_text(proposal: Proposal) -> str:
-    """Return how to decide an open proposal, or what was decided and how to undo it."""
-    command, name = "archivist proposals", proposal.short_id
-    if proposal.status is ProposalStatus.OPEN:
-        return f"To decide: `{command} accept {name}` or `{command} reject {name}`."
-    is_accepted = proposal.status is ProposalStatus.ACCEPTED
-    comment = f" {proposal.comment}" if proposal.comment else ""
-    undo = f" `{command} roll-back {name}` takes it back." if is_accepted else ""
-    return f"{describe_decision(proposal).capitalize()}.{comment}{undo}"
 
 
 def describe_decision(proposal: Proposal) -> str:

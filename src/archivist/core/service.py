@@ -75,7 +75,13 @@ class Core(BankService):
         given = cast("Given", without_secrets(item))
 
         def change(before: Content, now: str, writer: Writer) -> Content:
-            free = _next_thread_id(before, writer) if place is ListName.THREADS else ""
+            free = ""
+            if place is ListName.THREADS:
+                # The number of a closed thread is not used again.
+                number = int(writer.setting(_LAST_THREAD) or 0) + 1
+                while f"t-{number}" in {thread.id for thread in core.threads_of(before)}:
+                    number += 1
+                free = f"t-{number}"
             after = core.append_item(place, before, given, now=now, keep=keep, new_thread=free)
             if free and any(thread.id == free for thread in core.threads_of(after)):
                 writer.set_setting(_LAST_THREAD, free.removeprefix("t-"))
@@ -170,12 +176,3 @@ class Core(BankService):
 def blocks_of(reader: Reader) -> dict[str, Block]:
     """Return every block of core memory by its id."""
     return {block.id: block for block in reader.select(Block, order=("id",))}
-
-
-def _next_thread_id(before: Content, writer: Writer) -> str:
-    """Return the next thread id that was never used."""
-    taken = {thread.id for thread in core.threads_of(before)}
-    number = int(writer.setting(_LAST_THREAD) or 0) + 1
-    while f"t-{number}" in taken:
-        number += 1
-    return f"t-{number}"

@@ -58,9 +58,18 @@ def render_block(block: Block) -> str:
             # Agents write lessons without approval, so a lesson must not be able to open another block.
             body = _HEADING.sub(r"\1\\\2", text_of(block))
         case CoreSection.STATUS:
-            body = "\n".join(_status_lines(from_plain(WorkStatus, block.content)))
+            status = from_plain(WorkStatus, block.content)
+            lines = [f"Sprint: {status.sprint}"] if status.sprint else []
+            for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):
+                if items := getattr(status, name.value):
+                    lines += [f"{_label(name.value)}:", *(f"- {item}" for item in items)]
+            body = "\n".join(lines)
         case CoreSection.THREADS:
-            body = "\n".join(_thread_line(thread) for thread in threads_of(block.content))
+            lines = []
+            for thread in threads_of(block.content):
+                marks = "; ".join(filter(None, (", ".join(thread.roles), thread.last_update[:10])))
+                lines.append(f"- {thread.id}: {thread.summary}{f' ({marks})' if marks else ''}")
+            body = "\n".join(lines)
         case CoreSection.ROLE_STATE:
             state = from_plain(RoleState, block.content)
             body = "\n".join(f"{_label(name)}: {value}" for name, value in to_plain(state).items() if value)
@@ -136,18 +145,3 @@ def _visible_blocks(blocks: Mapping[str, Block], role: str) -> Iterable[Block]:
 
 def _label(name: str) -> str:
     return name.replace("_", " ").capitalize()
-
-
-def _status_lines(status: WorkStatus) -> Iterable[str]:
-    if status.sprint:
-        yield f"Sprint: {status.sprint}"
-    for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):
-        items: tuple[str, ...] = getattr(status, name.value)
-        if items:
-            yield f"{_label(name.value)}:"
-            yield from (f"- {item}" for item in items)
-
-
-def _thread_line(thread: Thread) -> str:
-    marks = "; ".join(part for part in (", ".join(thread.roles), thread.last_update[:10]) if part)
-    return f"- {thread.id}: {thread.summary} ({marks})" if marks else f"- {thread.id}: {thread.summary}"

@@ -80,7 +80,8 @@ def blocker_timelines(entries: Sequence[Entry], others: Iterable[Entry] = ()) ->
     found = []
     for timeline in blocked:
         if len(timeline.cycles) >= _BLOCKED_CYCLES:
-            alike = [each for each in troubled if _is_same_trouble(each, timeline)]
+            is_named = bool(timeline.subject.distinctive_words)
+            alike = [each for each in troubled if is_named and are_alike(each.subject, timeline.subject)]
             troubled = [each for each in troubled if each not in alike]
             trouble = tuple(report for each in alike for report in each.reports)
             found.append(timeline._replace(trouble=trouble))
@@ -181,7 +182,3 @@ def _end_state(end: ObstacleReport, issues: set[int], subject: Subject) -> Block
         return BlockerState.OPEN
     is_whole = shared == subject.distinctive_words and not end.issues
     return BlockerState.ENDED if is_whole else BlockerState.UNCLEAR
-
-
-def _is_same_trouble(trouble: BlockerTimeline, blocker: BlockerTimeline) -> bool:
-    return bool(blocker.subject.distinctive_words) and are_alike(trouble.subject, blocker.subject)

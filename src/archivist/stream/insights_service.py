@@ -223,20 +223,16 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
 
 def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
     with bank.transaction() as writer:
-        if any(_names_blocker(line, insight) for line in _blocker_lines(writer)):
-            return []
+        for line in _blocker_lines(writer):
+            # An issue is compared by its whole number: #8 is not #84.
+            is_same_issue = set(find_references(line).issues) & set(insight.issues)
+            if is_same_issue if insight.issues else are_alike(subject_of(line), insight.subject):
+                return []
         bank.core.append("blockers", insight.blocker)
         text = _blocker_lines(writer)[-1]
         about = (insight.issues, tuple(sorted(insight.subject.words)))
         writer.set_setting(_BLOCKERS, canonical_json({**_own_blockers(writer), text: about}))
     return [f"status blockers: {text}"]
-
-
-def _names_blocker(line: str, insight: Insight) -> bool:
-    """Say whether a line of the status names a blocker already."""
-    if insight.issues:
-        return bool(set(find_references(line).issues) & set(insight.issues))
-    return are_alike(subject_of(line), insight.subject)
 
 
 def _blocker_lines(reader: Reader) -> list[str]:

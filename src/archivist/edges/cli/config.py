@@ -126,8 +126,13 @@ def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
     """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
     values = flatten_config(effective.config)
+    if key and as_json:
+        print_json(_setting_view(effective, check_key(key, where="config")))
+        return
     if key:
-        _show_setting(effective, check_key(key, where="config"), as_json)
+        value = values[check_key(key, where="config")]
+        say(value if isinstance(value, str) else to_toml(value))
+        note(f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}")
         return
     chosen = list(values) if is_all else list(effective.origins)
     if as_json:
@@ -191,15 +196,6 @@ def _config_file(session: Session, is_global: bool) -> Path:
     if place is None:
         raise NoBankError(session.bank_path or str(Path.cwd()))
     return bank_file(place).parent / CONFIG_NAME
-
-
-def _show_setting(effective: EffectiveConfig, key: str, as_json: bool) -> None:
-    if as_json:
-        print_json(_setting_view(effective, key))
-        return
-    value = flatten_config(effective.config)[key]
-    say(value if isinstance(value, str) else to_toml(value))
-    note(f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}")
 
 
 def _setting_view(effective: EffectiveConfig, key: str) -> dict[str, object]:

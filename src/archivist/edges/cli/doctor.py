@@ -42,7 +42,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; if the bank does not open, the error and the checks that need no bank."""
     from archivist.clock import system_clock
     from archivist.doctor import check_hook_failures, failed_check
-    from archivist.paths import bank_file
+    from archivist.paths import bank_file, unreadable_above
 
     try:
         with session.bank() as bank:
@@ -54,24 +54,14 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
         place = session.find_bank_path()
         file = bank_file(place) if place is not None else None
         root = _client_root(session, project_folder(file) if file is not None else Path.cwd())
-        reason = _unreadable_bank_error() if isinstance(error, NoBankError) else None
-        shown = failed_check("bank", reason or error)
+        held = unreadable_above(Path.cwd()) if isinstance(error, NoBankError) else None
+        reason = error
+        if held is not None:
+            reason = BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
+        shown = failed_check("bank", reason)
         folder = file.absolute().parent if file is not None else None
-        return [
-            shown,
-            check_hook_failures(folder, system_clock()),
-            *_client_checks(root, folder),
-        ], reason or error
-
-
-def _unreadable_bank_error() -> BankError | None:
-    """Return the error of a bank that exists but may not be read."""
-    from archivist.paths import unreadable_above
-
-    held = unreadable_above(Path.cwd())
-    if held is None:
-        return None
-    return BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
+        hooks = check_hook_failures(folder, system_clock())
+        return [shown, hooks, *_client_checks(root, folder)], reason
 
 
 def _client_root(session: Session, root: Path) -> Path:

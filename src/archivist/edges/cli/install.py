@@ -93,8 +93,11 @@ def uninstall(
     """
     plan = _make_plan(session, client, folder, _is_project(project, user), is_removal=True)
     _apply_plan(plan, client, dry_run, as_json)
-    if not dry_run:
-        _restore_git_exclude(plan)
+    if not dry_run and plan.place is not None:
+        from archivist.edges.install.excluding import remove_exclusion
+
+        # Git sees these files again once no client has a backup left.
+        remove_exclusion(plan.root)
     if not plan.changes_anything:
         note(f"{client} is not installed here")
 
@@ -184,14 +187,6 @@ def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
         note(f"kept, because it was changed: {path}")
     if dry_run and plan.changes_anything:
         note("nothing was changed: this was a dry run")
-
-
-def _restore_git_exclude(plan: _Plan) -> None:
-    """Remove our git exclusions once no client has a backup left."""
-    from archivist.edges.install.excluding import remove_exclusion
-
-    if plan.place is not None:
-        remove_exclusion(plan.root)
 
 
 def _warn_about_setup(session: Session, is_project: bool) -> None:

@@ -43,17 +43,13 @@ def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  #
     from archivist.records import Actor, ActorKind
     from archivist.tools import functions as offered
 
+    try:
+        values: Any = json.loads(arguments)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise click.BadParameter("expected a JSON object")
     with session.bank(folder=Path.cwd()) as bank:
         # Tools run with the rights of an agent.
         acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
-        print_json(offered.call(acting, name, _parse_object(arguments)))
-
-
-def _parse_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise click.BadParameter(f"not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise click.BadParameter("expected a JSON object")
-    return value
+        print_json(offered.call(acting, name, values))

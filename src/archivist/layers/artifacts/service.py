@@ -162,7 +162,23 @@ class Artifacts(BankService):
                 every = reader.select(Artifact, order=("created", "id"))
                 latest = {artifact.path: artifact for artifact in every}
                 chosen = sorted(latest.values(), key=lambda artifact: artifact.path)
-        return [_check_artifact(self.root, artifact) for artifact in chosen]
+        return [self._check_file(artifact) for artifact in chosen]
+
+    def _check_file(self, artifact: Artifact) -> ArtifactCheck:
+        try:
+            with open_artifact(self.root, artifact.path) as descriptor:
+                size = os.fstat(descriptor).st_size
+                if size != artifact.size_bytes:
+                    note = f"{size} bytes, {artifact.size_bytes} when it was registered"
+                    return ArtifactCheck(artifact, FileState.CHANGED, note)
+                found = measure_file(descriptor, self.root / artifact.path)
+        except NoFileError as error:
+            return ArtifactCheck(artifact, FileState.MISSING, error.message)
+        except InputError as error:
+            return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
+        if found.checksum != artifact.checksum:
+            return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
+        return ArtifactCheck(artifact, FileState.SAME)
 
     def _find(self, reader: Reader, name: str) -> Artifact:
         artifact = reader.get(Artifact, name)
@@ -305,23 +321,6 @@ def _store_version(writer: Writer, made: Artifact) -> Artifact:
     made = replace(made, previous=versions[0].id if versions else "")
     writer.put(made, "register")
     return made
-
-
-def _check_artifact(root: Path, artifact: Artifact) -> ArtifactCheck:
-    try:
-        with open_artifact(root, artifact.path) as descriptor:
-            size = os.fstat(descriptor).st_size
-            if size != artifact.size_bytes:
-                note = f"{size} bytes, {artifact.size_bytes} when it was registered"
-                return ArtifactCheck(artifact, FileState.CHANGED, note)
-            found = measure_file(descriptor, root / artifact.path)
-    except NoFileError as error:
-        return ArtifactCheck(artifact, FileState.MISSING, error.message)
-    except InputError as error:
-        return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
-    if found.checksum != artifact.checksum:
-        return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
-    return ArtifactCheck(artifact, FileState.SAME)
 
 
 def _stored_path(root: Path, path: str) -> str:
