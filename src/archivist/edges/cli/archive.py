@@ -10,11 +10,11 @@ import click
 
 from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.options import (
+    Answer,
+    command,
     importance_option,
     issue_option,
-    note_problems,
-    print_answer,
-    print_records,
+    list_records,
     read_text_argument,
     search_limit_option,
     tag_option,
@@ -22,11 +22,7 @@ from archivist.edges.cli.options import (
 from archivist.edges.cli.output import (
     DateTimeParam,
     enum_choice,
-    json_option,
-    note,
     pluralize,
-    print_json,
-    say,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import piece_view
@@ -45,14 +41,12 @@ def archive() -> None:
     """Store and search long texts, and keep them in sync with folders."""
 
 
-@archive.command()
+@command(archive)
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TYPE, help="Only this type; `cycle` includes archived stream entries.")
 @click.option("--since", type=DateTimeParam(), help="Only from this day on.")
 @click.option("--until", type=DateTimeParam(), help="Only up to this day.")
 @search_limit_option
-@json_option
-@click.pass_obj
 def search(
     session: Session,
     text: str,
@@ -60,8 +54,7 @@ def search(
     since: datetime | None,
     until: datetime | None,
     limit: int,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Search the archive for QUERY, best match first. `archivist archive show NAME` prints a whole text."""
     first = since.replace(tzinfo=UTC) if since else None
     last = until.replace(tzinfo=UTC) if until else None
@@ -70,29 +63,25 @@ def search(
         last += timedelta(days=1, microseconds=-1)
     with session.bank() as bank:
         hits = bank.documents.search(text, type=type, dates=(first, last), limit=limit)
-    if as_json:
-        views = [
-            {
-                "id": hit.name,
-                "uid": hit.id,
-                "kind": hit.kind,
-                "text": hit.text,
-                "score": round(hit.score, 4),
-                "time": hit.time.isoformat() if hit.time else None,
-            }
-            for hit in hits
-        ]
-        print_json({"hits": views})
-        return
-    for hit in hits:
-        when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
-        say(f"{hit.score:.2f}  {hit.name}{when}")
-        say(f"      {hit.text}")
-    if not hits:
-        note("nothing found")
+    view = [
+        {
+            "id": hit.name,
+            "uid": hit.id,
+            "kind": hit.kind,
+            "text": hit.text,
+            "score": round(hit.score, 4),
+            "time": hit.time.isoformat() if hit.time else None,
+        }
+        for hit in hits
+    ]
+    lines = [
+        f"{hit.score:.2f}  {hit.name}{f'  {hit.time:%Y-%m-%d}' if hit.time else ''}\n      {hit.text}"
+        for hit in hits
+    ]
+    return Answer({"hits": view}, "\n".join(lines), () if hits else ("nothing found",))
 
 
-@archive.command()
+@command(archive)
 @click.argument("text", metavar="TEXT|-")
 @click.option("--type", type=_TYPE, required=True, help="The type of the text.")
 @click.option("--source", metavar="NAME", default="", help="Its name; by default made from its first words.")
@@ -101,29 +90,25 @@ def search(
 @tag_option
 @importance_option
 @click.option("--date", type=DateTimeParam(), help="The day that it is about.")
-@json_option
-@click.pass_obj
-def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
+def add(session: Session, /, text: str, **fields: Any) -> Answer:
     """Archive TEXT; - reads it from stdin. Adding the same text again changes nothing."""
     with session.bank() as bank:
         pieces = bank.documents.insert(read_text_argument(text), **fields)
     source = pieces[0].source
     view = {"source": source, "pieces": [piece_view(piece) for piece in pieces]}
-    print_answer(view, f"{source}  {pluralize(len(pieces), 'piece')}", as_json=as_json)
+    return Answer(view, f"{source}  {pluralize(len(pieces), 'piece')}")
 
 
-@archive.command("list")
+@command(archive, "list")
 @_type_option
 @click.option("--folders", is_flag=True, help="List the watched folders instead.")
-@json_option
-@click.pass_obj
-def list_(session: Session, type: str | None, folders: bool, as_json: bool) -> None:  # noqa: A002
+def list_(session: Session, type: str | None, folders: bool) -> Answer:  # noqa: A002
     """List the texts of the archive, or the watched folders."""
     with session.bank() as bank:
         watched = bank.documents.folders() if folders else []
         sources = [] if folders else bank.documents.sources(type=type)
     if folders:
-        print_records(
+        return list_records(
             "folders",
             watched,
             lambda folder: {"folder": folder.id, "type": folder.type, "pattern": folder.pattern},
@@ -132,10 +117,8 @@ def list_(session: Session, type: str | None, folders: bool, as_json: bool) -> N
                 "Type": lambda folder: folder.type or "by path",
                 "Pattern": lambda folder: folder.pattern,
             },
-            as_json=as_json,
         )
-        return
-    print_records(
+    return list_records(
         "sources",
         sources,
         lambda source: {**source._asdict(), "date": source.date.isoformat()},
@@ -146,59 +129,49 @@ def list_(session: Session, type: str | None, folders: bool, as_json: bool) -> N
             "Tokens": lambda source: source.tokens,
             "Source": lambda source: source.source,
         },
-        as_json=as_json,
     )
 
 
-@archive.command()
+@command(archive)
 @click.argument("name", metavar="SOURCE[#N]")
-@json_option
-@click.pass_obj
-def show(session: Session, name: str, as_json: bool) -> None:
+def show(session: Session, name: str) -> Answer:
     """Print a text of the archive, or its piece N."""
     with session.bank() as bank:
         pieces = bank.documents.read(name)
     if not pieces:
         raise NotFoundError("document", name, hint="archivist archive list shows all texts")
     view = {"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces]}
-    print_answer(view, "\n\n".join(piece.text for piece in pieces), as_json=as_json)
+    return Answer(view, "\n\n".join(piece.text for piece in pieces))
 
 
-@archive.command()
+@command(archive)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--type", type=_TYPE, help="The type of its texts; by default from front matter and path.")
 @click.option("--pattern", default="**/*.md", show_default=True, help="Which of its files.")
-@json_option
-@click.pass_obj
-def watch(session: Session, folder: Path, type: str | None, pattern: str, as_json: bool) -> int:  # noqa: A002
+def watch(session: Session, folder: Path, type: str | None, pattern: str) -> Answer:  # noqa: A002
     """Watch FOLDER and archive its texts now. `archivist archive refresh` updates them later."""
     with session.bank() as bank:
         watched = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
         done = bank.documents.refresh()
         vectors = embed(bank)
-    return _report(done, vectors, as_json, {"folder": watched.id})
+    return _refresh_answer(done, vectors, {"folder": watched.id})
 
 
-@archive.command()
+@command(archive)
 @click.argument("folder")
 @click.option("--keep", is_flag=True, help="Keep its texts in the archive.")
-@json_option
-@click.pass_obj
-def unwatch(session: Session, folder: str, keep: bool, as_json: bool) -> None:
+def unwatch(session: Session, folder: str, keep: bool) -> Answer:
     """Stop watching FOLDER and remove its texts from the archive, unless --keep is given."""
     with session.bank() as bank:
         texts = bank.documents.unwatch(folder, keep=keep)
-    print_answer(
+    return Answer(
         {"folder": folder, "texts": texts, "kept": keep},
         f"{folder} is no longer watched; {pluralize(texts, 'text')} {'kept' if keep else 'removed'}",
-        as_json=as_json,
     )
 
 
-@archive.command()
-@json_option
-@click.pass_obj
-def refresh(session: Session, as_json: bool) -> int:
+@command(archive)
+def refresh(session: Session) -> Answer:
     """Update the archive from the watched folders, by the content of their files.
 
     Records anywhere in the bank that have no vector yet get one.
@@ -206,29 +179,24 @@ def refresh(session: Session, as_json: bool) -> int:
     with session.bank() as bank:
         done = bank.documents.refresh()
         vectors = embed(bank)
-    return _report(done, vectors, as_json, {})
+    return _refresh_answer(done, vectors, {})
 
 
-@archive.command()
+@command(archive)
 @click.argument("sources", metavar="SOURCE…", nargs=-1, required=True)
-@json_option
-@click.pass_obj
-def remove(session: Session, sources: tuple[str, ...], as_json: bool) -> None:
+def remove(session: Session, sources: tuple[str, ...]) -> Answer:
     """Remove texts from the archive: all of them, or none if one is unknown."""
     with session.bank() as bank, bank.transaction():
         pieces = sum(bank.documents.remove(source) for source in sources)
-    print_answer(
+    return Answer(
         {"removed": list(sources), "pieces": pieces},
         f"{pluralize(len(sources), 'text')} removed ({pluralize(pieces, 'piece')})",
-        as_json=as_json,
     )
 
 
-@archive.command("import-bank")
+@command(archive, "import-bank")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@json_option
-@click.pass_obj
-def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int:
+def import_bank(session: Session, paths: tuple[Path, ...]) -> Answer:
     """Import bank.md files and their archived versions (bank-*.md), or those of a folder.
 
     Status, threads and role state go to core memory, lines about cycles to the stream, the rest here.
@@ -237,27 +205,25 @@ def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int
         done = bank.documents.import_bank(paths)
         embed(bank)
     lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
-    print_answer(
+    kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
+    return Answer(
         {**done._asdict(), **lists},
         f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already:"
         f" {pluralize(len(done.roles), 'role')}, {pluralize(done.threads, 'thread')},"
         f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
         f" {pluralize(done.documents, 'document')}",
-        as_json=as_json,
+        (kept,) if done.kept else (),
+        problems=done.problems,
     )
-    if done.kept and not as_json:
-        note(f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})")
-    return note_problems(done.problems)
 
 
-def _report(done: RefreshResult, vectors: int, as_json: bool, extra_fields: dict[str, object]) -> int:
-    print_answer(
+def _refresh_answer(done: RefreshResult, vectors: int, extra_fields: dict[str, object]) -> Answer:
+    notes = [f"{pluralize(vectors, 'vector')} made"] if vectors else []
+    if not done.folders:
+        notes.append("hint: no folder is watched; archivist archive watch FOLDER adds one")
+    return Answer(
         {**extra_fields, **done._asdict(), "vectors": vectors, "problems": list(done.problems)},
         f"texts: {done.added} new, {done.changed} changed, {done.removed} removed, {done.unchanged} the same",
-        as_json=as_json,
+        notes,
+        problems=done.problems,
     )
-    if vectors and not as_json:
-        note(f"{pluralize(vectors, 'vector')} made")
-    if not done.folders and not as_json:
-        note("hint: no folder is watched; archivist archive watch FOLDER adds one")
-    return note_problems(done.problems)

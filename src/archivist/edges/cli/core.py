@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.options import DashTextCommand, print_answer, read_text_argument
-from archivist.edges.cli.output import json_option, print_json, print_table, say
+from archivist.edges.cli.options import Answer, DashTextCommand, command, read_text_argument
 from archivist.edges.cli.session import Session
 from archivist.edges.views import block_view, core_view, proposal_view
 
@@ -25,47 +24,34 @@ def core() -> None:
     """
 
 
-@core.command()
+@command(core)
 @_role
-@json_option
-@click.pass_obj
-def show(session: Session, role: str, as_json: bool) -> None:
+def show(session: Session, role: str) -> Answer:
     """Print the core memory of a role, and the tokens that each block takes."""
     with session.bank() as bank:
         view = bank.core.view(role)
-    if as_json:
-        print_json(core_view(view))
-        return
-    if view.text:
-        say(view.text)
     rows = [
         (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
         for size in view.sizes
     ]
-    print_table(("Block", "Tokens", "At most"), [*rows, ("all", view.tokens, view.budget)])
+    table = (("Block", "Tokens", "At most"), [*rows, ("all", view.tokens, view.budget)])
+    return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
 
-@core.command()
+@command(core)
 @_role
-@json_option
-@click.pass_obj
-def render(session: Session, role: str, as_json: bool) -> None:
+def render(session: Session, role: str) -> Answer:
     """Print the core memory of a role as text for a prompt; nothing when it is empty."""
     with session.bank() as bank:
         view = bank.core.view(role)
-    if as_json:
-        print_json({"text": view.text, "tokens": view.tokens, "budget": view.budget})
-    elif view.text:
-        say(view.text, nl=False)
+    return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@core.command(cls=DashTextCommand)
+@command(core, cls=DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
-@json_option
-@click.pass_obj
-def update(session: Session, section: str, content: str, role: str, as_json: bool) -> None:
+def update(session: Session, section: str, content: str, role: str) -> Answer:
     """Change SECTION: status, threads, roleState or lessons.
 
     CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
@@ -73,71 +59,57 @@ def update(session: Session, section: str, content: str, role: str, as_json: boo
     """
     with session.bank() as bank:
         block = bank.core.update(section, read_text_argument(content), role=role)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command(cls=DashTextCommand)
+@command(core, cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-@json_option
-@click.pass_obj
-def append(session: Session, section: str, item: str, role: str, as_json: bool) -> None:
+def append(session: Session, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
     A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
     with session.bank() as bank:
         block = bank.core.append(section, read_text_argument(item), role=role)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command("close-thread")
+@command(core, "close-thread")
 @click.argument("name", metavar="ID")
-@json_option
-@click.pass_obj
-def close_thread(session: Session, name: str, as_json: bool) -> None:
+def close_thread(session: Session, name: str) -> Answer:
     """Close the thread ID: remove it from the list."""
     with session.bank() as bank:
         block = bank.core.close_thread(name)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command("take-out", cls=DashTextCommand)
+@command(core, "take-out", cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-@json_option
-@click.pass_obj
-def take_out(session: Session, section: str, item: str, role: str, as_json: bool) -> None:
+def take_out(session: Session, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     with session.bank() as bank:
         block = bank.core.take_out(section, item, role=role)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command(cls=DashTextCommand)
+@command(core, cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
 @click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
-@json_option
-@click.pass_obj
-def adopt(session: Session, section: str, content: str, reason: str, role: str, as_json: bool) -> None:
+def adopt(session: Session, section: str, content: str, reason: str, role: str) -> Answer:
     """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
     with session.bank() as bank:
         proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
     undo = f"archivist proposals roll-back {proposal.short_id}"
-    print_answer(
-        proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}", as_json=as_json
-    )
+    return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
 
 
-def _print_block(block: Block, as_json: bool) -> None:
+def _block_answer(block: Block) -> Answer:
     from archivist.core.view import render_block
 
-    text = render_block(block)
-    if as_json:
-        print_json(block_view(block))
-    else:
-        say(text or f"{block.id} is empty", nl=not text)
+    return Answer(block_view(block), render_block(block) or f"{block.id} is empty")

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import limit_option, print_answer, print_fields, print_records, shorten
+from archivist.edges.cli.options import Answer, command, field_lines, limit_option, list_records, shorten
 from archivist.edges.cli.output import (
     DateTimeParam,
     enum_choice,
-    json_option,
     note,
     print_json,
-    print_table,
-    say,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import approach_view, rate_view
@@ -26,7 +23,7 @@ from archivist.records.run_words import Action
 from archivist.records.shapes import to_episode_line
 
 if TYPE_CHECKING:
-    from archivist.audit.analytics import Analytics, Rate
+    from archivist.audit.analytics import Rate
     from archivist.records import Episode
 
 _SUMMARY_CHARACTERS = 120
@@ -39,14 +36,12 @@ def episodes() -> None:
     """List and show runs and attempts, log attempts, and compare approaches."""
 
 
-@episodes.command("list")
+@command(episodes, "list")
 @click.option("--project", metavar="NAME", default="", help="Only runs on this repository.")
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
 @click.option("--action", type=enum_choice(Action), help="Only attempts with this result.")
 @limit_option
-@json_option
-@click.pass_obj
 def list_(
     session: Session,
     project: str,
@@ -54,8 +49,7 @@ def list_(
     agent: str,
     action: str | None,
     limit: int | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """List the runs and attempts, latest first."""
     if project and (agent or action):
         raise click.UsageError("--project is for runs, --agent and --action are for attempts")
@@ -64,26 +58,20 @@ def list_(
             found = bank.attempts.query(task=task, agent=agent, action=action, limit=limit)
         else:
             found = bank.runs.episodes(project=project, task=task, limit=limit)
-    _print_episodes(found, as_json=as_json)
+    return _list_episodes(found)
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("run", metavar="RUN")
-@json_option
-@click.pass_obj
-def show(session: Session, run: str, as_json: bool) -> None:
+def show(session: Session, run: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided."""
     from archivist.edges.cli.telling import episode_lines
 
     with session.bank() as bank:
         episode = bank.runs.episode(run)
-    if as_json:
-        print_json({"episode": to_episode_line(episode)})
-        return
-    for line in episode_lines(episode):
-        say(line)
     names = ("action", "approach", "outcome") if episode.action else ()
-    print_fields((name, " ".join(str(getattr(episode, name)).split())) for name in names)
+    fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
+    return Answer({"episode": to_episode_line(episode)}, "\n".join((*episode_lines(episode), *fields)))
 
 
 @episodes.command()
@@ -95,7 +83,7 @@ def atif(session: Session, run: str) -> None:
         print_json(bank.runs.to_atif(run))
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("task", metavar="TASK")
 @click.option("--agent", metavar="A", required=True, help="Who tried.")
 @click.option("--action", type=enum_choice(Action), required=True, help="The result.")
@@ -108,9 +96,7 @@ def atif(session: Session, run: str) -> None:
 @click.option("--run", metavar="ID", default="", help="The captured run that it belongs to.")
 @click.option("--time", metavar="TIME", help="When it ended, in ISO 8601; by default now.")
 @click.option("--id", "name", metavar="ID", default="", help="Its id: logging the same id again updates it.")
-@json_option
-@click.pass_obj
-def log(session: Session, /, task: str, time: str | None, name: str, as_json: bool, **fields: Any) -> None:
+def log(session: Session, /, task: str, time: str | None, name: str, **fields: Any) -> Answer:
     """Log an attempt at TASK: what was tried, and the result."""
     from archivist.clock import from_text
 
@@ -121,74 +107,56 @@ def log(session: Session, /, task: str, time: str | None, name: str, as_json: bo
     with session.bank() as bank:
         made = bank.attempts.log(task, time=ended, id=name, **fields)
     view = {"episode": to_episode_line(made)}
-    print_answer(view, f"{made.id}  {_episode_summary(made)}", as_json=as_json)
+    return Answer(view, f"{made.id}  {_episode_summary(made)}")
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("task", metavar="TASK")
-@json_option
-@click.pass_obj
-def tried(session: Session, task: str, as_json: bool) -> None:
+def tried(session: Session, task: str) -> Answer:
     """Print the approaches tried for TASK and their results, successful ones first."""
     with session.bank() as bank:
         found = bank.attempts.list_approaches(task)
-    if as_json:
-        print_json({"task": task, "approaches": [approach_view(result) for result in found]})
-    elif not found:
-        note("no attempts at this task")
-    else:
-        print_table(
-            ("Tries", "Result", "Agents", "Approach", "Last outcome"),
-            [
-                (each.attempts, each.verdict, ", ".join(each.agents), each.approach, each.last.outcome)
-                for each in found
-            ],
-        )
+    rows = [
+        (each.attempts, each.verdict, ", ".join(each.agents), each.approach, each.last.outcome)
+        for each in found
+    ]
+    return Answer(
+        {"task": task, "approaches": [approach_view(result) for result in found]},
+        notes=() if found else ("no attempts at this task",),
+        tables=[(("Tries", "Result", "Agents", "Approach", "Last outcome"), rows)] if found else (),
+    )
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("agent", metavar="[AGENT]", default="")
 @limit_option
-@json_option
-@click.pass_obj
-def failures(session: Session, agent: str, limit: int | None, as_json: bool) -> None:
+def failures(session: Session, agent: str, limit: int | None) -> Answer:
     """List the failed attempts of AGENT, or of all agents, latest first."""
     with session.bank() as bank:
         found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
-    _print_episodes(found, as_json=as_json, empty="no failures")
+    return _list_episodes(found, empty="no failures")
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("text", metavar="TASK")
 @click.option("--max", "limit", type=click.IntRange(1, 100), default=5, metavar="N", help="At most N.")
-@json_option
-@click.pass_obj
-def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
+def similar(session: Session, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     with session.bank() as bank:
         found = bank.attempts.similar(text, limit=limit)
-    if as_json:
-        rows = [{**approach_view(result), "score": round(score, 6)} for result, score in found]
-        print_json({"text": text, "approaches": rows})
-    elif not found:
-        note("no attempts at a similar task")
-    else:
-        print_table(
-            ("Score", "Result", "Task", "Approach", "Last outcome"),
-            [
-                (
-                    f"{score:.2f}",
-                    each.verdict,
-                    shorten(each.task, _TASK_CHARACTERS),
-                    each.approach,
-                    each.last.outcome,
-                )
-                for each, score in found
-            ],
-        )
+    rows = [
+        (f"{score:.2f}", each.verdict, shorten(each.task, _TASK_CHARACTERS), each.approach, each.last.outcome)
+        for each, score in found
+    ]
+    views = [{**approach_view(result), "score": round(score, 6)} for result, score in found]
+    return Answer(
+        {"text": text, "approaches": views},
+        notes=() if found else ("no attempts at a similar task",),
+        tables=[(("Score", "Result", "Task", "Approach", "Last outcome"), rows)] if found else (),
+    )
 
 
-@episodes.command()
+@command(episodes)
 @click.option(
     "--by",
     type=click.Choice(["approach", "agent", "provider", "task"]),
@@ -199,8 +167,6 @@ def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
 @click.option("--until", type=DateTimeParam(), help="Only up to this time.")
 @click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also per day, week or month.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw a chart.")
-@json_option
-@click.pass_obj
 def stats(
     session: Session,
     by: str,
@@ -208,8 +174,7 @@ def stats(
     until: datetime | None,
     step: str | None,
     svg: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Print success rates of attempts by approach, agent, provider or task."""
     first, last = (moment.replace(tzinfo=UTC) if moment else None for moment in (since, until))
     with session.bank() as bank:
@@ -223,17 +188,21 @@ def stats(
             message = f"{svg!r} cannot be written: {error.strerror}"
             raise InputError(message, hint="name a file that can be written") from None
         note(f"wrote {svg}")
-    if as_json:
-        rows = [rate_view(rate) for rate in found.rows]
-        print_json({"by": by, "step": step, "rows": rows, "total": rate_view(found.total)})
-    elif not found.rows:
-        note("no attempts: archivist episodes log records them")
-    else:
-        _print_rates(found)
+    views = [rate_view(rate) for rate in found.rows]
+    view = {"by": by, "step": step, "rows": views, "total": rate_view(found.total)}
+    if not found.rows:
+        return Answer(view, notes=("no attempts: archivist episodes log records them",))
+    rates = (*found.rows, found.total)
+    rows = [_rate_cells(rate, rate.name or "(unknown)") for rate in rates]
+    tables = [((*_RATE_HEADINGS, found.by.value.capitalize()), rows)]
+    for rate in rates if found.step else ():
+        rows = [_rate_cells(period, period.name) for period in rate.periods]
+        tables.append(((*_RATE_HEADINGS, rate.name or "(unknown)"), rows))
+    return Answer(view, tables=tables)
 
 
-def _print_episodes(found: Sequence[Episode], *, as_json: bool, empty: str = "") -> None:
-    print_records(
+def _list_episodes(found: Sequence[Episode], *, empty: str = "") -> Answer:
+    return list_records(
         "episodes",
         found,
         to_episode_line,
@@ -244,7 +213,6 @@ def _print_episodes(found: Sequence[Episode], *, as_json: bool, empty: str = "")
             "Agent": lambda episode: episode.agent,
             "Summary": _episode_summary,
         },
-        as_json=as_json,
         empty=empty,
     )
 
@@ -256,16 +224,6 @@ def _episode_summary(episode: Episode) -> str:
     outcome = f": {episode.outcome}" if episode.outcome else ""
     task = shorten(episode.task, _TASK_CHARACTERS)
     return f"{episode.action.value} {task}: {episode.approach}{outcome}"
-
-
-def _print_rates(found: Analytics) -> None:
-    rates = (*found.rows, found.total)
-    rows = [_rate_cells(rate, rate.name or "(unknown)") for rate in rates]
-    print_table((*_RATE_HEADINGS, found.by.value.capitalize()), rows)
-    for rate in rates if found.step else ():
-        say()
-        rows = [_rate_cells(period, period.name) for period in rate.periods]
-        print_table((*_RATE_HEADINGS, rate.name or "(unknown)"), rows)
 
 
 def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:

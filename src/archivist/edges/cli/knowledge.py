@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli.options import (
-    note_problems,
-    print_answer,
-    print_fields,
-    print_records,
+    Answer,
+    command,
+    field_lines,
+    list_records,
     read_text_argument,
     shorten,
     tag_option,
 )
 from archivist.edges.cli.output import (
     global_option,
-    json_option,
-    note,
     pluralize,
-    print_json,
-    say,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import conflict_view, table_view, time_text
@@ -39,7 +35,7 @@ def knowledge() -> None:
     """Store and find facts by category and key, and decide between sources that disagree."""
 
 
-@knowledge.command("list")
+@command(knowledge, "list")
 @click.option("--category", metavar="C", default="", help="Only of this category.")
 @click.option("--key", metavar="K", default="", help="Only with this key.")
 @click.option("--matching", "text", metavar="TEXT", default="", help="Only facts that match, best first.")
@@ -47,13 +43,11 @@ def knowledge() -> None:
 @click.option("--min-confidence", type=float, default=0.0, metavar="X", help="0 to 1.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
 @global_option
-@json_option
-@click.pass_obj
-def list_(session: Session, /, is_global: bool, as_json: bool, **filters: Any) -> None:
+def list_(session: Session, /, is_global: bool, **filters: Any) -> Answer:
     """List the facts by category and key."""
     with session.bank(is_global=is_global) as bank:
         found = bank.knowledge.query(**filters)
-    print_records(
+    return list_records(
         "facts",
         found,
         table_view,
@@ -63,48 +57,40 @@ def list_(session: Session, /, is_global: bool, as_json: bool, **filters: Any) -
             "Source": lambda fact: fact.source,
             "Value": lambda fact: shorten(fact.value, _ROW_CHARACTERS),
         },
-        as_json=as_json,
         empty="no facts",
     )
 
 
-@knowledge.command()
+@command(knowledge)
 @click.argument("name", metavar="FACT")
 @global_option
-@json_option
-@click.pass_obj
-def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
+def show(session: Session, name: str, is_global: bool) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
     with session.bank(is_global=is_global) as bank:
         fact = bank.knowledge.find(name)
         conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
-    if as_json:
-        views = [conflict_view(conflict) for conflict in conflicts]
-        print_json({"fact": table_view(fact), "conflicts": views})
-        return
-    say(f"{fact.category}/{fact.key}")
-    for line in fact.value.splitlines():
-        say(f"  {line}")
-    say()
-    print_fields(
-        (
-            ("project", fact.project),
-            ("source", fact.source),
-            ("confidence", f"{fact.confidence:g}"),
-            ("origin", fact.origin),
-            ("tags", ", ".join(fact.tags)),
-            ("created", time_text(fact.created)),
-            ("updated", time_text(fact.updated)),
-            ("id", fact.id),
-            *(
-                ("disputed", f"{each.lost_source} says {shorten(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
-                for each in conflicts
-            ),
-        )
+    fields = (
+        ("project", fact.project),
+        ("source", fact.source),
+        ("confidence", f"{fact.confidence:g}"),
+        ("origin", fact.origin),
+        ("tags", ", ".join(fact.tags)),
+        ("created", time_text(fact.created)),
+        ("updated", time_text(fact.updated)),
+        ("id", fact.id),
+        *(
+            ("disputed", f"{each.lost_source} says {shorten(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
+            for each in conflicts
+        ),
+    )
+    value = (f"  {line}" for line in fact.value.splitlines())
+    return Answer(
+        {"fact": table_view(fact), "conflicts": [conflict_view(conflict) for conflict in conflicts]},
+        "\n".join((f"{fact.category}/{fact.key}", *value, "", *field_lines(fields))),
     )
 
 
-@knowledge.command("set")
+@command(knowledge, "set")
 @click.argument("category")
 @click.argument("key")
 @click.argument("value")
@@ -113,11 +99,7 @@ def show(session: Session, name: str, is_global: bool, as_json: bool) -> None:
 @click.option("--project", metavar="P", default="", help="The project that it holds for.")
 @tag_option
 @global_option
-@json_option
-@click.pass_obj
-def set_(
-    session: Session, /, category: str, key: str, value: str, is_global: bool, as_json: bool, **fields: Any
-) -> None:
+def set_(session: Session, /, category: str, key: str, value: str, is_global: bool, **fields: Any) -> Answer:
     """Store VALUE under CATEGORY and KEY; a VALUE of - is read from stdin.
 
     If another source says something else, the value with the higher confidence wins, the newer one on a tie.
@@ -131,43 +113,37 @@ def set_(
         "changed": result.is_changed,
         "conflict": conflict_view(conflict) if conflict else None,
     }
-    print_answer(view, f"{_fact_name(fact)}  {shorten(fact.value, _ROW_CHARACTERS)}", as_json=as_json)
-    if conflict is None or as_json:
-        return
-    if conflict.status.value == "open":
-        note(f"conflict {conflict.id}: {conflict.reason}")
-        note(f"hint: to decide it: archivist knowledge decide {conflict.id} --uphold or --reverse")
-    else:
-        note(f"unchanged: {conflict.decided_by} decided against it ({conflict.id})")
+    notes: tuple[str, ...] = ()
+    if conflict is not None and conflict.status.value == "open":
+        decide = f"archivist knowledge decide {conflict.id} --uphold or --reverse"
+        notes = (f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}")
+    elif conflict is not None:
+        notes = (f"unchanged: {conflict.decided_by} decided against it ({conflict.id})",)
+    return Answer(view, f"{_fact_name(fact)}  {shorten(fact.value, _ROW_CHARACTERS)}", notes)
 
 
-@knowledge.command()
+@command(knowledge)
 @click.argument("names", metavar="FACT…", nargs=-1, required=True)
 @global_option
-@json_option
-@click.pass_obj
-def remove(session: Session, names: tuple[str, ...], is_global: bool, as_json: bool) -> None:
+def remove(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     """Remove facts: all of them, or none if one is unknown. Their history stays."""
     with session.bank(is_global=is_global) as bank, bank.transaction():
         removed = [bank.knowledge.remove(name) for name in dict.fromkeys(names)]
-    print_answer(
+    return Answer(
         {"facts": [table_view(fact) for fact in removed]},
         f"{pluralize(len(removed), 'fact')} removed: {', '.join(map(_fact_name, removed))}",
-        as_json=as_json,
     )
 
 
-@knowledge.command()
+@command(knowledge)
 @click.argument("name", metavar="[FACT]", default="")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided conflicts.")
 @global_option
-@json_option
-@click.pass_obj
-def conflicts(session: Session, name: str, with_decided: bool, is_global: bool, as_json: bool) -> None:
+def conflicts(session: Session, name: str, with_decided: bool, is_global: bool) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
     with session.bank(is_global=is_global) as bank:
         found = bank.knowledge.conflicts(name, with_decided=with_decided)
-    print_records(
+    return list_records(
         "conflicts",
         found,
         conflict_view,
@@ -179,19 +155,16 @@ def conflicts(session: Session, name: str, with_decided: bool, is_global: bool, 
             "Lost": lambda conflict: f"{shorten(conflict.lost, _VALUE_CHARACTERS)} ({conflict.lost_source})",
             "Why": lambda conflict: conflict.reason,
         },
-        as_json=as_json,
         empty="no conflicts" if with_decided else "no open conflicts",
     )
 
 
-@knowledge.command()
+@command(knowledge)
 @click.argument("name", metavar="CONFLICT")
 @click.option("--uphold", "choice", flag_value="uphold", help="The current value is right.")
 @click.option("--reverse", "choice", flag_value="reverse", help="The losing value is right and replaces it.")
 @global_option
-@json_option
-@click.pass_obj
-def decide(session: Session, name: str, choice: str | None, is_global: bool, as_json: bool) -> None:
+def decide(session: Session, name: str, choice: str | None, is_global: bool) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
     if choice is None:
         raise click.UsageError(
@@ -208,40 +181,37 @@ def decide(session: Session, name: str, choice: str | None, is_global: bool, as_
         "conflicts": [conflict_view(conflict) for conflict in decided],
         "fact": table_view(fact) if fact else None,
     }
-    print_answer(view, f"{last.category}/{last.key}  {last.status.value}: {value}", as_json=as_json)
-    if len(decided) > 1 and not as_json:
-        note(f"{pluralize(len(decided), 'conflict')} decided")
+    notes = (f"{pluralize(len(decided), 'conflict')} decided",) if len(decided) > 1 else ()
+    return Answer(view, f"{last.category}/{last.key}  {last.status.value}: {value}", notes)
 
 
-@knowledge.command("import")
+@command(knowledge, "import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path())
 @global_option
-@json_option
-@click.pass_obj
-def import_(session: Session, paths: tuple[str, ...], is_global: bool, as_json: bool) -> int:
+def import_(session: Session, paths: tuple[str, ...], is_global: bool) -> Answer:
     """Import shared-context Markdown: each section is a fact. Importing again updates the facts."""
     with session.bank(is_global=is_global) as bank:
         result = bank.knowledge.import_markdown(paths)
     counts = result._asdict()
     del counts["problems"]
     shown = (f"{count} {name}" for name, count in counts.items() if count or name != "conflicts")
-    print_answer({**counts, "problems": list(result.problems)}, f"facts: {', '.join(shown)}", as_json=as_json)
-    code = note_problems(result.problems)
-    if result.conflicts:
-        note("hint: archivist knowledge conflicts lists what other sources say")
-    return code
+    hint = "hint: archivist knowledge conflicts lists what other sources say"
+    return Answer(
+        {**counts, "problems": list(result.problems)},
+        f"facts: {', '.join(shown)}",
+        (hint,) if result.conflicts else (),
+        problems=result.problems,
+    )
 
 
-@knowledge.command()
+@command(knowledge)
 @click.argument("name", metavar="FACT")
 @global_option
-@json_option
-@click.pass_obj
-def history(session: Session, name: str, is_global: bool, as_json: bool) -> None:
+def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
     with session.bank(is_global=is_global) as bank:
         changes = bank.knowledge.history(name)
-    print_records(
+    return list_records(
         "history",
         changes,
         lambda change: {
@@ -260,7 +230,6 @@ def history(session: Session, name: str, is_global: bool, as_json: bool) -> None
             "Verb": lambda change: change.entry.verb,
             "Change": _describe_change,
         },
-        as_json=as_json,
     )
 
 

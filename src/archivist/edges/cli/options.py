@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import click
 
-from archivist.edges.cli.output import EXIT_PARTIAL, note, print_json, print_table, say
+from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from archivist.edges.cli.session import Session
+    from archivist.errors import ArchivistError
 
 R = TypeVar("R")
+Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
 _PROBLEMS_SHOWN = 20
 
 role_option = click.option("--role", metavar="R", default="", help="Only entries of this role.")
@@ -48,37 +54,72 @@ def read_text_argument(given: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
 
 
-def print_answer(view: Mapping[str, object], text: str, *, as_json: bool) -> None:
-    """Print a result as JSON, or as a line of text."""
-    if as_json:
-        print_json(view)
-    else:
-        say(text)
+class Answer(NamedTuple):
+    """What a command prints: a view with --json, else a text and a table on stdout and notes on stderr.
+
+    Problems go to stderr in both cases and set the exit code; an error is raised after the output.
+    """
+
+    view: object
+    text: str = ""
+    notes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    problems: Sequence[object] = ()
+    code: int = 0
+    error: ArchivistError | None = None
 
 
-def print_records(
+def command(
+    group: click.Group, name: str | None = None, cls: type[click.Command] = click.Command
+) -> Callable[[Callable[..., Answer | None]], click.Command]:
+    """Add a function to a group as a command with --json; its first argument is the session."""
+
+    def add(handler: Callable[..., Answer | None]) -> click.Command:
+        @wraps(handler)
+        def run(session: Session, /, as_json: bool, **words: Any) -> int:
+            answer = handler(session, **words)
+            if answer is None:
+                # The handler has streamed its output.
+                return 0
+            if as_json:
+                print_json(answer.view)
+            else:
+                if answer.text:
+                    say(answer.text, nl=not answer.text.endswith("\n"))
+                for number, (headings, rows) in enumerate(answer.tables):
+                    if number:
+                        say()
+                    print_table(headings, rows)
+                for text in answer.notes:
+                    note(text)
+            if answer.error is not None:
+                raise answer.error
+            return note_problems(answer.problems) or answer.code
+
+        return group.command(name, cls=cls)(json_option(click.pass_obj(run)))
+
+    return add
+
+
+def list_records(
     name: str,
     records: Sequence[R],
     view: Callable[[R], object],
     columns: Mapping[str, Callable[[R], object]],
     *,
-    as_json: bool,
     empty: str = "",
-) -> None:
-    """Print records as JSON under a name, or as a table; `empty` is the note when there are none."""
-    if as_json:
-        print_json({name: [view(record) for record in records]})
-    elif not records and empty:
-        note(empty)
-    else:
-        print_table(tuple(columns), [[cell(record) for cell in columns.values()] for record in records])
+) -> Answer:
+    """Return records as a table; `empty` is the note when there are none."""
+    views = {name: [view(record) for record in records]}
+    if not records and empty:
+        return Answer(views, notes=(empty,))
+    rows = [[cell(record) for cell in columns.values()] for record in records]
+    return Answer(views, tables=[(tuple(columns), rows)])
 
 
-def print_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Print the fields of one record below each other; empty ones are left out."""
-    for name, value in fields:
-        if value not in ("", None):
-            say(f"  {name.replace('_', ' '):<12}{value}")
+def field_lines(fields: Iterable[tuple[str, object]]) -> list[str]:
+    """Return the fields of one record, one on each line; empty ones are left out."""
+    return [f"  {name.replace('_', ' '):<12}{value}" for name, value in fields if value not in ("", None)]
 
 
 def note_problems(problems: Sequence[object]) -> int:

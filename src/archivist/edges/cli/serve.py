@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from archivist.edges.cli.options import print_answer, print_records
-from archivist.edges.cli.output import global_option, json_option, note, pluralize, print_json, say
+from archivist.edges.cli.options import Answer, command, list_records
+from archivist.edges.cli.output import global_option, json_option, pluralize, print_json, say
 from archivist.edges.cli.session import Session
 from archivist.edges.views import token_view
 from archivist.errors import InputError
@@ -84,7 +84,7 @@ def token() -> None:
     """Create, list and revoke access tokens for the server."""
 
 
-@token.command()
+@command(token)
 @click.option(
     "--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="The actor that it authenticates."
 )
@@ -93,8 +93,6 @@ def token() -> None:
 @click.option("--expires", type=float, metavar="DAYS", help="Days until it expires; by default it does not.")
 @click.option("--bank", "place", metavar="PATH", help="The bank; by default as for every command.")
 @global_option
-@json_option
-@click.pass_obj
 def create(
     session: Session,
     who: str,
@@ -103,8 +101,7 @@ def create(
     expires: float | None,
     place: str | None,
     is_global: bool,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Create a token and print it. It is shown only once; the bank stores its hash."""
     if place and is_global:
         raise click.UsageError("--bank and --global exclude each other")
@@ -115,25 +112,20 @@ def create(
     with named.bank(is_global=is_global) as bank:
         actor = replace(actor, role=role or actor.role)
         issued = bank.tokens.create(actor, name=name, expires_days=expires)
-    if as_json:
-        print_json({**token_view(issued.token, "valid"), "token": issued.secret})
-        return
-    say(issued.secret)
     until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
-    note(f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now")
+    note = f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now"
+    return Answer({**token_view(issued.token, "valid"), "token": issued.secret}, issued.secret, (note,))
 
 
-@token.command("list")
+@command(token, "list")
 @click.option("--all", "with_ended", is_flag=True, help="Include expired and revoked tokens.")
 @global_option
-@json_option
-@click.pass_obj
-def list_(session: Session, with_ended: bool, is_global: bool, as_json: bool) -> None:
+def list_(session: Session, with_ended: bool, is_global: bool) -> Answer:
     """List the valid tokens."""
     with session.bank(is_global=is_global) as bank:
         tokens = bank.tokens.list(with_ended=with_ended)
         found = [(token, token.state(bank.now()).value) for token in tokens]
-    print_records(
+    return list_records(
         "tokens",
         found,
         lambda pair: token_view(*pair),
@@ -144,22 +136,18 @@ def list_(session: Session, with_ended: bool, is_global: bool, as_json: bool) ->
             "Until": lambda pair: f"{pair[0].expires:%Y-%m-%d}" if pair[0].expires else "-",
             "Name": lambda pair: pair[0].name,
         },
-        as_json=as_json,
         empty="no tokens: archivist token create makes one",
     )
 
 
-@token.command()
+@command(token)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
 @global_option
-@json_option
-@click.pass_obj
-def revoke(session: Session, names: tuple[str, ...], is_global: bool, as_json: bool) -> None:
+def revoke(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     """Revoke tokens by id or name: all of them, or none if one is unknown."""
     with session.bank(is_global=is_global) as bank, bank.transaction():
         revoked = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
-    print_answer(
+    return Answer(
         {"tokens": [token_view(token, "revoked") for token in revoked]},
         f"{pluralize(len(revoked), 'token')} revoked: {', '.join(token.name for token in revoked)}",
-        as_json=as_json,
     )

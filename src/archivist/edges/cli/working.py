@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.options import DashTextCommand, read_text_argument
-from archivist.edges.cli.output import json_option, note, print_json, say
+from archivist.edges.cli.options import Answer, DashTextCommand, command, read_text_argument
 from archivist.edges.cli.session import Session
+from archivist.records.plain import to_plain
 
 if TYPE_CHECKING:
     from archivist.records import Working
@@ -20,59 +20,48 @@ def working() -> None:
     """Read and write the acting agent's working memory: archivist --actor agent:NAME working …"""
 
 
-@working.command()
-@json_option
-@click.pass_obj
-def show(session: Session, as_json: bool) -> None:
+@command(working)
+def show(session: Session) -> Answer:
     """Print plan, constraints, context and notes."""
     with session.bank() as bank:
         kept = bank.working.get()
-    _print_working(kept, as_json)
-    if kept is None and not as_json:
-        note("working memory is empty")
+    answer = _working_answer(kept)
+    return answer if kept else answer._replace(notes=("working memory is empty",))
 
 
-@working.command(cls=DashTextCommand)
+@command(working, cls=DashTextCommand)
 @click.argument("text")
-@json_option
-@click.pass_obj
-def plan(session: Session, text: str, as_json: bool) -> None:
+def plan(session: Session, text: str) -> Answer:
     """Set the plan to TEXT; - reads it from stdin."""
     with session.bank() as bank:
-        _print_working(bank.working.update(plan=read_text_argument(text).strip()), as_json)
+        return _working_answer(bank.working.update(plan=read_text_argument(text).strip()))
 
 
-@working.command(cls=DashTextCommand)
+@command(working, cls=DashTextCommand)
 @click.argument("text")
 @click.option("--lift", is_flag=True, help="Remove it instead.")
-@json_option
-@click.pass_obj
-def constraint(session: Session, text: str, lift: bool, as_json: bool) -> None:
+def constraint(session: Session, text: str, lift: bool) -> Answer:
     """Add the constraint TEXT, or remove it with --lift."""
     with session.bank() as bank, bank.transaction():
         kept = bank.working.get()
         active = kept.constraints if kept else ()
         rest = [constraint for constraint in active if constraint != text.strip()]
-        _print_working(bank.working.update(constraints=rest if lift else [*active, text]), as_json)
+        return _working_answer(bank.working.update(constraints=rest if lift else [*active, text]))
 
 
-@working.command("note", cls=DashTextCommand)
+@command(working, "note", cls=DashTextCommand)
 @click.argument("text")
-@json_option
-@click.pass_obj
-def note_(session: Session, text: str, as_json: bool) -> None:
+def note_(session: Session, text: str) -> Answer:
     """Add the note TEXT to the scratchpad; - reads it from stdin."""
     with session.bank() as bank:
-        _print_working(bank.working.note(read_text_argument(text)), as_json)
+        return _working_answer(bank.working.note(read_text_argument(text)))
 
 
-@working.command(cls=DashTextCommand)
+@command(working, cls=DashTextCommand)
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option("--drop", is_flag=True, help="Remove KEY instead.")
-@json_option
-@click.pass_obj
-def context(session: Session, key: str, value: str | None, drop: bool, as_json: bool) -> None:
+def context(session: Session, key: str, value: str | None, drop: bool) -> Answer:
     """Set KEY of the context to VALUE, which is JSON or else a text; null removes KEY."""
     if drop == (value is not None):
         raise click.UsageError("give a VALUE, or --drop\nhint: archivist working context branch main")
@@ -83,42 +72,29 @@ def context(session: Session, key: str, value: str | None, drop: bool, as_json: 
         except (ValueError, RecursionError):
             parsed = value.removeprefix("\n")
     with session.bank() as bank:
-        _print_working(bank.working.update(context={key: parsed}), as_json)
+        return _working_answer(bank.working.update(context={key: parsed}))
 
 
-@working.command()
-@json_option
-@click.pass_obj
-def clear(session: Session, as_json: bool) -> None:
+@command(working)
+def clear(session: Session) -> Answer:
     """Delete the agent's working memory."""
     with session.bank() as bank:
         was_there = bank.working.clear()
-    if as_json:
-        print_json({"cleared": was_there})
-    else:
-        note("cleared" if was_there else "working memory was empty")
+    note = "cleared" if was_there else "working memory was empty"
+    return Answer({"cleared": was_there}, notes=(note,))
 
 
-def _print_working(kept: Working | None, as_json: bool) -> None:
-    if as_json:
-        from archivist.records.plain import to_plain
-
-        print_json({"working": to_plain(kept)})
-        return
+def _working_answer(kept: Working | None) -> Answer:
+    view = {"working": to_plain(kept)}
     if kept is None:
-        return
-    if kept.plan:
-        say(f"Plan: {kept.plan}")
+        return Answer(view)
     context = [
         f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for key, value in kept.context.items()
     ]
-    for heading, items in (
-        ("Constraints", kept.constraints),
-        ("Notes", kept.scratchpad),
-        ("Context", context),
-    ):
+    lines = [f"Plan: {kept.plan}"] if kept.plan else []
+    lists = {"Constraints": kept.constraints, "Notes": kept.scratchpad, "Context": context}
+    for heading, items in lists.items():
         if items:
-            say(f"{heading}:")
-            for item in items:
-                say(f"- {item}")
+            lines += [f"{heading}:", *(f"- {item}" for item in items)]
+    return Answer(view, "\n".join(lines))
