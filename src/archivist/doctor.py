@@ -1,4 +1,4 @@
-"""Work on health: is the bank whole, is its index complete, does anything wait."""
+"""Check a bank: its ledger, index and vectors, pending work, and the hooks that feed it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
+# A hook failure older than a week no longer makes the check fail.
 _FORGIVEN_AFTER = timedelta(days=7)
-# Where a session's run keeps whether its client's log was taken in.
+# Where a session's run keeps whether its client's log was captured.
 LOG = "log"
-# The clients whose logs are known; of the others a log is tried, and may be in any form.
+# The clients whose log format is known; logs of others are tried, and may be in any format.
 READABLE = ("claude-code", "codex")
-# After so many sessions of a client without a log, it never comes.
+# One missing log can be a crash; three sessions in a row mean that the client writes none.
 _MISSED = 3
 _LATEST_SESSIONS = 200
-# Who asks how a bank is does not wait for who writes it, and a lock that lasts longer is worth telling.
+# The doctor does not wait for a writer; a lock that lasts longer is worth reporting.
 _PATIENCE_S = 0.5
-# Less room than this is soon gone: a capture or a reflection takes some of it.
+# A capture or a reflection can take some tens of megabytes.
 _LITTLE_MB = 64
 _NAMED = 10
 SHOW_QUARANTINED = "archivist lessons list --status quarantined"
@@ -37,49 +38,57 @@ SHOW_QUARANTINED = "archivist lessons list --status quarantined"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     is_well: bool
     text: str
 
 
+# Name → check of a bank, in the order of the report.
+_CHECKS: dict[str, Callable[[Bank], Check]] = {}
+
+
+def _bank_check(name: str) -> Callable[[Callable[[Bank], Check]], Callable[[Bank], Check]]:
+    """Add a function to the table of checks."""
+
+    def add(check: Callable[[Bank], Check]) -> Callable[[Bank], Check]:
+        _CHECKS[name] = check
+        return check
+
+    return add
+
+
 def run_checks(bank: Bank) -> list[Check]:
-    """Return every check of a bank; one that cannot be made says why, and the others are made still."""
+    """Return every check of a bank; a check that cannot be made says why, and the others still run."""
     found = []
-    for name, look in _LOOKS.items():
+    for name, check in _CHECKS.items():
         try:
-            found.append(look(bank))
+            found.append(check(bank))
         except ArchivistError as error:
             found.append(failed_check(name, error))
     found.append(check_hook_failures(bank.path.absolute().parent, bank.now()))
-    return [replace(each, text=_shorten_paths(each.text, bank)) for each in found]
-
-
-def _shorten_paths(text: str, bank: Bank) -> str:
-    """Return a text that names files from the project or the home on: the rest is this machine's business."""
-    places = (
-        (bank.root.absolute(), ""),
-        (Path("~").expanduser(), "~/"),
-        (_home_or_none(), "$ARCHIVIST_HOME/"),
-    )
-    for folder, name in places:
-        text = text.replace(f"{folder}{os.sep}", name)
-    return text
+    # The rest of a path is nobody's business: reports are pasted into issues.
+    folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
+    for folder, name in folders:
+        found = [replace(check, text=check.text.replace(f"{folder}{os.sep}", name)) for check in found]
+    return found
 
 
 def failed_check(name: str, error: ArchivistError) -> Check:
-    """Return the check that an error kept from being made."""
+    """Return the check that an error prevented."""
     return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
 
 
+@_bank_check("ledger")
 def _check_ledger(bank: Bank) -> Check:
     found = bank.ledger.verify()
     if found.problems:
-        return Check("ledger", False, f"{found.problems[0]}: archivist verify names all")
-    return Check("ledger", True, f"{found.entries} entries, every seal and record fits")
+        return Check("ledger", False, f"{found.problems[0]}: archivist verify lists all problems")
+    return Check("ledger", True, f"{found.entries} entries, all hashes and records match")
 
 
+@_bank_check("writing")
 def _check_writing(bank: Bank) -> Check:
     from shutil import disk_usage
 
@@ -88,29 +97,30 @@ def _check_writing(bank: Bank) -> Check:
             pass
     except BankError as error:
         return failed_check("writing", error)
-    # A transaction that changes nothing finds room on the fullest disk.
+    # An empty transaction succeeds even on a full disk.
     return check_disk_space(disk_usage(bank.path.parent).free)
 
 
 def check_disk_space(left_bytes: int) -> Check:
-    """Say whether a bank that can be written has the room for it."""
+    """Check that the disk has room for more writes."""
     left_mb = left_bytes / 1024 / 1024
     if left_mb < _LITTLE_MB:
         return Check("writing", False, f"the disk has {left_mb:.1f} MB left: free some space")
     return Check("writing", True, "the bank can be written")
 
 
+@_bank_check("vectors")
 def _check_vectors(bank: Bank) -> Check:
     try:
         embedder = bank.embedder
     except ArchivistError as error:
         return Check("vectors", False, f"{error.message}: archivist config recall.embedder")
     if embedder is None:
-        return Check("vectors", True, "none are wanted: recall.embedder is none")
+        return Check("vectors", True, "off: recall.embedder is none")
     with bank.reading() as reader:
         in_use, waiting = reader.embedder_in_use(), reader.pending_embedding_count(embedder.name)
     if 0 < waiting <= FRESH and in_use in ("", embedder.name):
-        return Check("vectors", True, f"{waiting} of {embedder.name} are made with the next reflection")
+        return Check("vectors", True, f"{waiting} of {embedder.name} will be made by the next reflection")
     if waiting:
         meanwhile = f"; meanwhile {in_use} is used" if in_use not in ("", embedder.name) else ""
         wait = "1 text waits" if waiting == 1 else f"{waiting} texts wait"
@@ -118,34 +128,33 @@ def _check_vectors(bank: Bank) -> Check:
     return Check("vectors", True, f"all made by {in_use or embedder.name}")
 
 
+@_bank_check("capture")
 def _check_capture(bank: Bank) -> Check:
-    """Say which run came in last, and from which clients no log does."""
+    """Name the latest captured run, and the clients that leave no log."""
     from archivist.records import Episode
     from archivist.store.filters import equals
 
     with bank.reading() as reader:
         latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
         silent = _silent_clients(reader)
-    told = "no run has come in yet"
+    parts = ["no run was captured yet"]
     if latest and latest[0].finished is not None:
-        told = f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"
-    missed = [
-        f"nothing is learnt from {client}: in its last {_MISSED} sessions {why}"
-        for client, why in silent.items()
+        parts = [f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"]
+    parts += [
+        f"nothing is learnt from {client}: in its last {_MISSED} sessions {reason}"
+        for client, reason in silent.items()
     ]
-    if not missed:
-        return Check("capture", True, told)
     is_well = not any(client in READABLE for client in silent)
-    hand = (
-        "archivist capture FILE takes a log in"
-        if is_well
-        else "let the client keep its logs, or hand them to archivist capture"
-    )
-    return Check("capture", is_well, "; ".join([told, *missed]) + f": {hand}")
+    advice = ""
+    if silent:
+        advice = ": archivist capture FILE captures a log"
+        if not is_well:
+            advice = ": let the client keep its logs, or pass them to archivist capture"
+    return Check("capture", is_well, "; ".join(parts) + advice)
 
 
 def _silent_clients(reader: Reader) -> dict[str, str]:
-    """Return the clients of whose latest sessions with a turn none left a log, and why the last did not."""
+    """Return the clients whose latest sessions left no log, and the reason of the last one."""
     import json
 
     from archivist.store.filters import equals
@@ -165,8 +174,9 @@ def _silent_clients(reader: Reader) -> dict[str, str]:
     }
 
 
+@_bank_check("reflection")
 def check_reflection(bank: Bank) -> Check:
-    """Say whether runs wait for reflection that nobody reflects on now, and what to do about it."""
+    """Check for runs that wait for reflection while no process works on them."""
     waiting, now = bank.reflections.waiting_runs(), bank.now()
     failed = next((each for each in waiting if each.error), None)
     if failed is not None:
@@ -184,8 +194,9 @@ def check_reflection(bank: Bank) -> Check:
     return Check("reflection", True, "no run waits")
 
 
+@_bank_check("liveness")
 def _check_liveness(bank: Bank) -> Check:
-    """Name the lessons that name what is gone from the working tree."""
+    """Name the lessons about files or commands that are gone from the working tree."""
     from archivist.records import Lesson, Status
     from archivist.store.filters import one_of
 
@@ -200,8 +211,9 @@ def _check_liveness(bank: Bank) -> Check:
     return Check("liveness", False, "; ".join(named) + ": archivist lessons edit or forget")
 
 
+@_bank_check("quarantine")
 def _check_quarantine(bank: Bank) -> Check:
-    """Say whether lessons wait for a person, and which are told that were kept before such words waited."""
+    """Count quarantined lessons, and name live ones that today's rules would quarantine."""
     from archivist.lessons.quarantine import is_quarantined
     from archivist.records import Lesson, Status
     from archivist.store.filters import equals, one_of
@@ -212,7 +224,9 @@ def _check_quarantine(bank: Bank) -> Check:
     doubtful = [lesson.short_id for lesson in live if is_quarantined(lesson)]
     if doubtful:
         named = ", ".join(doubtful[:_NAMED])
-        return Check("quarantine", False, f"{named} would wait today: archivist lessons approve or forget")
+        return Check(
+            "quarantine", False, f"{named} would be quarantined today: archivist lessons approve or forget"
+        )
     if not waiting:
         return Check("quarantine", True, "no lesson waits for approval")
     wait = "1 lesson waits" if waiting == 1 else f"{waiting} lessons wait"
@@ -221,13 +235,15 @@ def _check_quarantine(bank: Bank) -> Check:
     )
 
 
+@_bank_check("size")
 def _check_size(bank: Bank) -> Check:
     warnings = bank.erasure.check_growth()
     return Check("size", not warnings, "; ".join(warnings) or "small enough")
 
 
+@_bank_check("audit")
 def _check_audit(bank: Bank) -> Check:
-    """Say which lessons the verdicts suggest to reword or retire."""
+    """Name the lessons that their verdicts suggest to reword or retire."""
     from archivist.audit.report import RecommendedStep, recommend_steps
 
     asked = [
@@ -235,27 +251,11 @@ def _check_audit(bank: Bank) -> Check:
     ]
     live = {lesson.short_id for lesson in bank.lessons.query(Query(limit=None))}
     told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
-    return Check("audit", not told, "; ".join(told) or "no lesson needs other words")
-
-
-_LOOKS: dict[str, Callable[[Bank], Check]] = {
-    "ledger": _check_ledger,
-    "writing": _check_writing,
-    "vectors": _check_vectors,
-    "capture": _check_capture,
-    "reflection": check_reflection,
-    "liveness": _check_liveness,
-    "quarantine": _check_quarantine,
-    "size": _check_size,
-    "audit": _check_audit,
-}
+    return Check("audit", not told, "; ".join(told) or "no lesson needs rewording")
 
 
 def check_hook_failures(folder: Path | None, now: datetime) -> Check:
-    """Say what last went wrong in a hook, beside a bank or, where there was none, in the user's own folder.
-
-    What is older than a week has been lived with.
-    """
+    """Report the last hook failure, logged beside a bank or, without a bank, in the user's own folder."""
     from archivist.files import hook_log
 
     noted = [
@@ -270,11 +270,11 @@ def check_hook_failures(folder: Path | None, now: datetime) -> Check:
     if now - when > _FORGIVEN_AFTER:
         return Check("failures", True, told)
     file = where / hook_log.FILE_NAME if where != folder else f".archivist/{hook_log.FILE_NAME}"
-    return Check("failures", False, f"{told}: {file} has all; remove it when that is mended")
+    return Check("failures", False, f"{told}: see {file}, and remove it once that is fixed")
 
 
 def _home_or_none() -> Path | None:
-    """Return the user's own folder; None for a user without a home."""
+    """Return the user's own folder, or None for a user without a home."""
     from archivist.paths import home_folder
 
     try:
@@ -284,7 +284,7 @@ def _home_or_none() -> Path | None:
 
 
 def count_records(bank: Bank) -> dict[str, int]:
-    """Return how much of everything a bank holds."""
+    """Return the number of records of each kind in a bank."""
     from archivist.records import (
         Artifact,
         Brief,
@@ -326,21 +326,19 @@ def count_records(bank: Bank) -> dict[str, int]:
 
 
 class Doctor(BankService):
-    """How the bank is."""
+    """The health and the size of the bank."""
 
     @reads(Layer.BANK)
     def status(self) -> dict[str, int]:
-        """Return how much of everything there is."""
-
+        """Return the number of records of each kind."""
         return count_records(self._bank)
 
     @reads(Layer.BANK)
     def health(self) -> list[Check]:
-        """Return what is well with the bank and what is not."""
-
+        """Return every check of the bank."""
         return run_checks(self._bank)
 
     @writes(Layer.BANK)
     def reindex(self) -> None:
-        """Build everything derived again from the records."""
+        """Rebuild everything that is derived from the records."""
         self._bank.store.reindex()

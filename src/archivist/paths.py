@@ -1,8 +1,13 @@
-"""Where banks lie: a project's in its own folder, the user's global one under their home."""
+"""Where banks lie, and what a path or an address alone says about a project.
+
+A project's bank lies in its own folder, the global bank under the user's home. `projects.py` decides which
+project a folder or a run belongs to.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +16,13 @@ from archivist.files.worktrees import walk_up
 FOLDER = ".archivist"
 FILE_NAME = "memory.db"
 CONFIG_NAME = "config.toml"
+
+_REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
+# Folders that say where code lies, not which project it is.
+_COMMON_FOLDERS = frozenset([
+    "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",
+    "tmp", "users", "usr", "var", "work", "workdir", "workspace",
+])  # fmt: skip
 
 
 def bank_file(path: Path) -> Path:
@@ -23,12 +35,12 @@ def bank_file(path: Path) -> Path:
 
 
 def as_text(path: Path) -> str:
-    """Return a path as text that can be kept and shown: bytes of a name that are no text are replaced."""
+    """Return a path as text that can be stored; bytes that are not UTF-8 are replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def is_file(path: Path) -> bool:
-    """Say whether a file is there that this user may know of; what may not be looked into holds none."""
+    """Say whether a file exists; one in a folder that this user may not read does not."""
     try:
         return path.is_file()
     except OSError:
@@ -36,7 +48,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Say whether a folder is there that this user may know of."""
+    """Say whether a folder exists; one that this user may not reach does not."""
     try:
         return path.is_dir()
     except OSError:
@@ -50,27 +62,24 @@ def home_folder() -> Path:
 
 
 def find_project(start: Path) -> Path | None:
-    """Return the nearest folder upwards that has a bank of its own; the global bank is nobody's project.
+    """Return the nearest folder upwards with a bank; the global bank is not a project's.
 
-    A linked worktree of a repository has the bank of the main one.
+    A linked worktree has the bank of the main one.
     """
     return next(projects_above(start), None)
 
 
 def projects_above(start: Path) -> Iterator[Path]:
-    """Yield the folders upwards that have a bank of their own, the nearest first.
-
-    What may not be looked into is passed over: it may be somebody else's, far above.
-    """
+    """Yield the folders upwards that have a bank, the nearest first; unreadable ones are skipped."""
     for folder in walk_up(start):
         if is_file(folder / FOLDER / FILE_NAME) and folder / FOLDER != home_folder():
             yield folder
 
 
 def checkout_of(start: Path) -> Path:
-    """Return the folder where a client that is opened here looks for a project's settings.
+    """Return the folder where a client that is opened here looks for its project settings.
 
-    It is the nearest one upwards that is a repository, or a worktree of one, or has a bank; else the folder.
+    It is the nearest one upwards that is a repository or a worktree, or has a bank; else the folder itself.
     """
     for folder in (start, *start.parents):
         if os.path.lexists(folder / ".git") or is_file(folder / FOLDER / FILE_NAME):
@@ -79,7 +88,7 @@ def checkout_of(start: Path) -> Path:
 
 
 def unreadable_above(start: Path) -> Path | None:
-    """Return the nearest `.archivist` upwards that this user may not look into; None when there is none."""
+    """Return the nearest `.archivist` upwards that this user may not read, or None."""
     for folder in walk_up(start):
         try:
             (folder / FOLDER / FILE_NAME).stat()
@@ -91,10 +100,10 @@ def unreadable_above(start: Path) -> Path | None:
 
 
 def is_trusted(project: Path) -> bool:
-    """Say whether a bank that was only come across may speak: its owner is this user, or root.
+    """Say whether a bank that was found upwards may be used: its owner is this user, or root.
 
-    It is the rule of git: whoever can write above a folder must not thereby speak to those who work in it.
-    Behind `sudo` the user is who called it.
+    The rule of git: whoever can write to a folder above must not thereby reach the people who work below it.
+    Under `sudo` the user is the one who called it.
     """
     if not hasattr(os, "geteuid"):
         return True
@@ -105,7 +114,22 @@ def is_trusted(project: Path) -> bool:
     return all(each.stat().st_uid in trusted for each in (held, held / FILE_NAME))
 
 
+def project_of_folder(folder: str) -> str:
+    """Return the name of the project that a working folder belongs to, if the path tells it."""
+    names = [name for name in folder.replace("\\", "/").split("/") if name]
+    if len(names) > 2 and names[0].lower() in ("home", "users"):
+        names = names[2:]
+    return next((name for name in reversed(names) if name.lower() not in _COMMON_FOLDERS), "")
+
+
+def project_of_remote(url: str) -> str:
+    """Return `owner/repo` of a git remote."""
+    # Compiled at first use: most processes never need it.
+    match = re.search(_REMOTE, url)
+    return f"{match.group(1)}/{match.group(2)}" if match else ""
+
+
 def project_folder(bank: Path) -> Path:
-    """Return the project's folder of a bank's file; of one that lies in none, the folder of the file."""
+    """Return the project folder of a bank's file; the folder of the file when it is in no project."""
     folder = bank.absolute().parent
     return folder.parent if folder.name == FOLDER else folder

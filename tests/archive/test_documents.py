@@ -329,9 +329,9 @@ def test_a_folder_elsewhere_keeps_its_whole_path_and_texts_can_be_kept(bank: Ban
     assert bank.documents.watch(other, pattern="*.txt").id == str(other)
     bank.documents.refresh()
     assert [each.source for each in bank.documents.sources()] == [f"{other}/a.txt"]
-    with pytest.raises(InputError, match="is followed"):
+    with pytest.raises(InputError, match="is in a watched folder"):
         bank.documents.remove(f"{other}/a.txt")
-    with pytest.raises(InputError, match="is followed"):
+    with pytest.raises(InputError, match="is a file of the watched folder"):
         bank.documents.insert("Mine", type="spec", source=f"{other}/a.txt")
     assert bank.documents.unwatch(other, keep=True) == 1
     assert bank.documents.folders() == []

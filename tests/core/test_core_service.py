@@ -78,7 +78,7 @@ def test_an_agent_writes_only_what_belongs_to_its_own_role(bank: Bank, coder: Ba
             coder.core.update(section, "theirs", role="ops")
     with pytest.raises(AccessError):
         bank.acting_as(Actor(ActorKind.AGENT, "nobody")).core.update("role_state", "x", role="ops")
-    with pytest.raises(InputError, match="of which role"):
+    with pytest.raises(InputError, match="no role is given"):
         bank.core.update("role_state", "x")
     coder.core.append("lessons", "Ask early")
     assert coder.core.view().lessons == "- Ask early"
@@ -129,7 +129,7 @@ def test_threads_are_opened_numbered_updated_and_closed(bank: Bank) -> None:
     ]
     with pytest.raises(NotFoundError) as missing:
         bank.core.close_thread("t-2")
-    assert missing.value.hint == "archivist core show prints what there is"
+    assert missing.value.hint == "archivist core show prints core memory"
 
 
 def test_the_same_again_changes_nothing(bank: Bank) -> None:

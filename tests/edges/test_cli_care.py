@@ -294,7 +294,7 @@ def test_what_was_removed_by_its_name_comes_back_by_it(
     for _ in range(2):
         assert bank_cli(*remove).code == 0
         assert bank_cli(*look).out != before
-        assert bank_cli("undo", name).out == f"{name}: taken back\n"
+        assert bank_cli("undo", name).out == f"{name}: undone\n"
         assert bank_cli(*look).out == before
     assert bank_cli("verify").code == 0
     ran = bank_cli("undo", "no/such")
@@ -309,9 +309,9 @@ def test_a_text_is_undone_as_a_whole_version_after_version(bank_cli: Command) ->
         shown.append(bank_cli("archive", "show", "n.md").out)
     assert len(set(shown)) == 3
     for before in (shown[1], shown[0]):
-        assert bank_cli("undo", "n.md").out == "n.md: taken back\n"
+        assert bank_cli("undo", "n.md").out == "n.md: undone\n"
         assert bank_cli("archive", "show", "n.md").out == before
-    assert bank_cli("undo", "n.md").out == "n.md: taken back, it no longer exists\n"
+    assert bank_cli("undo", "n.md").out == "n.md: undone, it no longer exists\n"
     assert bank_cli("undo", "n.md").code == 3
     assert bank_cli("verify").code == 0
 
@@ -322,10 +322,10 @@ def test_a_path_is_undone_through_the_versions_of_its_artifact(bank_cli: Command
         assert bank_cli("artifacts", "register", "f", "--task", "t").code == 0
     both = bank_cli("artifacts", "list", "--json").out
     assert bank_cli("artifacts", "remove", "f").code == 0
-    assert bank_cli("undo", "f").out == "f: taken back\n"
+    assert bank_cli("undo", "f").out == "f: undone\n"
     assert bank_cli("artifacts", "list", "--json").out == both
-    assert bank_cli("undo", "f").out == "f: taken back\n"
-    assert bank_cli("undo", "f").out == "f: taken back, it no longer exists\n"
+    assert bank_cli("undo", "f").out == "f: undone\n"
+    assert bank_cli("undo", "f").out == "f: undone, it no longer exists\n"
     assert bank_cli("undo", "f").code == 3
 
 
@@ -429,7 +429,7 @@ def test_a_bank_below_another_is_made_with_a_word(bank_cli: Command, project: Pa
     below.mkdir()
     ran = bank_cli("init", cwd=below)
     assert ran.out == "Made a bank: .archivist/memory.db\n"
-    assert f"{project / '.archivist/memory.db'} is the bank of the folders around" in ran.err
+    assert f"in this folder the new bank replaces {project / '.archivist/memory.db'}" in ran.err
     assert bank_cli("init", cwd=below).err == ""
 
 
@@ -494,7 +494,7 @@ def test_several_logs_of_one_run_are_counted_as_one(bank_cli: Command, project: 
 def test_a_home_folder_gets_no_bank_that_nobody_would_find(archivist: Command, home: Path) -> None:
     home.mkdir()
     refused = archivist("init", cwd=home)
-    assert (refused.code, "archivist init --global makes it" in refused.err) == (4, True)
+    assert (refused.code, "archivist init --global creates it" in refused.err) == (4, True)
     assert not (home / ".archivist").exists()
     assert archivist("init", "--global", cwd=home).code == 0
 

@@ -178,12 +178,12 @@ def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command, project:
     ran = bank_cli("doctor")
     assert (ran.code, ran.err) == (1, "")
     assert re.search(
-        r"^look  vectors     61 texts wait for static\S*: archivist doctor --reindex$", ran.out, re.MULTILINE
+        r"^warn  vectors     61 texts wait for static\S*: archivist doctor --reindex$", ran.out, re.MULTILINE
     )
     assert "ok    ledger" in ran.out
     assert "hint: 61 texts not yet found by meaning" in bank_cli("recall", "tabs").err
     mended = bank_cli("doctor", "--reindex")
-    assert (mended.code, mended.out.count("ok  "), "look" in mended.out) == (0, 13, False)
+    assert (mended.code, mended.out.count("ok  "), "warn" in mended.out) == (0, 13, False)
     assert _json(bank_cli("doctor", "--json")) == {
         "checks": [
             {"name": name, "ok": True, "text": text}
@@ -198,7 +198,7 @@ def test_doctor_sees_a_waiting_run_and_a_broken_ledger(bank_cli: Command, projec
     bank_cli("capture", "s-1.jsonl")
     bank_cli("doctor", "--reindex")
     ran = bank_cli("doctor")
-    assert (ran.code, "look  reflection  1 run waits: archivist reflect" in ran.out) == (1, True)
+    assert (ran.code, "warn  reflection  1 run waits: archivist reflect" in ran.out) == (1, True)
     bank_cli("reflect")
     bank_cli("doctor", "--reindex")
     assert bank_cli("doctor").code == 0
@@ -208,12 +208,12 @@ def test_doctor_sees_a_waiting_run_and_a_broken_ledger(bank_cli: Command, projec
     )
     subprocess.run([sys.executable, "-c", code], cwd=project, check=True)
     ran = bank_cli("doctor")
-    assert (ran.code, "look  ledger" in ran.out) == (1, True)
+    assert (ran.code, "warn  ledger" in ran.out) == (1, True)
 
 
 def test_doctor_wants_no_vectors_where_there_is_no_embedder(bank_cli: Command, project: Path) -> None:
     (project / ".archivist" / "config.toml").write_text('[recall]\nembedder = "none"\n')
     bank_cli("lessons", "add", "Use tabs in the Makefile")
     ran = bank_cli("doctor")
-    assert (ran.code, "none are wanted" in ran.out) == (0, True)
+    assert (ran.code, "recall.embedder is none" in ran.out) == (0, True)
     assert "vectors: none" in bank_cli("recall", "tabs", "--explain").err

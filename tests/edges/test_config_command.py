@@ -148,7 +148,7 @@ def test_all_of_it_is_a_configuration_file_that_means_the_same(bank_cli: Command
     config = from_values(tomllib.loads(out), where="stdout")
     changed = {"brief.max_lessons": 4, "recall.endpoint_model": 'a "b"'}
     assert flatten_config(config) == {**flatten_config(Config()), **changed}
-    assert "# most known issues of a domain · from --set brief.max_lessons=4, default 10" in out
+    assert "# maximum number of known issues of a domain · from --set brief.max_lessons=4, default 10" in out
     assert len(_json(bank_cli("config", "--all", "--json"))["settings"]) == len(flatten_config(Config()))
 
 
@@ -182,9 +182,9 @@ def test_a_change_is_written_and_taken_back_without_losing_a_comment(
 
 def test_a_change_that_something_stronger_hides_says_so(bank_cli: Command) -> None:
     ran = bank_cli("config", "set", "brief.max_lessons", "4", ARCHIVIST_BRIEF__MAX_LESSONS="5")
-    assert "hint: ARCHIVIST_BRIEF__MAX_LESSONS wins over it here" in ran.err
+    assert "hint: ARCHIVIST_BRIEF__MAX_LESSONS overrides it here" in ran.err
     ran = bank_cli("config", "set", "brief.max_lessons", "4", "--global")
-    assert re.search(r"hint: .*work/\.archivist/config\.toml wins over it here", ran.err)
+    assert re.search(r"hint: .*work/\.archivist/config\.toml overrides it here", ran.err)
     assert "hint" not in bank_cli("config", "set", "brief.max_lessons", "6").err
 
 

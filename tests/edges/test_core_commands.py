@@ -83,7 +83,7 @@ def test_a_proposal_is_added_shown_decided_and_rolled_back(bank_cli: Command) ->
         ((*CODER, "core", "update", "rules", "x"), 9, "may not write core of 'rules'"),
         ((*CODER, "core", "adopt", "rules", "x", "--reason", "y"), 9, "may not decide proposals of 'rules'"),
         ((*CODER, "core", "update", "role_state", "x", "--role", "ops"), 9, "write core of 'role_state:ops'"),
-        (("core", "update", "role_state", "x"), 4, "of which role"),
+        (("core", "update", "role_state", "x"), 4, "no role is given"),
         (("core", "update", "nothing", "x"), 4, "no section 'nothing'"),
         (("core", "append", "sprint", "x"), 4, "'sprint' is no list"),
         (("core", "update", "status", '{"sprnt": 1}'), 4, "unknown field 'sprnt'"),

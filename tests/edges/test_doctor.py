@@ -122,7 +122,7 @@ def test_hooks_that_are_switched_off_are_told(archivist: Command, project: Path)
     local = project / ".claude" / "settings.local.json"
     local.write_text('{"disableAllHooks": true}')
     told = _lines(archivist("doctor").out)["clients"]
-    assert told.startswith("look  clients     claude-code runs no hooks: take disableAllHooks out of ")
+    assert told.startswith("warn  clients     claude-code runs no hooks: take disableAllHooks out of ")
     assert told.endswith("settings.local.json")
     local.write_text('{"disableAllHooks": false}')
     (project / ".claude" / "settings.json").chmod(0o644)
@@ -195,7 +195,7 @@ def test_a_clients_log_that_never_comes_is_told(archivist: Command, project: Pat
     ran = archivist("doctor")
     assert ran.code == 1
     told = _lines(ran.out)["capture"]
-    assert told.startswith("look")
+    assert told.startswith("warn")
     assert "nothing is learnt from claude-code: in its last 3 sessions it names no log" in told
     log = agent_log(tmp_path / "s-3.jsonl", MISSING_MODULE, session="s-3", project="shop")
     _after(project, "end", "claude-code", "s-3", str(log))
@@ -208,4 +208,4 @@ def test_a_client_whose_log_nobody_can_read_is_told_and_no_fault(archivist: Comm
         _after(project, "end", "vscode", f"s-{number}")
     told = _lines(archivist("doctor").out)["capture"]
     assert told.startswith("ok")
-    assert told.endswith("it names no log: archivist capture FILE takes a log in")
+    assert told.endswith("it names no log: archivist capture FILE captures a log")

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.capture.folders import project_of_folder
 from archivist.capture.own_briefs import FENCE_CLOSE, fence, strip_briefs
 from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import said
 from archivist.files import hook_log
+from archivist.paths import project_of_folder
 from archivist.records import Brief, Episode
 from tests.banks import bytes_of, fresh_bank, lay_bank
 from tests.conftest import Command, Ran
@@ -302,7 +302,7 @@ def test_what_went_wrong_is_kept_for_the_doctor(hook: Hook, learnt: Path, archiv
     assert lines[1].startswith("nobody session-start: ValueError: no client 'nobody': one of claude-code")
     assert lines[2] == "claude-code sesion-start: ValueError: no event 'sesion-start'"
     ran = archivist("doctor")
-    assert (ran.code, "look  failures    the last hook to fail" in ran.out) == (1, True)
+    assert (ran.code, "warn  failures    the last hook to fail" in ran.out) == (1, True)
     assert (learnt / ".archivist" / ".gitignore").read_text().splitlines()[-1] == "hooks.*"
     (learnt / ".archivist" / "hooks.log").unlink()
     assert "ok    failures    no hook has failed" in archivist("doctor").out

@@ -63,7 +63,7 @@ def test_a_projects_settings_are_not_a_plugins(at: Path) -> None:
 
 
 def test_a_plugins_file_that_somebody_changed_is_left_and_named(at: Path) -> None:
-    folder, said = at / "made", "left as somebody changed it: made/.mcp.json\n"
+    folder, said = at / "made", "kept, because it was changed: made/.mcp.json\n"
     _run(install, "plugin", "made")
     mine = _put(folder / ".mcp.json", "{}")
     (folder / "mcp.json").unlink()

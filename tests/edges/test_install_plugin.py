@@ -146,7 +146,7 @@ def test_without_a_client_the_chain_is_well_and_says_how_to_begin() -> None:
     found = _checks()
     assert all(is_well for is_well, _ in found.values())
     assert found["clients"][1].startswith("none is installed: archivist install claude-code|codex")
-    assert found["capture"][1] == "no run has come in yet"
+    assert found["capture"][1] == "no run was captured yet"
     assert found["writing"] == (True, "the bank can be written")
 
 

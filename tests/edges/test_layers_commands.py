@@ -178,7 +178,7 @@ def test_log_tried_failures_and_similar(run: Layered) -> None:
         "1      worked  coder   read in blocks  faster\n"
         "1      failed  coder   rewrite in C    segfault\n"
     )
-    assert run("episodes", "tried", "none").err == "nothing was tried for this task\n"
+    assert run("episodes", "tried", "none").err == "no attempts at this task\n"
     assert run("episodes", "failures", "coder").out.splitlines()[1].startswith("x1")
     assert run("episodes", "failures", "ada").err == "no failures\n"
     found = _json(run("episodes", "similar", "a faster CSV parser", "--json"))["approaches"]

@@ -29,7 +29,7 @@ def test_a_token_is_created_listed_and_revoked(bank_cli: Command) -> None:
     assert (listed["name"], listed["actor"], listed["state"]) == ("ci", "agent:kit:maker", "valid")
     assert made.out.strip() not in bank_cli("token", "list", "--all").out
     assert bank_cli("token", "revoke", "ci").out == "1 token revoked: ci\n"
-    assert bank_cli("token", "list").err == "no tokens: archivist token create hands one out\n"
+    assert bank_cli("token", "list").err == "no tokens: archivist token create makes one\n"
     (gone,) = json.loads(bank_cli("token", "list", "--all", "--json").out)["tokens"]
     assert gone["state"] == "revoked"
 

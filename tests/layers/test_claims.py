@@ -146,7 +146,7 @@ def test_a_decision_that_came_late_says_what_stood() -> None:
     late = uphold_conflict(conflict, _fact("z"), by="human", now=START)
     assert late.reason.endswith("upheld when 'z' stood")
     assert uphold_conflict(conflict, None, by="human", now=START).reason.endswith("nothing stands since")
-    with pytest.raises(InputError, match="stands by now"):
+    with pytest.raises(InputError, match="is the current value"):
         uphold_conflict(conflict, _fact("y"), by="human", now=START)
     assert reverse_conflict(conflict, _fact("z"), by="human", now=START)[0].reason.endswith("when 'z' stood")
     assert reverse_conflict(conflict, None, by="human", now=START)[1].value == "y"

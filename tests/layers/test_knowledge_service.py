@@ -196,7 +196,7 @@ def test_a_fact_that_changed_since_is_decided_truthfully(bank: Bank) -> None:
     assert (closed.status, closed.decided_by) == (ConflictStatus.REVERSED, "")
     assert closed.reason.endswith("since then c says it")
     bank.ledger.undo(desk.find("decision/orm").id)
-    with pytest.raises(InputError, match="stands by now"):
+    with pytest.raises(InputError, match="is the current value"):
         desk.decide(opened.id, for_lost=False)
     assert desk.decide(opened.id, for_lost=True).status is ConflictStatus.REVERSED
     assert desk.find("decision/orm").value == "Drizzle"

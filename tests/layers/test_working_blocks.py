@@ -128,7 +128,7 @@ def test_a_refused_change_leaves_everything_as_it_was() -> None:
         scratch.note("one more")
     with pytest.raises(InputError):
         scratch.know(when=NOW)
-    with pytest.raises(InputError, match="needs words"):
+    with pytest.raises(InputError, match="is empty"):
         scratch.note(" ")
     assert (len(scratch.scratchpad), scratch.context) == (MOST_NOTES, {})
 

@@ -161,7 +161,7 @@ def test_it_expires_after_its_last_change(bank: Bank, coder: Bank, clock: Tickin
         (lambda desk: desk.update(context=["x"]), "context: expected an object"),
         (lambda desk: desk.update(constraints=[1]), "constraint: expected a text"),
         (lambda desk: desk.update(plan="x" * 9_000), "plan: 9,000 characters"),
-        (lambda desk: desk.note(""), "a note needs words"),
+        (lambda desk: desk.note(""), "the note is empty"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_in_words(

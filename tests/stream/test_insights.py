@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.blockers import ObstacleSign, read_reports, read_waits
+from archivist.stream.entries import Marker
 from archivist.stream.insights import (
-    Marker,
     ReflectionBacklog,
     RelatedItem,
     insights,
     reason_to_reflect,
     select_entries,
 )
+from archivist.stream.obstacles import ObstacleSign, read_reports, read_waits
 from tests.samples import WHEN
 
 

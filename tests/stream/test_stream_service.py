@@ -274,7 +274,7 @@ def test_a_leap_is_refused_and_a_removal_takes_its_cycle_back(bank: Bank, tmp_pa
 
 def test_counting_ends_where_numbers_do(bank: Bank) -> None:
     bank.stream.log("The last", cycle=2_147_483_647)
-    with pytest.raises(RecordError, match="the last that can be counted"):
+    with pytest.raises(RecordError, match="the highest possible"):
         bank.stream.begin_cycle()
 
 
@@ -378,7 +378,7 @@ def test_bad_lines_cost_only_themselves(bank: Bank, tmp_path: Path) -> None:
     good = {"id": "a", "cycle": 1, "timestamp": "2026-02-08T13:23:00Z", "role": "qa", "action": "Fine"}
     file = tmp_path / "stream.jsonl"
     write_jsonl(file, [good, {**good, "id": "b", "importance": 99}, {**good, "id": "c", "action": ""}])
-    with pytest.raises(InputError, match="2 bad lines, nothing was taken"):
+    with pytest.raises(InputError, match="2 bad lines, nothing was imported"):
         bank.stream.import_lines([file], is_strict=True)
     assert bank.stream.recent() == []
     taken = bank.stream.import_lines([file])

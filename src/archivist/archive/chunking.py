@@ -1,7 +1,7 @@
-"""Cut a text into pieces by its structure: headings begin pieces, code and tables stay whole.
+"""Split a text into pieces by its structure: headings begin pieces, code and tables stay whole.
 
-No character is lost: the pieces, one after the other, are the text but for blank lines at their ends. Only
-code between fences that is too long to stay whole gets a fence around each of its pieces.
+No character is lost: the pieces joined are the text, except for blank lines at their ends. Only a fenced code
+block that is too long gets a fence around each of its pieces.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from archivist.text import CHARACTERS_PER_TOKEN
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# As much of a text as is embedded makes one piece at most; a section is cut once it has come near to that.
+# An embedder reads 480 tokens; a section is split once it has two thirds of that.
 LIMIT_TOKENS = 480
 TARGET_TOKENS = 320
-# A longer block of code or table is no longer one thing; it is cut at the ends of lines.
+# A longer block of code or table is split at line ends.
 WHOLE_CHARACTERS = 16_000
 BETWEEN_HEADINGS = " > "
 _WHOLE = ("fence", "code_block", "table_open")
@@ -28,7 +28,7 @@ _FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})")
 
 
 class TextChunk(NamedTuple):
-    """A part of a text, under which headings it stands, and the line where it begins, from 1."""
+    """A part of a text, the headings above it, and its first line, from 1."""
 
     text: str
     heading: str
@@ -46,7 +46,7 @@ class _Unit(NamedTuple):
 def chunk_text(
     text: str, *, limit_tokens: int = LIMIT_TOKENS, target_tokens: int = TARGET_TOKENS, first_line: int = 1
 ) -> list[TextChunk]:
-    """Return the pieces of a text in order; only whole code and tables may be longer than the limit."""
+    """Return the pieces of a text in order; only code and tables may exceed the limit."""
     limit = max(1, limit_tokens * CHARACTERS_PER_TOKEN)
     target = max(1, min(target_tokens, limit_tokens) * CHARACTERS_PER_TOKEN)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -54,46 +54,40 @@ def chunk_text(
     made: list[TextChunk] = []
     held: list[_Unit] = []
 
-    def let_go() -> None:
-        if piece := _join_units(held, path, first_line):
-            made.append(piece)
+    def finish_chunk() -> None:
+        joined = "\n".join(unit.text for unit in held)
+        body = joined.strip("\n")
+        if body.strip():
+            skipped = len(joined) - len(joined.lstrip("\n"))
+            heading = BETWEEN_HEADINGS.join(title for _, title in path if title)
+            made.append(TextChunk(body, heading, held[0].line + skipped + first_line))
         held.clear()
 
     for unit in _units(lines, limit):
         has_body = any(not each.level and each.text.strip() for each in held)
         size = sum(len(each.text) + 1 for each in held)
-        # A heading right below another stays with it: alone it would say nothing.
+        # A heading right below another stays with it: a piece of one heading has no content.
         if (unit.level and (has_body or size + len(unit.text) > limit)) or (
             not unit.level and held and (size + len(unit.text) > limit or (has_body and size >= target))
         ):
-            let_go()
+            finish_chunk()
         if unit.level:
             title = unit.text.strip().splitlines()[0].strip("# \t")[:_HEADING_CHARACTERS]
             path[:] = [*(each for each in path if each[0] < unit.level), (unit.level, title)]
         held.append(unit)
-    let_go()
+    finish_chunk()
     return made
 
 
-def _join_units(held: Sequence[_Unit], path: Sequence[tuple[int, str]], first_line: int) -> TextChunk | None:
-    text = "\n".join(unit.text for unit in held)
-    body = text.strip("\n")
-    if not body.strip():
-        return None
-    skipped = len(text) - len(text.lstrip("\n"))
-    heading = BETWEEN_HEADINGS.join(title for _, title in path if title)
-    return TextChunk(body, heading, held[0].line + skipped + first_line)
-
-
 def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
-    """Yield a text's lines in blocks, none longer than the limit but whole ones."""
+    """Yield the lines of a text in blocks within the limit, except whole ones."""
     tokens = _parse_markdown("\n".join(lines))
     headings = {
         token.map[0]: int(token.tag[1:])
         for token in tokens
         if token.type == "heading_open" and token.map and token.level == 0
     }
-    whole = _atomic_blocks(tokens)
+    whole = {token.map[0]: token.map[1] for token in tokens if token.type in _WHOLE and token.map}
     inside = {line for first, last in whole.items() for line in range(first + 1, last)}
     starts = {token.map[0] for token in tokens if token.map and token.level == 0}
     within = {token.map[0] for token in tokens if token.map} - inside
@@ -113,7 +107,7 @@ def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
 def _split_block(
     lines: Sequence[str], start: int, end: int, limit: int, whole_until: int | None
 ) -> Iterator[_Unit]:
-    """Yield a part of a block: whole when it is code or a table, else in pieces that fit."""
+    """Yield a part of a block: whole if it is code or a table, else in pieces within the limit."""
     if whole_until is None:
         yield from _split_lines(lines, start, end, limit)
         return
@@ -132,7 +126,7 @@ def _split_block(
 def _split_fence(
     lines: Sequence[str], start: int, end: int, limit: int, fence: re.Match[str]
 ) -> Iterator[_Unit]:
-    """Yield code between fences in parts that fit, each between fences of its own."""
+    """Yield fenced code in parts within the limit, each in fences of its own."""
     opening, closing = lines[start], f"{fence['indent']}{fence['mark']}"
     is_closed = end - start > 1 and lines[end - 1].strip() == fence["mark"]
     room = max(1, limit - len(opening) - len(closing) - 2)
@@ -147,16 +141,17 @@ def _split_fence(
 
 
 def _split_line(line: str, limit: int) -> Iterator[str]:
-    rest = line
-    while True:
-        part, rest = _take_head(rest, limit)
-        yield part
-        if not rest:
-            return
+    """Yield a line in parts within the limit, cut after a sentence or a word where possible."""
+    while len(line) > limit:
+        places = ((line.rfind(mark, limit // 2, limit), len(mark)) for mark in (". ", " "))
+        cut = next((place + size for place, size in places if place > 0), limit)
+        yield line[:cut]
+        line = line[cut:]
+    yield line
 
 
 def _split_lines(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0) -> Iterator[_Unit]:
-    """Yield lines together while they fit, and a line that alone does not fit in parts."""
+    """Yield lines together if they fit, else line by line, long lines in parts."""
     block = "\n".join(lines[start:end])
     if len(block) <= limit:
         yield _Unit(start, block, level)
@@ -166,26 +161,10 @@ def _split_lines(lines: Sequence[str], start: int, end: int, limit: int, level: 
             yield _Unit(number, part, level if number == start and not place else 0)
 
 
-def _take_head(line: str, limit: int) -> tuple[str, str]:
-    """Return the beginning of a line that fits, cut after a sentence or a word where there is one."""
-    if len(line) <= limit:
-        return line, ""
-    for mark in (". ", " "):
-        place = line.rfind(mark, limit // 2, limit)
-        if place > 0:
-            return line[: place + len(mark)], line[place + len(mark) :]
-    return line[:limit], line[limit:]
-
-
-def _atomic_blocks(tokens: Sequence[Token]) -> dict[int, int]:
-    """Return where each block of code and table begins and ends."""
-    return {token.map[0]: token.map[1] for token in tokens if token.type in _WHOLE and token.map}
-
-
 def _parse_markdown(text: str) -> list[Token]:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
-    # Only the blocks are wanted; to read the words inside them would take several times as long.
+    # Only blocks are needed; parsing the inline text takes several times as long.
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser.parse(text)

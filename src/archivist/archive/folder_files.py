@@ -1,4 +1,4 @@
-"""Read the files of watched folders: links are not followed out, and what changes meanwhile is read again."""
+"""List and read the files of watched folders; links out of a folder are not followed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRIES = 3
 
 
 class Listing(NamedTuple):
-    """The files of a folder that are wanted, as sources; `unread` are there but not followed."""
+    """The wanted files of a folder, as sources; `unread` are links that are not followed."""
 
     folder: str
     paths: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Listing(NamedTuple):
     problems: tuple[str, ...] = ()
 
     def is_whole(self, root: Path) -> bool:
-        """Say whether the folder is still there and all of it could be listed."""
+        """Say whether the folder exists and all of it could be listed."""
         return (
             not any(problem.startswith(f"{self.folder}: ") for problem in self.problems)
             and (root / self.folder).is_dir()
@@ -39,10 +39,10 @@ class FileText(NamedTuple):
 
 
 def list_folder(root: Path, folder: Folder) -> Listing:
-    """Return the files of a folder that fit its pattern; links that lead out of it are named."""
+    """Return the files of a folder that match its pattern; links out of it become problems."""
     top = root / folder.id
     if not top.is_dir():
-        hint = "its texts are kept, archivist archive unwatch lets them go"
+        hint = "its texts are kept, archivist archive unwatch removes them"
         return Listing(folder.id, problems=(f"{folder.id}: the folder is gone; {hint}",))
     paths: list[str] = []
     unread: list[str] = []
@@ -53,7 +53,7 @@ def list_folder(root: Path, folder: Folder) -> Listing:
 
     for place, folders, files in os.walk(top, onerror=note_error):
         folders[:] = sorted(name for name in folders if not is_ignored_folder(name))
-        # A link to a folder inside is passed by: what it leads to is listed where it is.
+        # A link to a folder inside is skipped: its target is listed by itself.
         for path in (Path(place) / name for name in folders):
             if path.is_symlink() and (problem := _link_problem(path, top)):
                 below = path.relative_to(top).as_posix()
@@ -74,7 +74,7 @@ def list_folder(root: Path, folder: Folder) -> Listing:
 
 
 def read(root: Path, path: str) -> FileText | None:
-    """Return a file as it was at one moment, or its problem; None when it is gone."""
+    """Return a consistent version of a file, or its problem; None when it is gone."""
     for _ in range(_TRIES):
         try:
             found = _read_once(root / path)
@@ -89,7 +89,7 @@ def read(root: Path, path: str) -> FileText | None:
 
 def _read_once(path: Path) -> FileText | None:
     """Read a file through one descriptor; None when it changed meanwhile."""
-    # A pipe that nobody writes to would otherwise keep us waiting.
+    # Opening a pipe that nobody writes to would block.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(descriptor, "rb") as stream:
         before = os.fstat(descriptor)

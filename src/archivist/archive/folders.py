@@ -1,4 +1,4 @@
-"""What a file of a watched folder is: whether it is wanted, and its sort, date and words as it tells them."""
+"""Describe a file of a watched folder: whether it matches, its type, date, roles, issues and tags."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from archivist.records import DocumentType, Folder
 from archivist.stream.entries import find_references
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
-# What weighs as most texts do.
 DEFAULT_IMPORTANCE = 5
 _FRONT_CHARACTERS = 16_384
 _SHOWN = 60
 _NUL = "\x00"
-# Folders that hold what others wrote, or what no person reads.
+# Folders with code of others, or with generated files.
 _PASSED_BY = frozenset(("node_modules", "__pycache__", "vendor"))
 _FRONT = re.compile(r"---[ \t]*\n(.*?)(?:\n)?^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _DATES = (
@@ -25,8 +24,8 @@ _DATES = (
     re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?!\d)"),
     re.compile(r"(?<!\d)(?P<year>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?!\d)"),
 )
-# Words of a path → what it holds; the first that fits.
-_SORTS = (
+# Pattern of a path → its type; the first that matches.
+_TYPES = (
     (re.compile(r"(?:^|/)bank-[^/]*$|(?:^|/)(?:archives?|cycles?|retros?)/"), DocumentType.CYCLE),
     (re.compile(r"(?:^|[/_-])(?:decisions?|adrs?)(?:[/._-]|$)|(?:^|/)adr-?\d"), DocumentType.DECISION),
     (re.compile(r"(?:^|[/_-])(?:lessons?|learnings?)(?:[/._-]|$)"), DocumentType.LESSON),
@@ -36,7 +35,7 @@ _SORTS = (
 
 
 class FrontMatterParts(NamedTuple):
-    """A text's front matter and the rest; `problem` says why front matter was left in the text."""
+    """The front matter and the body of a text; `problem` says why front matter was read as body."""
 
     fields: Mapping[str, object]
     raw: str
@@ -46,7 +45,7 @@ class FrontMatterParts(NamedTuple):
 
 
 class FileDescription(NamedTuple):
-    """What a file tells of itself."""
+    """The metadata of a file."""
 
     type: DocumentType
     date: datetime | None
@@ -59,7 +58,7 @@ class FileDescription(NamedTuple):
 
 
 def validate_pattern(pattern: str) -> str:
-    """Return a pattern of paths below a folder, or raise InputError when it leads out of it."""
+    """Return a glob pattern, or raise InputError when it leads out of the folder."""
     parts = pattern.split("/")
     if not pattern.strip() or pattern.startswith("/") or ".." in parts:
         raise InputError(f"pattern {pattern!r} is no path below the folder", hint="for example **/*.md")
@@ -80,20 +79,20 @@ def is_ignored_folder(name: str) -> bool:
 
 
 def find_owner(path: str, folders: Iterable[Folder]) -> Folder | None:
-    """Return the watched folder that a path belongs to: the deepest that wants it."""
+    """Return the watched folder of a path: the deepest whose pattern matches."""
     wanting = [folder for folder in folders if is_wanted(path_below(path, folder.id), folder.pattern)]
     return max(wanting, key=lambda folder: len(folder.id), default=None)
 
 
 def path_below(path: str, folder: str) -> str:
-    """Return a path as the folder above it sees it, or a hidden name where it is not below it."""
+    """Return a path relative to a folder, or a hidden name when it is outside."""
     if folder == ".":
         return path if not path.startswith("/") else "."
     return path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else "."
 
 
 def decode_text(raw: bytes) -> str:
-    """Return a file's text, or raise RecordError saying why it is none."""
+    """Return a file's text, or raise RecordError when it is not text."""
     if b"\x00" in raw[:65536]:
         raise RecordError("a binary file")
     try:
@@ -112,47 +111,41 @@ def describe_file(
     type: DocumentType | None = None,  # noqa: A002
     file_time: datetime | None = None,
 ) -> FileDescription:
-    """Return what a text says of itself in its front matter, else what its path and its file's time say."""
+    """Return the metadata of a text: from its front matter, else from its path and its file's time."""
     front = split_front_matter(text)
-    told = front.fields
+    fields = front.fields
+    date = _parse_date(fields.get("date")) or _parse_date(fields.get("created"))
     return FileDescription(
-        type=_parse_type(told.get("type")) or type or guess_type(source),
-        date=_parse_date(told.get("date"))
-        or _parse_date(told.get("created"))
-        or guess_date(source)
-        or file_time,
-        roles=_parse_words(told.get("roles", told.get("role"))),
-        issues=_parse_issues(told.get("issues", told.get("issue"))),
-        tags=_parse_words(told.get("tags", told.get("tag"))),
-        importance=_parse_importance(told.get("importance")) or DEFAULT_IMPORTANCE,
+        type=_parse_type(fields.get("type")) or type or guess_type(source),
+        date=date or guess_date(source) or file_time,
+        roles=_parse_words(fields.get("roles", fields.get("role"))),
+        issues=_parse_issues(fields.get("issues", fields.get("issue"))),
+        tags=_parse_words(fields.get("tags", fields.get("tag"))),
+        importance=_parse_importance(fields.get("importance")) or DEFAULT_IMPORTANCE,
         front=front,
         problems=tuple(_find_problems(front)),
     )
 
 
 def _find_problems(front: FrontMatterParts) -> Iterator[str]:
-    """Yield what front matter says that cannot be used; the text counts without it."""
+    """Yield the fields of front matter that cannot be used; they are left out."""
     if front.problem:
         yield front.problem
-    told = front.fields
-    for name, read, wanted in (
+    for name, parse, wanted in (
         ("type", _parse_type, f"one of {', '.join(DocumentType)}"),
         ("date", _parse_date, "a date like 2026-02-08"),
         ("created", _parse_date, "a date like 2026-02-08"),
         ("importance", _parse_importance, "a whole number from 1 to 10"),
     ):
-        value = told.get(name)
-        if value is not None and read(value) is None:
-            yield f"front matter: {name}: {_short_repr(value)} is not {wanted}; left out"
-
-
-def _short_repr(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+        value = front.fields.get(name)
+        if value is not None and parse(value) is None:
+            shown = repr(value)
+            shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+            yield f"front matter: {name}: {shown} is not {wanted}; left out"
 
 
 def split_front_matter(text: str) -> FrontMatterParts:
-    """Return a text's front matter apart from its body; what is no front matter stays in the body."""
+    """Split a text into front matter and body; what cannot be parsed stays in the body."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     found = _FRONT.match(text) if text.startswith("---") else None
     if found is None:
@@ -161,21 +154,29 @@ def split_front_matter(text: str) -> FrontMatterParts:
         return FrontMatterParts(
             {}, "", text, 1, f"front matter of more than {_FRONT_CHARACTERS} characters, read as text"
         )
-    fields = _load_yaml(found[1])
-    if fields is None:
-        # A rule between two paragraphs looks like front matter until it is read.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        fields = YAML(typ="safe", pure=True).load(found[1])
+    except (YAMLError, ValueError, TypeError, RecursionError):
+        fields = ""
+    fields = {} if fields is None else fields
+    if not isinstance(fields, dict):
+        # Two horizontal rules look like front matter until they are parsed.
         return FrontMatterParts({}, "", text, 1, "front matter is not YAML, read as text")
-    return FrontMatterParts(fields, found[1], text[found.end() :], 1 + found[0].count("\n"))
+    named = {str(name): value for name, value in fields.items()}
+    return FrontMatterParts(named, found[1], text[found.end() :], 1 + found[0].count("\n"))
 
 
 def guess_type(source: str) -> DocumentType:
-    """Return the sort of text that a path speaks of; research where it says nothing."""
+    """Return the type that a path suggests, by default research."""
     path = source.lower()
-    return next((sort for pattern, sort in _SORTS if pattern.search(path)), DocumentType.RESEARCH)
+    return next((kind for pattern, kind in _TYPES if pattern.search(path)), DocumentType.RESEARCH)
 
 
 def guess_date(source: str) -> datetime | None:
-    """Return the day that a file's name carries, as 2026-02-08, 20260208 or 260208."""
+    """Return the day in a file's name: 2026-02-08, 20260208 or 260208."""
     name = source.rsplit("/", 1)[-1]
     for pattern in _DATES:
         for found in pattern.finditer(name):
@@ -189,34 +190,9 @@ def guess_date(source: str) -> datetime | None:
 
 
 def _glob_to_regex(pattern: str) -> str:
-    parts = []
-    for part in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
-        match part:
-            case "**/":
-                parts.append("(?:[^/]+/)*")
-            case "**":
-                parts.append(".*")
-            case "*":
-                parts.append("[^/]*")
-            case "?":
-                parts.append("[^/]")
-            case _:
-                parts.append(re.escape(part))
-    return "".join(parts)
-
-
-def _load_yaml(text: str) -> Mapping[str, object] | None:
-    """Return the fields of front matter, or None where it is none."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        value = YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, TypeError, RecursionError):
-        return None
-    if value is None:
-        return {}
-    return {str(key): item for key, item in value.items()} if isinstance(value, dict) else None
+    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
+    return "".join(wildcards.get(part) or re.escape(part) for part in parts)
 
 
 def _parse_type(value: object) -> DocumentType | None:

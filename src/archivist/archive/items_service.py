@@ -1,8 +1,8 @@
-"""Work on items: values of any JSON that programs keep under a namespace and a key.
+"""Items: JSON values that programs store under a namespace and a key.
 
-An item is a text of the archive, named `langgraph:a.b..key`: its value stands with the first piece, and each
-piece is one text by which the item is found. What is kept here is thus recalled, erased and shown like
-everything else, and agents may write it. No label has a dot, so the first two dots end the namespace.
+An item is a text of the archive, named `langgraph:a.b..key`: its first piece has the value, and each piece is
+a text by which it is found. Items are therefore recalled, erased and shown like all records, and agents may
+write them. Labels have no dots, so the first two dots end the namespace.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 SCHEME = "langgraph:"
 _FIELDS = ("source", "extra", "created", "date")
 _BATCH = 400
-# The tag of what lives for a time only.
+# The tag of items with a time to live.
 _MORTAL = "mortal"
-# No list is longer, and no bound of one larger.
+# Larger bounds than islice accepts.
 _MOST = 2**31
-# More hits than this nobody pages through by meaning; what comes after is not ranked.
+# Nobody pages further through ranked hits; items behind them are not ranked.
 _MOST_RANKED = 400
-# A life that would be longer by less than this share is left as it is: reading should seldom write.
+# A read extends a time to live only by at least this share, so that reads seldom write.
 _LEAST_REFRESHED = 0.05
 
 Namespace: TypeAlias = tuple[str, ...]
@@ -43,24 +43,24 @@ Value: TypeAlias = Mapping[str, object]
 
 
 class ItemName(NamedTuple):
-    """Where an item is."""
+    """The namespace and the key of an item."""
 
     namespace: Namespace
     key: str
 
     @property
     def source(self) -> str:
-        """Return what the item is called in the archive."""
+        """Return the item's name in the archive."""
         return f"{SCHEME}{'.'.join(self.namespace)}..{self.key}"
 
     @property
     def id(self) -> str:
-        """Return the id of the item's record, which tells nothing of its name."""
+        """Return the id of the item's record, which does not reveal its name."""
         return _id(self.source, 0)
 
 
 class Item(NamedTuple):
-    """A value that is kept. `score` says how well it answers a question, where one was asked."""
+    """A stored value; `score` is its relevance in a search."""
 
     name: ItemName
     value: dict[str, object]
@@ -77,7 +77,7 @@ class Item(NamedTuple):
 
 
 class ItemChange(NamedTuple):
-    """A value to keep, or None to let the item go. `texts` are what it is found by."""
+    """A value to store, or None to delete the item; `texts` are what it is found by."""
 
     name: ItemName
     value: Value | None
@@ -86,11 +86,11 @@ class ItemChange(NamedTuple):
 
 
 class Items(BankService):
-    """The values of programs, by namespace and key, newest first."""
+    """The values of programs, by namespace and key."""
 
     @reads(Layer.ARCHIVE)
     def get(self, names: Sequence[ItemName]) -> list[Item | None]:
-        """Return the items of these names, each or None."""
+        """Return the items of these names, None for each that does not exist."""
         with self._bank.reading() as reader:
             found = _load_items(reader, [name.source for name in names])
         now = self._bank.now()
@@ -99,13 +99,13 @@ class Items(BankService):
 
     @writes(Layer.ARCHIVE)
     def put(self, changes: Sequence[ItemChange]) -> list[ItemName]:
-        """Keep or let go these values, all of them or none, and return their names."""
+        """Store or delete these values, all or none, and return their names."""
         self._put(changes)
         return [change.name for change in changes]
 
     @writes(Layer.ARCHIVE)
     def drop(self, names: Sequence[ItemName]) -> list[ItemName]:
-        """Let go these values, all of them or none, and return their names."""
+        """Delete these values, all or none, and return their names."""
         self._put([ItemChange(name, None) for name in names])
         return list(names)
 
@@ -117,7 +117,7 @@ class Items(BankService):
                 pieces = _build_pieces(change, value, known, self._bank.now()) if value is not None else []
                 for piece in pieces:
                     writer.put(piece, "keep")
-                for gone in {each.id for each in known} - {each.id for each in pieces}:
+                for gone in {piece.id for piece in known} - {piece.id for piece in pieces}:
                     writer.remove(Document, gone, "let go")
 
     @reads(Layer.ARCHIVE)
@@ -130,10 +130,10 @@ class Items(BankService):
         limit: int = 10,
         offset: int = 0,
     ) -> list[Item]:
-        """Return the items below a namespace that are wanted, the latest first.
+        """Return the wanted items below a namespace, latest first.
 
-        `holding` are pieces of JSON that a wanted value holds for certain: a quick look before a close one.
-        Bounds below zero count from the end, as those of any list do.
+        `fragments` are pieces of JSON that every wanted value contains: a cheap test before parsing. Negative
+        bounds count from the end, as in any list.
         """
         begins, ends = offset, offset + limit
         with self._bank.reading() as reader:
@@ -151,9 +151,9 @@ class Items(BankService):
         limit: int = 10,
         offset: int = 0,
     ) -> list[Item]:
-        """Return the items below a namespace that answer a question, the best first, then all the others.
+        """Return the items below a namespace that answer a question, best first, then all others.
 
-        An offset below zero takes as many from the end of the best; the others still fill what is missing.
+        A negative offset counts from the end of the ranked items; the others still fill up the page.
         """
         if limit <= 0:
             return []
@@ -176,7 +176,7 @@ class Items(BankService):
 
     @reads(Layer.ARCHIVE)
     def namespaces(self) -> list[Namespace]:
-        """Return the namespaces that hold anything, in order."""
+        """Return the namespaces that have items, in order."""
         with self._bank.reading() as reader:
             rows = reader.select_fields(Document, ("source",), *_first_pieces_below(()))
             expired = {
@@ -188,21 +188,25 @@ class Items(BankService):
 
     @writes(Layer.ARCHIVE)
     def refresh(self, items: Sequence[Item]) -> None:
-        """Let items that were read live as long again as they were meant to."""
+        """Restart the time to live of items that were read."""
         now = self._bank.now()
-        due = [item for item in items if item.ttl_minutes and _is_refresh_due(item, now)]
+        due: list[tuple[Item, datetime]] = []
+        for item in items:
+            ttl = timedelta(minutes=item.ttl_minutes or 0)
+            if ttl and item.expires is not None and now + ttl - item.expires >= ttl * _LEAST_REFRESHED:
+                due.append((item, now + ttl))
         if not due:
             return
         with self._bank.transaction() as writer:
-            for item in due:
+            for item, expires in due:
                 first = writer.get(Document, item.id)
                 if first is not None and "expires" in first.extra:
-                    first.extra["expires"] = to_text(now + timedelta(minutes=item.ttl_minutes or 0))
+                    first.extra["expires"] = to_text(expires)
                     writer.put(first, "refresh")
 
     @writes(Layer.ARCHIVE)
     def sweep(self) -> int:
-        """Let go of what has outlived its time, and return how many items that were."""
+        """Delete the expired items and return their number."""
         with self._bank.transaction() as writer:
             gone = [item for item in self._items_with_ttl(writer) if not _is_alive(item, self._bank.now())]
             for item in gone:
@@ -211,7 +215,7 @@ class Items(BankService):
         return len(gone)
 
     def _items_with_ttl(self, reader: Reader) -> list[Item]:
-        """Return the items that live for a time only."""
+        """Return the items with a time to live."""
         rows = reader.select_fields(
             Document, _FIELDS, *_first_pieces_below(()), contains_item("tags", _MORTAL)
         )
@@ -220,7 +224,7 @@ class Items(BankService):
     def _rank_items(
         self, prefix: Namespace, text: str, count: int, is_wanted: Callable[[Value], bool] | None
     ) -> list[Item]:
-        """Return the first items that answer a question, looking further while too few of them are wanted."""
+        """Return the first wanted items that answer a question; asks for more hits while too few."""
         from archivist.recall.query import Query
 
         now = self._bank.now()
@@ -260,7 +264,7 @@ def _parse_name(source: str) -> ItemName:
 
 
 def _first_pieces_below(prefix: Namespace) -> tuple[Condition, ...]:
-    """Return what holds of the first pieces of all items below a namespace, by whole labels."""
+    """Return the conditions for the first pieces of all items below a namespace, by whole labels."""
     start = SCHEME + "".join(f"{label}." for label in prefix)
     return *starts_with("source", start), equals("position", 0)
 
@@ -270,12 +274,12 @@ def _id(source: str, position: int) -> str:
 
 
 def _namespace_tag(prefix: Namespace) -> str:
-    """Return the word by which the index knows what is below a namespace: one that no text holds."""
+    """Return the index term of a namespace, a word that no text contains."""
     return derived_id("namespace", *prefix)
 
 
 def _item_from_row(row: Sequence[str], is_wanted: Callable[[Value], bool] | None = None) -> Item | None:
-    """Return the item of a row; None when it is not wanted, or another text that goes by such a name."""
+    """Return the item of a row; None when it is not wanted, or a text that only has such a name."""
     source, extra, created, updated = row
     held = json.loads(extra)
     value = held.get("value")
@@ -290,12 +294,6 @@ def _is_alive(item: Item, now: datetime) -> bool:
     return item.expires is None or item.expires > now
 
 
-def _is_refresh_due(item: Item, now: datetime) -> bool:
-    """Say whether a longer life is worth a write."""
-    life = timedelta(minutes=item.ttl_minutes or 0)
-    return item.expires is not None and now + life - item.expires >= life * _LEAST_REFRESHED
-
-
 def _load_items(reader: Reader, sources: Sequence[str]) -> dict[str, Item]:
     found: dict[str, Item] = {}
     for start in range(0, len(sources), _BATCH):
@@ -308,7 +306,7 @@ def _load_items(reader: Reader, sources: Sequence[str]) -> dict[str, Item]:
 
 
 def _latest_rows(reader: Reader, prefix: Namespace, count: int, *, is_all: bool) -> Iterator[Sequence[str]]:
-    """Yield rows below a namespace, the latest first; no more are read than are likely to be wanted."""
+    """Yield rows below a namespace, latest first; no more are read than are likely needed."""
     limit, given = None if is_all or count > _MOST else count, 0
     while True:
         rows = reader.select_fields(
@@ -317,7 +315,7 @@ def _latest_rows(reader: Reader, prefix: Namespace, count: int, *, is_all: bool)
         yield from rows[given:]
         if limit is None or len(rows) < limit:
             return
-        # Some of them had outlived their time.
+        # Some of them had expired.
         limit, given = limit * 4, len(rows)
 
 
@@ -336,7 +334,7 @@ def _filter_items(
 
 
 def _slice_items(items: Iterator[Item], begins: int, ends: int) -> list[Item]:
-    """Return the items between two bounds, as of a list; no more are drawn than that needs."""
+    """Return a slice of items, drawing no more than needed."""
     from itertools import islice
 
     if min(begins, ends) < 0:
@@ -347,7 +345,7 @@ def _slice_items(items: Iterator[Item], begins: int, ends: int) -> list[Item]:
 
 
 def as_json(value: Mapping[str, object], key: str) -> dict[str, object]:
-    """Return a value as JSON has it; raise InputError when it is none."""
+    """Return a value as plain JSON; raise InputError when it is not JSON."""
     try:
         plain: dict[str, object] = json.loads(json.dumps(dict(value), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -358,19 +356,15 @@ def as_json(value: Mapping[str, object], key: str) -> dict[str, object]:
 
 
 def _clean_value(change: ItemChange) -> dict[str, object] | None:
-    """Return a value as it is kept: without secrets."""
+    """Return a value as it is stored, without secrets; None to delete it."""
     for text in (*change.name.namespace, change.name.key):
-        _check_text(text)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InputError(f"{text!r} is not valid text", hint="it has an unpaired surrogate") from None
         refuse_secret("the item's name", text)
     kept = without_secrets(change.value, is_exact=True)
     return kept if isinstance(kept, dict) else None
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{text!r} is no text", hint="half of a surrogate pair stands for nothing") from None
 
 
 def _build_pieces(
@@ -402,17 +396,17 @@ def _build_pieces(
 
 
 def _embed_missing(bank: Bank) -> None:
-    """Make the vectors that are missing; a few that the bundled table can make meanwhile may wait."""
+    """Make the missing vectors; the bundled embedder makes a few of them while it searches."""
     from archivist.recall.service import FRESH
 
     embedder = bank.embedder
-    if embedder is None or bank.vectors.count_unembedded() <= (
-        FRESH if embedder.name.startswith("static") else 0
-    ):
+    if embedder is None:
+        return
+    if bank.vectors.count_unembedded() <= (FRESH if embedder.name.startswith("static") else 0):
         return
     try:
         for _ in bank.vectors.embed_waiting():
             pass
     except EmbedderError:
-        # The words can still answer.
+        # The search by words still works.
         return

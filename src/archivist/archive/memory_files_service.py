@@ -1,8 +1,8 @@
-"""Work on memory files: texts that a model keeps under `/memories`, as files that are not on any disk.
+"""Memory files: texts that a model stores under `/memories`, as files that are on no disk.
 
-A file is a text of the archive, named `memories:notes/today.md`, in pieces that make the whole when they are
-put together again: it comes back byte for byte, and is found by words and by meaning. There is no folder
-beside the bank that links could lead out of; a folder is there as long as a file is in it.
+A file is a text of the archive, named `memories:notes/today.md`, in pieces: joined they are the file byte for
+byte, and each is found by words and by meaning. Without a folder on disk no link can lead out of it; a folder
+exists as long as a file is in it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
 SCHEME = "memories:"
-# About as much of a text as an embedder reads.
+# About the 480 tokens that an embedder reads.
 _PIECE = 2_000
 
 
 class MemoryFile(NamedTuple):
-    """A file by its path below `/memories`, and how many bytes it has."""
+    """A file by its path below `/memories`, and its size."""
 
     path: str
     size_bytes: int
 
     @property
     def id(self) -> str:
-        """Return the id of its first piece's record, which tells nothing of its name."""
+        """Return the id of its first piece's record, which does not reveal its name."""
         return _id(self.path, 0)
 
 
@@ -48,7 +48,7 @@ class MemoryFiles(BankService):
 
     @reads(Layer.ARCHIVE)
     def files(self, folder: str = "") -> list[MemoryFile]:
-        """Return the files below a folder by their paths; none when there is no such folder."""
+        """Return the files below a folder by path; an empty list when there is none."""
         with self._bank.reading() as reader:
             rows = reader.select_fields(
                 Document, ("source", "text"), *_below_folder(folder), order=("source",)
@@ -57,13 +57,13 @@ class MemoryFiles(BankService):
 
     @reads(Layer.ARCHIVE)
     def read(self, path: str) -> str | None:
-        """Return a file's text, or None when there is no such file."""
+        """Return a file's text, or None when it does not exist."""
         with self._bank.reading() as reader:
             return _join_pieces(_pieces_of(reader, path))
 
     @writes(Layer.ARCHIVE)
     def create(self, path: str, text: str) -> MemoryFile | None:
-        """Make a file; None when there is something by that name already."""
+        """Create a file; None when the path is taken."""
         kept = _clean_text(text)
         refuse_secret("path", path)
         with self._bank.transaction() as writer:
@@ -75,7 +75,7 @@ class MemoryFiles(BankService):
 
     @writes(Layer.ARCHIVE)
     def change(self, path: str, edit: Callable[[str], str]) -> MemoryFile | None:
-        """Put what `edit` makes of a file's text in its place; None when there is no such file."""
+        """Replace a file's text by what `edit` returns for it; None when it does not exist."""
         with self._bank.transaction() as writer:
             text = _join_pieces(_pieces_of(writer, path))
             if text is None:
@@ -86,31 +86,29 @@ class MemoryFiles(BankService):
 
     @writes(Layer.ARCHIVE)
     def remove(self, path: str) -> list[MemoryFile]:
-        """Let a file go, or a folder with all that is in it, and return the files that went."""
+        """Delete a file, or a folder with its files, and return the deleted files."""
         with self._bank.transaction() as writer:
-            found = [
-                *_pieces_of(writer, path),
-                *writer.select(Document, *_below_folder(path), order=("source", "position")),
-            ]
+            found = _pieces_at_or_below(writer, path)
             for piece in found:
                 writer.remove(Document, piece.id, "remove")
         return _group_files((piece.source, piece.text) for piece in found)
 
     @writes(Layer.ARCHIVE)
     def rename(self, old: str, new: str) -> list[MemoryFile]:
-        """Give a file or a folder another name; return the files by their new ones, none if none is there."""
+        """Rename a file or a folder and return its files under their new names."""
         refuse_secret("path", new)
         with self._bank.transaction() as writer:
-            moving = [
-                *_pieces_of(writer, old),
-                *writer.select(Document, *_below_folder(old), order=("source", "position")),
-            ]
+            moving = _pieces_at_or_below(writer, old)
             if not moving:
                 return []
             if f"{new}/".startswith(f"{old}/") or _is_path_taken(writer, new) or not new:
-                raise InputError(f"{old!r} cannot become {new!r}", hint="name a place that is free")
+                raise InputError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
             _refuse_file_parent(writer, new)
-            moved = [_rename_piece(piece, old, new) for piece in moving]
+            moved = []
+            for piece in moving:
+                path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
+                place = _id(path, piece.position)
+                moved.append(replace(piece, id=place, source=f"{SCHEME}{path}", heading=path))
             for before, after in zip(moving, moved, strict=True):
                 writer.remove(Document, before.id, "rename")
                 writer.put(after, "rename")
@@ -118,17 +116,12 @@ class MemoryFiles(BankService):
 
 
 def _below_folder(folder: str) -> tuple[Condition, ...]:
-    """Return what holds of all pieces below a folder: their names go on after a slash."""
+    """Return the conditions for all pieces below a folder."""
     return starts_with("source", f"{SCHEME}{folder}/" if folder else SCHEME)
 
 
-def _rename_piece(piece: Document, old: str, new: str) -> Document:
-    path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
-    return replace(piece, id=_id(path, piece.position), source=f"{SCHEME}{path}", heading=path)
-
-
 def _group_files(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
-    """Return the files of pieces, each a name and a text, that come in the order of their names."""
+    """Return the files of pieces, each a name and a text, ordered by name."""
     return [
         MemoryFile(source.removeprefix(SCHEME), sum(len(text.encode("utf-8")) for _, text in parts))
         for source, parts in groupby(pieces, key=lambda piece: piece[0])
@@ -137,6 +130,11 @@ def _group_files(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
 
 def _pieces_of(reader: Reader, path: str) -> list[Document]:
     return reader.select(Document, equals("source", f"{SCHEME}{path}"), order=("position",))
+
+
+def _pieces_at_or_below(reader: Reader, path: str) -> list[Document]:
+    below = reader.select(Document, *_below_folder(path), order=("source", "position"))
+    return [*_pieces_of(reader, path), *below]
 
 
 def _join_pieces(pieces: Sequence[Document]) -> str | None:
@@ -154,7 +152,7 @@ def _refuse_file_parent(reader: Reader, path: str) -> None:
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth])
         if reader.count(Document, equals("source", f"{SCHEME}{folder}")):
-            raise InputError(f"{folder!r} is a file", hint="a file holds no other files")
+            raise InputError(f"{folder!r} is a file", hint="a file cannot contain files")
 
 
 def _write(writer: Writer, path: str, text: str, now: datetime, verb: str) -> None:
@@ -185,7 +183,7 @@ def _id(path: str, place: int) -> str:
 
 
 def _split_text(text: str) -> Iterator[str]:
-    """Cut a text after line ends, and where a line is too long inside of it, losing nothing."""
+    """Split a text after line ends, and inside lines that are too long, losing nothing."""
     start = 0
     while len(text) - start > _PIECE:
         cut = text.rfind("\n", start, start + _PIECE) + 1
@@ -204,5 +202,5 @@ def _clean_text(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError("the text holds half of a surrogate pair", hint="write it without") from None
+        raise InputError("the text has an unpaired surrogate", hint="remove it") from None
     return redact(text).text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from archivist.capture.folders import project_of_folder as project_of_folder
-from archivist.capture.folders import project_of_remote as project_of_remote
 from archivist.capture.own_briefs import strip_briefs
 from archivist.capture.values import TASK_CHARS, shorten
+from archivist.paths import project_of_folder as project_of_folder
+from archivist.paths import project_of_remote as project_of_remote
 
 _TASK_TAGS = re.compile(
     r"<(pr_description|issue_description|problem_statement|task_description|issue|task)>\s*(.*?)\s*</\1>",

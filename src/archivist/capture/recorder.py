@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from archivist.capture.calls import CallDescription, CallOutcome, LoggedCall, describe, is_refused_edit
-from archivist.capture.folders import BEGAN, FOLDER
 from archivist.capture.provenance import provider_and_model, task_of
 from archivist.capture.status import Ending, status_of
 from archivist.capture.values import MESSAGE_SIDE_CHARS, clip, seconds_between
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
+from archivist.records.run_words import BEGAN, FOLDER
 
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 MAX_WAITING = 256

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.request import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.folders import BEGAN, FOLDER
 from archivist.capture.runs import LATEST, find_run
 from archivist.errors import InputError
 from archivist.records.episode import Episode, Event, merge_episode
-from archivist.records.run_words import EpisodeStatus
+from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
 from archivist.records.words import PART
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals

@@ -1,13 +1,14 @@
-"""The blocks that are always in context: what each holds, and how the free ones change.
+"""The blocks that are always in context: their content, and how the free ones change.
 
-Playbook and rules are guarded: nothing here changes them. Status and threads are shared, role state is each
-role's own; playbook, rules and lessons are shared, and a role may have its own beside them.
+Playbook and rules are guarded: nothing here changes them. Status and threads are shared, role state belongs
+to one role; playbook, rules and lessons are shared, and a role may have its own in addition.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,17 +24,16 @@ from archivist.records.plain import from_plain, to_plain, types_of
 Given: TypeAlias = str | Mapping[str, object] | Sequence[object]
 Content: TypeAlias = dict[str, object]
 R = TypeVar("R")
-W = TypeVar("W", bound=StrEnum)
 
 GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
 FREE = tuple(section for section in CoreSection if section not in GUARDED)
-# What every role sees alike, and has no part of its own in.
+# Blocks that are the same for every role.
 SHARED = (CoreSection.STATUS, CoreSection.THREADS)
 _MOST_ID = 80
 
 
 class ListName(StrEnum):
-    """The lists to which one thing can be appended."""
+    """The lists to which an item can be appended."""
 
     THREADS = "threads"
     BLOCKERS = "blockers"
@@ -57,7 +57,7 @@ _ONE_OF = {
 
 @dataclass(frozen=True, slots=True)
 class WorkStatus:
-    """Where the work stands. What shipped is in the order of shipping, the newest last."""
+    """The state of the work; shipped items are in order, the newest last."""
 
     sprint: str = ""
     in_progress: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class WorkStatus:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A matter that several roles follow."""
+    """A topic that several roles follow."""
 
     id: str
     summary: str = ""
@@ -85,24 +85,23 @@ class RoleState:
 
 
 def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -> CoreSection:
-    """Return the section that a name means, in snake_case or camelCase; the hint names those on offer."""
-    found = _find_word(CoreSection, name)
+    """Return the section of a name, in snake_case or camelCase; the hint names those on offer."""
+    found = next((section for section in CoreSection if section.value == _snake(name.strip())), None)
     if found is None:
         raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {', '.join(offered)}")
     return found
 
 
 def list_of(name: str) -> ListName:
-    """Return the list that a name means, in snake_case or camelCase."""
-    found = _find_word(ListName, name)
+    """Return the list of a name, in snake_case or camelCase."""
+    found = next((known for known in ListName if known.value == _snake(name.strip())), None)
     if found is None:
-        known = ", ".join(ListName)
-        raise InputError(f"{name!r} is no list of core memory", hint=f"the lists are {known}")
+        raise InputError(f"{name!r} is no list of core memory", hint=f"the lists are {', '.join(ListName)}")
     return found
 
 
 def validate_role(role: str) -> str:
-    """Return the name of a role, or refuse what cannot be one."""
+    """Return a role's name, or raise InputError when it is not valid."""
     name = validate_name("role", role)
     if len(name) > _MOST_ID or ":" in name or role.strip() != one_line(role):
         raise InputError(f"{name[:_MOST_ID]!r} is no role", hint="a short name on one line, without colons")
@@ -110,10 +109,10 @@ def validate_role(role: str) -> str:
 
 
 def update_section(section: CoreSection, before: Content, update: Given, *, now: str, keep: int) -> Content:
-    """Return a free section's content after an update: fields that are given replace, the rest stays.
+    """Return a free section's content after an update: given fields are replaced, the others stay.
 
-    A text is the sprint of a status, what a role works on, or all its lessons. A list of threads replaces the
-    list; one thread as an object is merged into it.
+    A text sets the sprint of the status, what a role works on, or all its lessons. A list of threads replaces
+    the list; a single thread is merged into it.
     """
     update = _parse_json(section, update)
     if isinstance(update, str) and not update.strip():
@@ -122,8 +121,20 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
     match section:
         case CoreSection.LESSONS:
             return {"text": _lessons_text(update)}
+        case CoreSection.THREADS if isinstance(update, Mapping):
+            return _with_thread(before, update, now, "", is_uniting=False)
+        case CoreSection.THREADS if isinstance(update, str):
+            raise InputError(
+                "threads: expected an object or a list of them, not a text",
+                hint='{"id": "84", "summary": "…"}; archivist core append threads TEXT opens one',
+            )
         case CoreSection.THREADS:
-            return _update_threads(before, update, now)
+            known = {thread.id: thread for thread in threads_of(before)}
+            after = [_build_thread(item, known, now, "", is_uniting=False) for item in update]
+            for name, count in Counter(thread.id for thread in after).items():
+                if count > 1:
+                    raise InputError(f"threads: {name!r} is there twice", hint="thread ids must be unique")
+            return {"items": to_plain(after)}
         case CoreSection.STATUS:
             merged = _merge_fields(section, WorkStatus, before, update, "sprint")
             return to_plain(replace(merged, recently_shipped=_keep_last(merged.recently_shipped, keep)))  # type: ignore[no-any-return]
@@ -135,15 +146,22 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
 def append_item(
     list_name: ListName, before: Content, item: Given, *, now: str, keep: int, new_thread: str
 ) -> Content:
-    """Return the content of a list's section with one thing more.
+    """Return the content of a list's section with one item more.
 
-    A thread whose id is known is updated and its roles are united; an equal item is not doubled. Of what was
-    shipped only the newest are kept, and they stand last.
+    A thread with a known id is updated and its roles are united; an item is not added twice. Of shipped items
+    only the newest are kept, the newest last.
     """
     if list_name is ListName.THREADS:
         fields = {"summary": item} if isinstance(_parse_json(list_name.section, item), str) else item
         return _with_thread(before, _parse_json(list_name.section, fields), now, new_thread, is_uniting=True)
-    line = _item_line(list_name, item)
+    if isinstance(item, Mapping) and len(item) == 1:
+        # Tools that can only pass objects wrap the text in one.
+        item = cast("Given", next(iter(item.values())))
+    if not isinstance(item, str):
+        raise InputError(f"{list_name.value}: expected a text, not {item!r}")
+    if not item.strip():
+        raise InputError(f"{list_name.value}: nothing to append", hint="give a short text")
+    line = one_line(item)
     if list_name is ListName.LESSONS:
         text = str(before.get("text", ""))
         said = f"- {line}"
@@ -159,7 +177,7 @@ def append_item(
 
 
 def remove_item(list_name: ListName, before: Content, item: str) -> Content:
-    """Return the content of a list's section without one thing: a thread by its id, else by its words."""
+    """Return the content of a list's section without one item: a thread by its id, others by their text."""
     wanted = one_line(item)
     if list_name is ListName.THREADS:
         threads = threads_of(before)
@@ -182,19 +200,14 @@ def remove_item(list_name: ListName, before: Content, item: str) -> Content:
 
 
 def threads_of(content: Mapping[str, object]) -> list[Thread]:
-    """Return the threads that a block holds."""
+    """Return the threads of a block."""
     items = content.get("items")
     return [from_plain(Thread, each) for each in items] if isinstance(items, list) else []
 
 
 def text_of(block: Block | None) -> str:
-    """Return a block's text: of a playbook, of rules or lessons."""
+    """Return the text of a playbook, rules or lessons block."""
     return str(block.content.get("text", "")) if block else ""
-
-
-def _find_word(words: type[W], name: str) -> W | None:
-    snake = _snake(name.strip())
-    return next((word for word in words if word.value == snake), None)
 
 
 def _snake(name: str) -> str:
@@ -207,7 +220,7 @@ def _camel(name: str) -> str:
 
 
 def _parse_json(section: CoreSection, given: Given) -> Given:
-    """Return what a text spells as JSON, where it does: tools often hand an object over as a text."""
+    """Return the JSON value of a text that holds one: tools often pass an object as text."""
     if not isinstance(given, str | Mapping | list | tuple):
         raise InputError(f"{section.value}: expected a text or an object, not {given!r}")
     if not isinstance(given, str) or not given.lstrip().startswith(("{", "[")):
@@ -241,73 +254,34 @@ def _lessons_text(given: Given) -> str:
     raise InputError("lessons: expected a text or a list of texts", hint="archivist core update lessons TEXT")
 
 
-def _item_line(place: ListName, item: Given) -> str:
-    if isinstance(item, Mapping):
-        # Tools that only know objects wrap the words in one.
-        values = list(item.values())
-        item = values[0] if len(values) == 1 and isinstance(values[0], str) else item
-    if not isinstance(item, str):
-        raise InputError(f"{place.value}: expected a text, not {item!r}")
-    if not item.strip():
-        raise InputError(f"{place.value}: nothing to append", hint="say it in a few words")
-    return one_line(item)
-
-
 def _merge_fields(section: CoreSection, kind: type[R], before: Content, given: Given, text_field: str) -> R:
     if isinstance(given, str):
         given = {text_field: given}
     if not isinstance(given, Mapping):
-        names = ", ".join(_camel(name) for name in _types(kind))
+        names = ", ".join(_camel(name) for name in types_of(cast("Any", kind)))
         raise InputError(f"{section.value}: expected an object, not a list", hint=f"the fields are {names}")
     return from_plain(kind, {**before, **_fields(section, kind, given)})
 
 
-def _types(kind: Any) -> dict[str, Any]:
-    return types_of(kind)
-
-
-def _fields(section: CoreSection, kind: type[Any], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields that are given by their own names; an unknown one is refused by name."""
-    types = _types(kind)
+def _fields(section: CoreSection, kind: Any, given: Mapping[str, object]) -> dict[str, object]:
+    """Return the given fields under our names; an unknown or mistyped one is refused."""
+    types = types_of(kind)
     found: dict[str, object] = {}
     for name, value in given.items():
-        key = _snake(str(name))
+        key, label = _snake(str(name)), f"{section.value}.{name}"
         if key not in types:
             known = ", ".join(_camel(field) for field in types)
             raise InputError(f"{section.value}: unknown field {name!r}", hint=f"the fields are {known}")
-        found[key] = _field_value(f"{section.value}.{name}", value, is_list=types[key] is not str)
+        if types[key] is not str:
+            items = [value] if isinstance(value, str) else [] if value is None else value
+            if not isinstance(items, list | tuple) or not _are_texts(list(items)):
+                raise InputError(f"{label}: expected a list of texts, not {value!r}")
+            found[key] = list(dict.fromkeys(one_line(item) for item in items if item.strip()))
+        elif isinstance(value, bool) or not isinstance(value, str | int | None):
+            raise InputError(f"{label}: expected a text, not {value!r}")
+        else:
+            found[key] = "" if value is None else one_line(str(value))
     return found
-
-
-def _field_value(name: str, value: object, *, is_list: bool) -> object:
-    if is_list:
-        items = [value] if isinstance(value, str) else [] if value is None else value
-        if not isinstance(items, list | tuple) or not _are_texts(list(items)):
-            raise InputError(f"{name}: expected a list of texts, not {value!r}")
-        return list(dict.fromkeys(one_line(item) for item in items if item.strip()))
-    if isinstance(value, bool) or not isinstance(value, str | int | None):
-        raise InputError(f"{name}: expected a text, not {value!r}")
-    return "" if value is None else one_line(str(value))
-
-
-def _update_threads(before: Content, given: Given, now: str) -> Content:
-    if isinstance(given, Mapping):
-        return _with_thread(before, given, now, "", is_uniting=False)
-    if isinstance(given, str):
-        raise InputError(
-            "threads: expected an object or a list of them, not a text",
-            hint='{"id": "84", "summary": "…"}; archivist core append threads TEXT opens one',
-        )
-    known = {thread.id: thread for thread in threads_of(before)}
-    after: dict[str, Thread] = {}
-    for item in given:
-        thread = _build_thread(item, known, now, "", is_uniting=False)
-        if thread.id in after:
-            raise InputError(
-                f"threads: {thread.id!r} is there twice", hint="every thread has an id of its own"
-            )
-        after[thread.id] = thread
-    return {"items": to_plain(list(after.values()))}
 
 
 def _with_thread(before: Content, given: Given, now: str, new_thread: str, *, is_uniting: bool) -> Content:
@@ -335,15 +309,12 @@ def _build_thread(
         raise InputError(f"threads: {name!r} needs a summary", hint='{"id": "84", "summary": "…"}')
     if replace(thread, last_update=before.last_update) == before and not fields.get("last_update"):
         return before
-    return replace(thread, last_update=_parse_time(str(fields.get("last_update") or now)))
-
-
-def _parse_time(text: str) -> str:
+    updated = str(fields.get("last_update") or now)
     try:
-        return to_short_text(from_text(text))
+        return replace(thread, last_update=to_short_text(from_text(updated)))
     except (ValueError, OverflowError):
         raise InputError(
-            f"threads.lastUpdate: not a time: {text!r}", hint="ISO 8601, as 2026-02-08T15:00:00Z"
+            f"threads.lastUpdate: not a time: {updated!r}", hint="ISO 8601, as 2026-02-08T15:00:00Z"
         ) from None
 
 
@@ -353,10 +324,10 @@ def _keep_last(items: Sequence[str], keep: int) -> tuple[str, ...]:
 
 def _missing_error(kind: str, name: str) -> NotFoundError:
     error = NotFoundError(kind, name)
-    error.hint = "archivist core show prints what there is"
+    error.hint = "archivist core show prints core memory"
     return error
 
 
 def proposal_command(section: CoreSection) -> str:
-    """Say how a guarded block is changed."""
+    """Return the command that proposes a change of a guarded block."""
     return f"archivist proposals add {section.value} TEXT --reason WHY"

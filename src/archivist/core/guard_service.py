@@ -1,4 +1,4 @@
-"""Close the ways around approval: what else could change a guarded block is for people who approve."""
+"""Guard imports and erasures: where they would change a guarded block, they need an approver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def require_approver(bank: Bank, what: str) -> None:
-    """Refuse, and note in the ledger, whoever may not change guarded blocks alone: only people may."""
+    """Raise AccessError, and note it in the ledger, unless the actor is a person who may approve."""
     patterns = policy.parse_approvers(bank.config.proposals.approvers)
     is_person = bank.actor.kind is ActorKind.HUMAN
     if not is_person or not any(policy.matches_actor(pattern, bank.actor) for pattern in patterns):
@@ -27,9 +27,9 @@ def require_approver(bank: Bank, what: str) -> None:
 
 
 def guard_import(bank: Bank, records: Sequence[object]) -> None:
-    """Refuse to take guarded blocks or proposals in from files, but for people who approve.
+    """Refuse to import guarded blocks or proposals, except for approvers.
 
-    A block whose fields are not its section's is refused to everybody: nobody could see core memory with it.
+    A block with fields of another section is refused to everybody: core memory could not be rendered.
     """
     blocks = [each for each in records if isinstance(each, Block)]
     proposals = [each for each in records if isinstance(each, Proposal)]
@@ -51,7 +51,7 @@ def guard_import(bank: Bank, records: Sequence[object]) -> None:
 
 
 def guard_erasure(bank: Bank, names: Sequence[str], matching: str) -> None:
-    """Refuse to erase a guarded block or a proposal, or their words, but for people who approve."""
+    """Refuse to erase a guarded block or a proposal, or text in them, except for approvers."""
     from archivist.store.erasure import erasure_query
 
     what = erasure_query(matching) if matching else None
@@ -75,6 +75,6 @@ def guard_erasure(bank: Bank, names: Sequence[str], matching: str) -> None:
 
 
 def approver_hint(bank: Bank) -> str:
-    """Say who decides, for the hint of a refusal."""
+    """Return the hint of a refusal: who may decide."""
     names = bank.config.proposals.approvers.strip() or "nobody"
     return f"proposals.approvers: {names}; only people decide on their own proposals"

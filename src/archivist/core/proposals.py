@@ -1,4 +1,4 @@
-"""Changes that need approval: who approves, when they expire, how they read, which rules failures propose."""
+"""Proposals: who may approve them, when they expire, how they are shown, which lessons become rules."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from archivist.brief.render import one_line
 from archivist.errors import ConfigError, RecordError
 from archivist.records import Actor, ActorKind, Lesson, LessonType, Proposal, ProposalStatus, Status
 
-# Where the archivist's own proposal of a rule keeps the line that it adds.
+# Where an automatic proposal keeps the line that it adds to the rules.
 RULE = "rule"
 
 
 def parse_approvers(text: str) -> tuple[Actor, ...]:
-    """Read who may decide: actors `kind[:name[:role]]`, separated by commas."""
+    """Parse the approvers: actors `kind[:name[:role]]`, separated by commas."""
     try:
         return tuple(Actor.parse(part.strip()) for part in text.split(",") if part.strip())
     except RecordError as error:
@@ -25,16 +25,16 @@ def parse_approvers(text: str) -> tuple[Actor, ...]:
 
 
 def matches_actor(pattern: Actor, actor: Actor) -> bool:
-    """Say whether an actor is one that a pattern means; a part that the pattern leaves out fits any."""
+    """Say whether an actor matches a pattern; an empty part of the pattern matches any."""
     return (
         pattern.kind is actor.kind and pattern.name in ("", actor.name) and pattern.role in ("", actor.role)
     )
 
 
 def may_decide(actor: Actor, proposer: Actor, patterns: Iterable[Actor]) -> bool:
-    """Say whether an actor may decide what another, or a person themselves, proposed.
+    """Say whether an actor may decide on a proposal.
 
-    Only people decide on their own proposals. An agent is the same agent in whatever role it acts.
+    Only people may decide on their own proposals. An agent is the same agent in every role.
     """
     is_own = (actor.kind, actor.name) == (proposer.kind, proposer.name)
     if is_own and actor.kind is not ActorKind.HUMAN:
@@ -43,7 +43,7 @@ def may_decide(actor: Actor, proposer: Actor, patterns: Iterable[Actor]) -> bool
 
 
 def expire_if_due(proposal: Proposal, now: datetime) -> Proposal:
-    """Return a proposal as it stands at a time: an open one past its time has expired."""
+    """Return a proposal as of a time: an open one past its expiry is expired."""
     if proposal.status is ProposalStatus.OPEN and now >= proposal.expires:
         return replace(proposal, status=ProposalStatus.EXPIRED, decided=proposal.expires)
     return proposal
@@ -72,9 +72,17 @@ def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
     """Return a proposal as an issue for a tracker: the title on the first line, then the body."""
     name, shown = block_name(proposal), diff(proposal)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", shown)), default=0))
-    cited = [f"- {each}" for each in evidence]
+    cited = [f"- {text}" for text in evidence]
     is_open = proposal.status is ProposalStatus.OPEN
-    until = f", open until {proposal.expires:%Y-%m-%d}" if is_open else ""
+    command, short = "archivist proposals", proposal.short_id
+    until, decision = "", f"{describe_decision(proposal).capitalize()}."
+    if is_open:
+        until = f", open until {proposal.expires:%Y-%m-%d}"
+        decision = f"To decide: `{command} accept {short}` or `{command} reject {short}`."
+    elif proposal.comment:
+        decision += f" {proposal.comment}"
+    if proposal.status is ProposalStatus.ACCEPTED:
+        decision += f" `{command} roll-back {short}` takes it back."
     lines = [
         f"Proposal {proposal.short_id}: change {name}",
         "",
@@ -87,29 +95,20 @@ def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
         *shown.splitlines(),
         fence,
         "",
-        _decision_hint(proposal) if is_open else _decision_text(proposal),
+        decision,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _decision_hint(proposal: Proposal) -> str:
-    command, name = "archivist proposals", proposal.short_id
-    return f"To decide: `{command} accept {name}` or `{command} reject {name}`."
-
-
-def _decision_text(proposal: Proposal) -> str:
-    """Say what became of a proposal, and how that is taken back where it can be."""
-    word = proposal.status.value.replace("_", " ").capitalize()
+def describe_decision(proposal: Proposal) -> str:
+    """Return the status of a decided proposal, when it was decided, and by whom."""
     when = f" on {proposal.decided:%Y-%m-%d}" if proposal.decided else ""
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-    comment = f" {proposal.comment}" if proposal.comment else ""
-    is_accepted = proposal.status is ProposalStatus.ACCEPTED
-    back = f" `archivist proposals roll-back {proposal.short_id}` takes it back." if is_accepted else ""
-    return f"{word}{when}{by}.{comment}{back}"
+    return f"{proposal.status.value.replace('_', ' ')}{when}{by}"
 
 
 def is_rule_candidate(lesson: Lesson, *, at_runs: int) -> bool:
-    """Say whether a lesson is a failure met so often that it should be a rule, and says what to do."""
+    """Say whether a lesson should become a rule: a frequent failure with a known remedy."""
     return (
         lesson.type is LessonType.PATTERN
         and lesson.status is Status.ACTIVE
@@ -119,7 +118,7 @@ def is_rule_candidate(lesson: Lesson, *, at_runs: int) -> bool:
 
 
 def rule_line(lesson: Lesson) -> str:
-    """Return the line that a lesson would be among the rules."""
+    """Return the line of a lesson among the rules."""
     text = one_line(lesson.rule)
     if not text:
         text = f"{one_line(lesson.summary).rstrip('.')}: {one_line(lesson.remedies[0])}"
@@ -127,10 +126,10 @@ def rule_line(lesson: Lesson) -> str:
 
 
 def with_line(text: str, line: str) -> str:
-    """Return a text with one line more at its end, unless it has that line."""
+    """Return a text with a line appended, unless it has that line."""
     return text if line in text.splitlines() else f"{text}\n{line}".strip("\n")
 
 
 def rebase_proposal(proposal: Proposal, current: str) -> Proposal:
-    """Return an open proposal of one more rule, made anew against the text as it is now."""
+    """Return an open proposal of one rule, based on the current text."""
     return replace(proposal, before=current, after=with_line(current, str(proposal.extra[RULE])))

@@ -1,4 +1,4 @@
-"""Work on proposals: the only way in which playbook and rules change."""
+"""Proposals: the only way to change playbook and rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from archivist.core.blocks import GUARDED
 from archivist.core.guard_service import approver_hint, require_approver
 from archivist.core.service import blocks_of
 from archivist.errors import BankError, DecidedError, InputError, NotFoundError
-from archivist.lessons import service as lesson_desk
+from archivist.lessons.service import find as find_lesson
 from archivist.records import (
     ARCHIVIST,
     Block,
@@ -47,20 +47,20 @@ Listed: TypeAlias = "list[Proposal]"
 _LAST = "last_proposal"
 _MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
-# While so many rules wait for a decision, failures propose no more of them.
+# With ten undecided rules nobody reads an eleventh.
 _MOST_WAITING = 10
-# What can be cited: the kind's word, and its record.
+# The records that can be cited as evidence.
 _CITED = (("lesson", Lesson), ("episode", Episode), ("event", Event), ("entry", Entry))
 
 
 class Proposals(BankService):
-    """Changes of guarded blocks that somebody must accept, in the name of the bank's actor."""
+    """Changes of guarded blocks that need approval."""
 
     @writes(Layer.PROPOSALS)
     def propose(
         self, section: str, after: str, *, reason: str, role: str = "", evidence: Sequence[str] = ()
     ) -> Proposal:
-        """Propose a new text for the playbook or the rules; an equal proposal that is open is returned."""
+        """Propose a new text for the playbook or the rules; an equal open proposal is returned instead."""
         self._expire()
         which, text = _require_guarded(section), _clean(after, "the text")
         why = _clean(reason, "the reason").strip()
@@ -96,9 +96,16 @@ class Proposals(BankService):
 
     @reads(Layer.PROPOSALS)
     def evidence(self, name: str) -> Sequence[str]:
-        """Return what a proposal cites, each with its words; what is gone is said to be."""
+        """Return the evidence of a proposal, each with its text; erased records are marked as gone."""
+        from archivist.recall.hit_text import name_of, text_of
+
+        described = []
         with self._bank.reading() as reader:
-            return [_describe_evidence(reader, each) for each in find(reader, name).evidence]
+            for cited in find(reader, name).evidence:
+                found = ((kind, reader.get(record, cited)) for kind, record in _CITED)
+                texts = (f"{name_of(kind, each)}: {text_of(kind, each)}" for kind, each in found if each)
+                described.append(next(texts, f"{cited}: gone"))
+        return described
 
     @reads(Layer.PROPOSALS)
     def to_issue(self, name: str) -> str:
@@ -132,7 +139,7 @@ class Proposals(BankService):
 
     @decides(Layer.PROPOSALS)
     def roll_back(self, name: str, *, comment: str = "") -> Proposal:
-        """Give a block back the text that it had before an accepted proposal, when nothing changed since."""
+        """Restore the text before an accepted proposal, if the block was not changed since."""
         self._expire()
         with self._bank.transaction() as writer:
             proposal = self._require_decidable(writer, name, ProposalStatus.ACCEPTED, "roll back")
@@ -147,7 +154,7 @@ class Proposals(BankService):
 
     @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
-        """Propose and accept in one step, as only a person who is an approver may."""
+        """Propose and accept in one step; only for a person who may approve."""
         require_approver(self._bank, _require_guarded(section).value)
         self._expire()
         with self._bank.transaction():
@@ -155,10 +162,10 @@ class Proposals(BankService):
 
     @writes(Layer.PROPOSALS)
     def propose_rules(self) -> Listed:
-        """Propose a rule for each failure that enough runs met and of which it is known what to do.
+        """Propose a rule for each failure with a remedy that enough runs met.
 
-        A lesson is proposed once, whatever became of it, in the archivist's name; and no more are proposed
-        while ten wait for a decision.
+        A lesson is proposed once, even if it was rejected, in the archivist's name; and none while ten rules
+        are undecided.
         """
         with self._bank.reading() as reader:
             if not self._rule_candidates(reader):
@@ -169,7 +176,7 @@ class Proposals(BankService):
             return [proposal for proposal in made if proposal is not None]
 
     def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
-        """Return the lessons that should be rules and were never proposed, the most frequent first."""
+        """Return the lessons that should be rules and were never proposed, most frequent first."""
         at_runs = self._bank.config.proposals.rule_at_runs
         found = reader.select(
             Lesson,
@@ -191,7 +198,7 @@ class Proposals(BankService):
         return wanted[: max(0, _MOST_WAITING - waiting)]
 
     def _require_decidable(self, writer: Writer, name: str, wanted: ProposalStatus, verb: str) -> Proposal:
-        """Return a proposal that the actor may decide and that stands as it must for that."""
+        """Return a proposal that the actor may decide and that has the wanted status."""
         proposal = policy.expire_if_due(find(writer, name), self._bank.now())
         patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
         if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
@@ -199,9 +206,15 @@ class Proposals(BankService):
                 Layer.PROPOSALS, Verb.DECIDE, what=proposal.short_id, hint=approver_hint(self._bank)
             )
         if proposal.status is not wanted:
-            raise DecidedError(
-                f"{_describe_status(proposal)}: there is nothing to {verb}", hint=_next_step(proposal)
-            )
+            name, command = proposal.short_id, "archivist proposals"
+            was = "" if proposal.status is ProposalStatus.EXPIRED else "was "
+            status = f"{was}{policy.describe_decision(proposal)}"
+            hint = f"propose it again: {command} add {proposal.section.value} TEXT --reason WHY"
+            if proposal.status is ProposalStatus.OPEN:
+                status, hint = "is open", f"to decline it: {command} reject {name}"
+            elif proposal.status is ProposalStatus.ACCEPTED:
+                hint = f"to undo it: {command} roll-back {name}"
+            raise DecidedError(f"{name} {status}: there is nothing to {verb}", hint=hint)
         return proposal
 
     def _build_block(self, proposal: Proposal, text: str) -> Block:
@@ -222,10 +235,10 @@ class Proposals(BankService):
         comment: str,
         block: Block | None,
     ) -> Proposal:
-        """Write a decision, and with it the block that it changes and the rules that wait beside it."""
+        """Write a decision, the changed block, and the open rules rebased on it."""
         extra = dict(proposal.extra)
         if proposal.decided and proposal.decided_by:
-            # Only what was accepted is decided again; how it was first stays with it.
+            # Only an accepted proposal is decided twice; the first decision is kept.
             extra |= {"accepted": to_short_text(proposal.decided), "accepted_by": str(proposal.decided_by)}
             extra |= {"accepted_comment": proposal.comment} if proposal.comment else {}
         settled = replace(
@@ -239,12 +252,17 @@ class Proposals(BankService):
         if block is not None:
             writer.put(block, f"{verb} {proposal.short_id}")
         writer.put(settled, verb)
-        if block is not None:
-            _rebase(writer, block)
+        if block is not None and block.id == CoreSection.RULES:
+            is_open = (equals("section", block.section), equals("status", ProposalStatus.OPEN))
+            current = core.text_of(block)
+            # Automatic rules are additions: they stay acceptable whatever else changed.
+            for other in writer.select(Proposal, *is_open):
+                if policy.RULE in other.extra and not other.role and other.before != current:
+                    writer.put(policy.rebase_proposal(other, current), "rebase")
         return settled
 
     def _expire(self) -> None:
-        """Write down which open proposals are past their time."""
+        """Mark the open proposals that are past their expiry."""
         now = self._bank.now()
         due = (equals("status", ProposalStatus.OPEN), at_most("expires", to_text(now)))
         with self._bank.reading() as reader:
@@ -266,7 +284,7 @@ def find(reader: Reader, name: str) -> Proposal:
 
 
 def propose_rules_quietly(bank: Bank) -> None:
-    """Propose rules after a run, which has ended even where the bank cannot take them: that is told live."""
+    """Propose rules after a run; a failure is only announced, because the run itself has ended."""
     try:
         Proposals(bank.acting_as(ARCHIVIST)).propose_rules()
     except BankError as error:
@@ -274,7 +292,7 @@ def propose_rules_quietly(bank: Bank) -> None:
 
 
 def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None:
-    """Propose a lesson as one more rule; None when the rules say it or have no room for it."""
+    """Propose a lesson as a rule; None when the rules have it or have no room for it."""
     empty = Block(section=CoreSection.RULES, updated=bank.now())
     line = policy.rule_line(lesson)
     current = core.text_of(blocks_of(writer).get(empty.id))
@@ -303,7 +321,7 @@ def _write_proposal(
     *,
     extra: dict[str, object] | None = None,
 ) -> Proposal:
-    """Write a proposal against the block as it stands, within its budget."""
+    """Write a proposal based on the current block, within its budget."""
     now = empty.updated
     blocks = blocks_of(writer)
     before = core.text_of(blocks.get(empty.id))
@@ -314,7 +332,7 @@ def _write_proposal(
     for known in writer.select(Proposal, *same, equals("status", ProposalStatus.OPEN)):
         if known.before == before and now < known.expires:
             return known
-    # A number from outside may be above those that were given here.
+    # An imported proposal may have a higher number than ours.
     highest = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
     number = max(int(writer.setting(_LAST) or 0), highest[0][0] if highest else 0) + 1
     writer.set_setting(_LAST, str(number))
@@ -336,18 +354,6 @@ def _write_proposal(
     return proposal
 
 
-def _rebase(writer: Writer, block: Block) -> None:
-    """Let rules that wait for a decision be additions to the text that stands now."""
-    if block.id != CoreSection.RULES:
-        return
-    current = core.text_of(block)
-    for proposal in writer.select(
-        Proposal, equals("section", block.section), equals("status", ProposalStatus.OPEN)
-    ):
-        if policy.RULE in proposal.extra and not proposal.role and proposal.before != current:
-            writer.put(policy.rebase_proposal(proposal, current), "rebase")
-
-
 def _require_guarded(section: str) -> CoreSection:
     which = core.section_of(section, GUARDED)
     if which not in GUARDED:
@@ -364,7 +370,7 @@ def _clean(text: str, what: str) -> str:
 
 
 def _resolve_evidence(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of what is cited; what resolves to nothing is refused."""
+    """Return the ids of cited records; an unknown one is refused."""
     if isinstance(evidence, str):
         evidence = (evidence,)
     if len(evidence) > _MOST_EVIDENCE:
@@ -372,41 +378,12 @@ def _resolve_evidence(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...
     found: dict[str, None] = {}
     for name in evidence:
         if SHORT_ID.fullmatch(name.lower()):
-            found[lesson_desk.find(reader, name).id] = None
+            found[find_lesson(reader, name).id] = None
         elif any(reader.get(record, name) is not None for _, record in _CITED):
             found[name] = None
         else:
             raise InputError(
                 f"evidence {name!r} is no lesson, run, event or stream entry",
-                hint="ids, as m-001, a run's id, run#12; archivist recall finds them",
+                hint="give ids such as m-001, a run's id or run#12; archivist recall finds them",
             )
     return tuple(found)
-
-
-def _describe_evidence(reader: Reader, name: str) -> str:
-    from archivist.recall.hit_text import name_of, text_of
-
-    for kind, record in _CITED:
-        found = reader.get(record, name)
-        if found is not None:
-            return f"{name_of(kind, found)}: {text_of(kind, found)}"
-    return f"{name}: gone"
-
-
-def _describe_status(proposal: Proposal) -> str:
-    if proposal.status is ProposalStatus.OPEN:
-        return f"{proposal.short_id} is open"
-    word = proposal.status.value.replace("_", " ")
-    when = f" on {proposal.decided:%Y-%m-%d}" if proposal.decided else ""
-    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-    return f"{proposal.short_id} {'' if word == 'expired' else 'was '}{word}{when}{by}"
-
-
-def _next_step(proposal: Proposal) -> str:
-    match proposal.status:
-        case ProposalStatus.OPEN:
-            return f"archivist proposals reject {proposal.short_id} puts it aside"
-        case ProposalStatus.ACCEPTED:
-            return f"archivist proposals roll-back {proposal.short_id} takes it back"
-        case _:
-            return f"propose it again: archivist proposals add {proposal.section.value} TEXT --reason WHY"

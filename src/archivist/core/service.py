@@ -1,10 +1,9 @@
-"""Work on core memory: what is always in context, and the parts of it that agents write freely."""
+"""Core memory: the blocks that are always in context, and changes of those that need no approval."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from archivist.access.rights import Layer, Verb, reads, writes
@@ -25,33 +24,33 @@ _LAST_THREAD = "last_thread"
 
 
 class Core(BankService):
-    """The blocks that are always in context, in the name of the bank's actor."""
+    """The blocks that are always in context."""
 
     @reads(Layer.CORE)
     def view(self, role: str = "") -> CoreView:
-        """Return what a role has in its context, by default the actor's own, with what it costs."""
+        """Return the core memory of a role, by default the actor's, with its size."""
         with self._bank.reading() as reader:
             blocks = blocks_of(reader)
         return core_view.view_of(blocks, role.strip() or self._bank.actor.role, self._bank.config.core)
 
     @reads(Layer.CORE)
     def render(self, role: str = "") -> str:
-        """Return what a role has in its context as text for a prompt; empty blocks are left out."""
+        """Return the core memory of a role as text for a prompt."""
         return self.view(role).text
 
     @reads(Layer.CORE)
     def blocks(self) -> list[Block]:
-        """Return every block of every role, in the order in which they are shown."""
+        """Return every block of every role, in display order."""
         with self._bank.reading() as reader:
             found = blocks_of(reader).values()
         return sorted(found, key=lambda block: (list(CoreSection).index(block.section), block.role))
 
     @writes(Layer.CORE)
     def update(self, section: str, content: Given, *, role: str = "") -> Block:
-        """Change status, threads, role state or lessons: the fields given replace, the rest stays.
+        """Change status, threads, role state or lessons: given fields are replaced, the others stay.
 
-        A text is the sprint of a status, what a role works on, or all of a role's lessons. A list of threads
-        replaces the list. Role state and lessons are by default those of the actor's own role.
+        A text sets the sprint of the status, what a role works on, or all of a role's lessons. A list of
+        threads replaces the list. Role state and lessons are by default those of the actor's own role.
         """
         which = core.section_of(section, core.FREE)
         self._refuse_guarded(which)
@@ -68,15 +67,21 @@ class Core(BankService):
     def append(self, section: str, item: Given, *, role: str = "") -> Block:
         """Append to threads, blockers, inProgress, recentlyShipped or lessons.
 
-        A thread whose id is known is updated; without an id it is given the next one, t-1. An equal item is
-        not doubled. Of what shipped the last few are kept, the newest last.
+        A thread with a known id is updated; one without an id gets the next, t-1. An item is not added twice.
+        Of shipped items the last few are kept, the newest last.
         """
         place = self._resolve_list(section)
         keep = self._bank.config.core.recently_shipped
         given = cast("Given", without_secrets(item))
 
         def change(before: Content, now: str, writer: Writer) -> Content:
-            free = _next_thread_id(before, writer) if place is ListName.THREADS else ""
+            free = ""
+            if place is ListName.THREADS:
+                # The number of a closed thread is not used again.
+                number = int(writer.setting(_LAST_THREAD) or 0) + 1
+                while f"t-{number}" in {thread.id for thread in core.threads_of(before)}:
+                    number += 1
+                free = f"t-{number}"
             after = core.append_item(place, before, given, now=now, keep=keep, new_thread=free)
             if free and any(thread.id == free for thread in core.threads_of(after)):
                 writer.set_setting(_LAST_THREAD, free.removeprefix("t-"))
@@ -86,7 +91,7 @@ class Core(BankService):
 
     @writes(Layer.CORE)
     def close_thread(self, name: str) -> Block:
-        """Take a thread that is settled out of the list; its history keeps it."""
+        """Remove a thread from the list; its history stays."""
         return self._change(
             CoreSection.THREADS,
             "",
@@ -96,7 +101,7 @@ class Core(BankService):
 
     @writes(Layer.CORE)
     def take_out(self, section: str, item: str, *, role: str = "") -> Block:
-        """Take one thing out of a list: a thread by its id, anything else by its words."""
+        """Remove an item from a list: a thread by its id, anything else by its text."""
         place = self._resolve_list(section)
         return self._change(
             place.section, role, "take out", lambda before, _now, _: core.remove_item(place, before, item)
@@ -106,7 +111,7 @@ class Core(BankService):
         try:
             return core.list_of(name)
         except InputError:
-            # A guarded block is refused as one, and the refusal noted, whatever is asked of it.
+            # A guarded block is refused as such, and the refusal is noted in the ledger.
             if name.strip().lower() in GUARDED:
                 self._refuse_guarded(core.section_of(name))
             raise
@@ -130,7 +135,7 @@ class Core(BankService):
             blocks = blocks_of(writer)
             empty = Block(section=section, role=whose, updated=now)
             before = blocks.get(empty.id, empty)
-            content = change(before.content, to_short_text(_truncate_to_seconds(now)), writer)
+            content = change(before.content, to_short_text(now.replace(microsecond=0)), writer)
             if content == before.content:
                 return before
             after = replace(before, content=content, updated=now, actor=bank.actor)
@@ -140,30 +145,30 @@ class Core(BankService):
         return after
 
     def _refuse_injection(self, before: Block, after: Block) -> None:
-        """Refuse an agent words that would command whoever has them in context: here nothing can wait."""
+        """Refuse text of an agent that looks like a prompt injection: core memory has no quarantine."""
         if self._bank.actor.kind is not ActorKind.AGENT:
             return
         from archivist.lessons.quarantine import suspicion
 
         why = suspicion(core_view.render_block(after))
         if why and not suspicion(core_view.render_block(before)):
-            hint = f"{why}: a person may write that"
+            hint = f"{why}: only a person may write that"
             self._bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
 
     def _resolve_role(self, section: CoreSection, role: str) -> str:
-        """Return the role whose block is changed; another role's is refused to agents."""
+        """Return the role whose block is changed; an agent may only change its own role's."""
         actor = self._bank.actor
         if section in SHARED:
             return ""
         whose = core.validate_role(role or actor.role)
         if section is CoreSection.ROLE_STATE and not whose:
-            raise InputError("role_state: of which role?", hint="--role ROLE, or --actor agent:NAME:ROLE")
+            raise InputError("role_state: no role is given", hint="--role ROLE, or --actor agent:NAME:ROLE")
         if whose and actor.kind is ActorKind.AGENT and whose != actor.role:
             self._bank.refuse(
                 Layer.CORE,
                 Verb.WRITE,
                 what=f"{section.value}:{whose}",
-                hint=f"an agent writes what belongs to its own role: --actor agent:NAME:{whose}",
+                hint=f"an agent may only write for its own role: --actor agent:NAME:{whose}",
             )
         return whose
 
@@ -171,16 +176,3 @@ class Core(BankService):
 def blocks_of(reader: Reader) -> dict[str, Block]:
     """Return every block of core memory by its id."""
     return {block.id: block for block in reader.select(Block, order=("id",))}
-
-
-def _next_thread_id(before: Content, writer: Writer) -> str:
-    """Return the next thread id that was never given."""
-    taken = {thread.id for thread in core.threads_of(before)}
-    number = int(writer.setting(_LAST_THREAD) or 0) + 1
-    while f"t-{number}" in taken:
-        number += 1
-    return f"t-{number}"
-
-
-def _truncate_to_seconds(moment: datetime) -> datetime:
-    return moment.replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""Show the blocks of core memory as a role has them in its context, and hold them to their budgets."""
+"""Render the core memory of a role, and check it against the token budgets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain
 from archivist.text import estimate_tokens
 
-# Lines that Markdown would take for a heading or a rule between blocks.
+# Lines that Markdown reads as a heading or a horizontal rule.
 _HEADING = re.compile(r"^( {0,3})(#{1,6}(?=\s|$)|=+(?=\s*$)|-{2,}(?=\s*$))", re.MULTILINE)
 
 
 class BlockSize(NamedTuple):
-    """What a block takes of the context, and what it may take."""
+    """The tokens of a block, and its limit."""
 
     section: CoreSection
     role: str
@@ -29,7 +29,7 @@ class BlockSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CoreView:
-    """What one role has in its context: the shared blocks, and its own."""
+    """The core memory of one role: the shared blocks, and its own."""
 
     role: str
     playbook: str
@@ -44,23 +44,32 @@ class CoreView:
 
     @property
     def tokens(self) -> int:
-        """Return what all of it takes."""
+        """Return the tokens of all blocks."""
         return sum(size.tokens for size in self.sizes)
 
 
 def render_block(block: Block) -> str:
-    """Return a block as it stands in the context; an empty one is nothing."""
+    """Return a block as text for a prompt; an empty text for an empty block."""
     title = block.section.value.replace("_", " ").capitalize()
     match block.section:
         case CoreSection.PLAYBOOK | CoreSection.RULES:
             body = text_of(block)
         case CoreSection.LESSONS:
-            # Whoever writes lessons freely must not be able to begin another block in them.
+            # Agents write lessons without approval, so a lesson must not be able to open another block.
             body = _HEADING.sub(r"\1\\\2", text_of(block))
         case CoreSection.STATUS:
-            body = "\n".join(_status_lines(from_plain(WorkStatus, block.content)))
+            status = from_plain(WorkStatus, block.content)
+            lines = [f"Sprint: {status.sprint}"] if status.sprint else []
+            for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):
+                if items := getattr(status, name.value):
+                    lines += [f"{_label(name.value)}:", *(f"- {item}" for item in items)]
+            body = "\n".join(lines)
         case CoreSection.THREADS:
-            body = "\n".join(_thread_line(thread) for thread in threads_of(block.content))
+            lines = []
+            for thread in threads_of(block.content):
+                marks = "; ".join(filter(None, (", ".join(thread.roles), thread.last_update[:10])))
+                lines.append(f"- {thread.id}: {thread.summary}{f' ({marks})' if marks else ''}")
+            body = "\n".join(lines)
         case CoreSection.ROLE_STATE:
             state = from_plain(RoleState, block.content)
             body = "\n".join(f"{_label(name)}: {value}" for name, value in to_plain(state).items() if value)
@@ -70,9 +79,10 @@ def render_block(block: Block) -> str:
 
 
 def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreView:
-    """Return what a role sees of the blocks, in the one order that they always have."""
-    seen = [block for block in _visible_blocks(blocks, role) if render_block(block)]
-    texts = [render_block(block) for block in seen]
+    """Return the core memory of a role; the blocks are always in the same order."""
+    rendered = [(block, render_block(block)) for block in _visible_blocks(blocks, role)]
+    seen = [block for block, text in rendered if text]
+    texts = [text for _, text in rendered if text]
     both = {
         section: "\n\n".join(text_of(block) for block in seen if block.section is section)
         for section in CoreSection
@@ -88,7 +98,7 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
         role_state=from_plain(RoleState, state.content if state else {}),
         lessons=both[CoreSection.LESSONS],
         sizes=tuple(
-            BlockSize(block.section, block.role, estimate_tokens(text), token_limit(block.section, rules))
+            BlockSize(block.section, block.role, estimate_tokens(text), _token_limit(block.section, rules))
             for block, text in zip(seen, texts, strict=True)
         ),
         budget=rules.budget_tokens,
@@ -96,38 +106,33 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
     )
 
 
-def token_limit(section: CoreSection, rules: CoreRules) -> int:
-    """Return how many tokens a block of a section may take."""
-    most: int = getattr(rules, f"{section.value}_tokens")
-    return most
+def _token_limit(section: CoreSection, rules: CoreRules) -> int:
+    limit: int = getattr(rules, f"{section.value}_tokens")
+    return limit
 
 
 def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) -> None:
-    """Refuse a block that is too large, or makes all that some role sees too large, and say by how much.
+    """Refuse a block that exceeds its limit, or the budget of a role that sees it.
 
-    What does not grow is never refused: a block can be made smaller after its budget was.
+    A block that does not grow is never refused, so that it can be shortened after its limit was lowered.
     """
     known = blocks.get(changed.id)
     was, will = (estimate_tokens(render_block(block)) if block else 0 for block in (known, changed))
     if will <= was:
         return
-    _check_limit(
-        changed.id, will, token_limit(changed.section, rules), f"core.{changed.section.value}_tokens"
-    )
+    section = changed.section
+    sizes = [(changed.id, will, _token_limit(section, rules), f"core.{section.value}_tokens")]
     after = {**blocks, changed.id: changed}
-    roles = [changed.role] if changed.role else sorted({"", *(block.role for block in blocks.values())})
-    for role in roles:
+    for role in [changed.role] if changed.role else sorted({"", *(block.role for block in blocks.values())}):
         total = view_of(after, role, rules).tokens
         whose = f"core memory of {role!r}" if role else "core memory"
-        _check_limit(whose, total, rules.budget_tokens, "core.budget_tokens")
-
-
-def _check_limit(name: str, count: int, most: int, setting: str) -> None:
-    if count > most:
-        raise InputError(
-            f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
-            hint=f"shorten it, or take something out; {setting} is the limit",
-        )
+        sizes.append((whose, total, rules.budget_tokens, "core.budget_tokens"))
+    for name, count, most, setting in sizes:
+        if count > most:
+            raise InputError(
+                f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
+                hint=f"shorten it, or remove something; the limit is {setting}",
+            )
 
 
 def _visible_blocks(blocks: Mapping[str, Block], role: str) -> Iterable[Block]:
@@ -140,18 +145,3 @@ def _visible_blocks(blocks: Mapping[str, Block], role: str) -> Iterable[Block]:
 
 def _label(name: str) -> str:
     return name.replace("_", " ").capitalize()
-
-
-def _status_lines(status: WorkStatus) -> Iterable[str]:
-    if status.sprint:
-        yield f"Sprint: {status.sprint}"
-    for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):
-        items: tuple[str, ...] = getattr(status, name.value)
-        if items:
-            yield f"{_label(name.value)}:"
-            yield from (f"- {item}" for item in items)
-
-
-def _thread_line(thread: Thread) -> str:
-    marks = "; ".join(part for part in (", ".join(thread.roles), thread.last_update[:10]) if part)
-    return f"- {thread.id}: {thread.summary} ({marks})" if marks else f"- {thread.id}: {thread.summary}"

@@ -14,8 +14,8 @@ from archivist.files.jsonl import LineProblem, read_lines, write_lines
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder
 from archivist.records import Lesson
-from archivist.store.erasure import ErasureQuery, count_occurrences, redact_json
 from archivist.reflect.summary import with_lessons
+from archivist.store.erasure import ErasureQuery, count_occurrences, redact_json
 from archivist.store.filters import one_of
 
 if TYPE_CHECKING:

@@ -64,3 +64,9 @@ class Effect(StrEnum):
     INEFFECTIVE = "ineffective"
     IGNORED = "ignored"
     UNKNOWN = "unknown"
+
+
+# Where a call or a message keeps the folder that it was made in, when that is not where its run began.
+FOLDER = "cwd"
+# Where the run began; kept beside the folder until the event is filed.
+BEGAN = "began"

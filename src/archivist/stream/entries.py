@@ -1,4 +1,4 @@
-"""The stream's rules: what an entry refers to, how large it is, and which cycles a question names."""
+"""The stream's rules: references in texts, sizes and limits, and the filters in a question's words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import NamedTuple
 from archivist.errors import InputError, RecordError
 from archivist.text import estimate_tokens
 
-# A later cycle than anybody counts to.
+# Cycles fit a 32-bit integer in every client.
 MAX_CYCLE = (1 << 31) - 1
-# Nobody skips so many cycles: it is ten times what is hot, and a digit too many in what anybody types. Such a
-# number would archive everything at once, and every later cycle would be counted from there.
+# A larger step is a typing error: it would archive everything, and later cycles would count from there.
 MOST_SKIPPED = 1_000
 ACTION_CHARACTERS = 2_000
 CONTENT_CHARACTERS = 20_000
@@ -23,11 +22,11 @@ _PULL = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _OF_DECISIONS = re.compile(r"\b(?:deci(?:de|ded|sions?)|cho(?:se|ose|sen|ice)|settled? on)\b", re.IGNORECASE)
-# Of the most relevant answer's relevance: what fits as well as it, and what is an answer at all.
+# Shares of the best relevance: from 0.8 on an answer is as good as the best, below 0.5 it is none.
 _FITS_ALIKE = 0.8
 _FITS_AT_ALL = 0.5
 _TAG = re.compile(r"(issue|pr)[-_ #]{0,2}(\d{1,7})", re.IGNORECASE)
-# Who asks for reflections gets them as they come; else they stand behind what they were made of.
+# A question with these words asks for reflections; else they come after the entries.
 _OF_REFLECTIONS = re.compile(r"\b(?:reflect\w*|insights?|recurr?\w*|patterns?)\b", re.IGNORECASE)
 _CYCLE = re.compile(
     r"""(?:\b(?P<how>since|after|from|before|until|up\ to)\ +)?
@@ -38,16 +37,24 @@ _CYCLE = re.compile(
 
 
 class References(NamedTuple):
-    """The issues and pull requests that something speaks of."""
+    """The issues and pull requests that a text refers to."""
 
     issues: tuple[int, ...] = ()
     prs: tuple[int, ...] = ()
 
 
-class QuestionFilters(NamedTuple):
-    """What a question narrows itself to by its own words; None where it says nothing.
+class Marker(NamedTuple):
+    """How far the stream was reflected on, and the sprint at that time."""
 
-    `is_certain` when its cycles cannot be anything else: C99 may be a language.
+    seq: int = 0
+    cycle: int = 0
+    sprint: str = ""
+
+
+class QuestionFilters(NamedTuple):
+    """The filters in a question's words; None where it names none.
+
+    `is_certain` is true when its cycles cannot mean anything else: C99 may be a language.
     """
 
     cycles: tuple[int | None, int | None] | None = None
@@ -58,7 +65,7 @@ class QuestionFilters(NamedTuple):
 
 
 def estimate_entry_tokens(*texts: str) -> int:
-    """Return about how many tokens texts take, as briefs count them."""
+    """Return the estimated tokens of texts."""
     return estimate_tokens(" ".join(text for text in texts if text))
 
 
@@ -72,23 +79,23 @@ def find_references(
             found_prs.update(dict.fromkeys(int(number) for number in _DIGITS.findall(pull)))
         found_issues.update(dict.fromkeys(int(number) for number in _NUMBER.findall(_PULL.sub(" ", text))))
     for tag in tags:
-        if told := _TAG.fullmatch(tag):
-            (found_issues if told[1].lower() == "issue" else found_prs)[int(told[2])] = None
+        if named := _TAG.fullmatch(tag):
+            (found_issues if named[1].lower() == "issue" else found_prs)[int(named[2])] = None
     # A number that is a pull request in one place is one wherever it is only a number.
     given = set(issues)
-    told_issues = tuple(number for number in found_issues if number in given or number not in found_prs)
-    return References(tuple(each for each in told_issues if each), tuple(each for each in found_prs if each))
+    only_issues = (number for number in found_issues if number in given or number not in found_prs)
+    return References(tuple(filter(None, only_issues)), tuple(filter(None, found_prs)))
 
 
 def parse_question(question: str) -> QuestionFilters:
     """Return what a question names: cycles (`cycle 150`, `since cycle 20`), one issue, decisions."""
     numbers = set(find_references(question).issues)
     issue = numbers.pop() if len(numbers) == 1 else None
-    told, cycle = _OF_DECISIONS.search(question), _CYCLE.search(question)
+    cycle = _CYCLE.search(question)
     return QuestionFilters(
-        _parse_cycles(question),
+        _cycle_range(cycle) if cycle else None,
         issue,
-        "decision" if told else "",
+        "decision" if _OF_DECISIONS.search(question) else "",
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
     )
@@ -105,22 +112,19 @@ def asks_about_role(question: str, role: str) -> bool:
 
 
 def validate_cycle_step(cycle: int, latest: int | None) -> int:
-    """Return a cycle, or raise RecordError when it leaps too far beyond all that were begun or logged.
-
-    An empty stream may begin anywhere.
-    """
+    """Return a cycle, or raise RecordError when it skips too many; an empty stream may begin anywhere."""
     if latest is not None and cycle > latest + MOST_SKIPPED:
         raise RecordError(
             f"cycle: {cycle} is {cycle - latest} above the latest, {latest}",
-            hint=f"at most {MOST_SKIPPED} may be skipped; archivist stream import takes entries as they are",
+            hint=f"at most {MOST_SKIPPED} may be skipped; archivist stream import accepts any cycle",
         )
     return cycle
 
 
 def cycles_after_removal(begun: Mapping[str, int], removed: int, latest: int | None) -> dict[str, int]:
-    """Return the cycles that roles have begun once an entry of a cycle is gone.
+    """Return the cycles that roles have begun after an entry of a cycle was removed.
 
-    Where that cycle stood apart from all before it, what was counted from it is forgotten with it.
+    A cycle far above all others was a mistake: cycles that were begun from it are forgotten too.
     """
     below = [number for number in begun.values() if number < removed]
     if removed <= max([latest or 0, *below]) + 1:
@@ -129,9 +133,9 @@ def cycles_after_removal(begun: Mapping[str, int], removed: int, latest: int | N
 
 
 def select_relevant(relevances: Sequence[float]) -> list[int]:
-    """Return the places of those that answer, in the order given, but the most relevant ones first.
+    """Return the places of the hits that answer, in the given order, but the most relevant ones first.
 
-    Recency and importance settle between answers that fit alike; they make no answer of what hardly fits.
+    Recency and importance decide between answers of like relevance; they do not make an answer of a bad hit.
     """
     best = max(relevances, default=0.0)
     fit = [place for place, relevance in enumerate(relevances) if relevance >= _FITS_ALIKE * best]
@@ -152,19 +156,16 @@ def validate_cycle_range(first: int | None, last: int | None) -> tuple[int | Non
 
 
 def validate_importance(importance: int) -> int:
-    """Return the least importance that is asked for, or raise InputError when nothing can have it."""
+    """Return a minimum importance, or raise InputError when it is not between 1 and 10."""
     if isinstance(importance, bool) or not isinstance(importance, int) or not 1 <= importance <= 10:
         raise InputError(f"importance: {importance!r} is not a whole number between 1 and 10")
     return importance
 
 
-def _parse_cycles(question: str) -> tuple[int | None, int | None] | None:
-    told = _CYCLE.search(question)
-    if told is None:
-        return None
-    first = int(told["first"])
-    match (told["how"] or "").lower():
-        case "since" | "from" if told["last"] is None:
+def _cycle_range(named: re.Match[str]) -> tuple[int | None, int | None]:
+    first = int(named["first"])
+    match (named["how"] or "").lower():
+        case "since" | "from" if named["last"] is None:
             return first, None
         case "after":
             return first + 1, None
@@ -172,5 +173,5 @@ def _parse_cycles(question: str) -> tuple[int | None, int | None] | None:
             return None, first - 1
         case "until" | "up to":
             return None, first
-    last = int(told["last"] or first)
+    last = int(named["last"] or first)
     return (first, last) if first <= last else (last, first)

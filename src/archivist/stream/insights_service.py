@@ -1,7 +1,7 @@
-"""Work on reflection over the stream: when it is due, and exactly once what it finds.
+"""Reflect on the stream: decide when a reflection is due, and write its insights exactly once.
 
-What is gathered, what is written and how far the stream was reflected on change in one transaction. What the
-archive and the lessons know is looked up before, for nothing slow may keep other writers waiting.
+Reading the entries, writing the insights and moving the marker is one transaction. The archive and the
+lessons are searched before it, so that other writers do not wait for the search.
 """
 
 from __future__ import annotations
@@ -28,36 +28,34 @@ from archivist.records import (
 from archivist.records.plain import canonical_json
 from archivist.store.filters import at_least, not_equals, one_of
 from archivist.stream.blocker_timeline import find_end
-from archivist.stream.entries import estimate_entry_tokens, find_references
+from archivist.stream.entries import Marker, estimate_entry_tokens, find_references
 from archivist.stream.insights import (
     Insight,
-    Marker,
     ReflectionBacklog,
     RelatedItem,
     insights,
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.subjects import Subject, are_alike, subject_of
+from archivist.stream.obstacles import Subject, are_alike, subject_of
+from archivist.stream.service import current_sprint, latest_cycle, marker_of, set_marker
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader, Writer
 
 ROLE = "archivist"
-# Where the bank notes how far the stream was reflected on.
-_MARKER = "stream_reflected"
-# Where it notes which blockers of the status are of its own making, and what they are about.
+# A setting of the bank: the blockers in the status that reflections wrote, and what they are about.
 _BLOCKERS = "stream_blockers"
 _ASKED_CHARACTERS = 2_000
 _RELATED = 10
 
 
 class Insights(NamedTuple):
-    """What a reflection did: why it ran or was skipped, what it looked at, and what it wrote.
+    """What a reflection did: why it ran or was skipped, what it read, and what it wrote.
 
-    `told_core` is what was put into core memory, taken out of it or proposed for it, `problems` what core
-    refused.
+    `told_core` names what was added to core memory, removed from it or proposed for it, `problems` what core
+    memory refused.
     """
 
     reason: str = ""
@@ -70,40 +68,21 @@ class Insights(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def marker_of(reader: Reader) -> Marker | None:
-    """Return how far the stream was reflected on; None before its first entry."""
-    noted = reader.setting(_MARKER)
-    return Marker(**json.loads(noted)) if noted else None
-
-
-def note_beginning(writer: Writer, cycle: int) -> None:
-    """Note where the stream begins, so that the first reflection knows how far it has come."""
-    if marker_of(writer) is None:
-        _set_marker(writer, Marker(0, max(0, cycle - 1), _sprint(writer)))
-
-
-def note_latest(writer: Writer, cycle: int) -> None:
-    """Note that the stream's latest cycle is an earlier one than it was, so that cycles count again."""
-    marker = marker_of(writer)
-    if marker is not None and marker.cycle > cycle:
-        _set_marker(writer, marker._replace(cycle=cycle))
-
-
 def due_reason(bank: Bank) -> str:
-    """Return why the stream should be reflected on now, or an empty text."""
+    """Return why a reflection is due, or an empty text."""
     with bank.reading() as reader:
         return _reason(bank, reader, marker_of(reader))
 
 
 def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
-    """Write what recurs since the last reflection to stream and archive, and move on; each entry counts once.
+    """Write what recurred since the last reflection to stream and archive; each entry counts once.
 
-    Without a trigger only when it is due. Two processes that try at once do it once.
+    Without a trigger only if a reflection is due. Two processes that try at once do it once.
     """
     with bank.reading() as reader:
         marker = marker_of(reader)
         entries = _entries_since(reader, marker)
-        # What is skipped writes nothing, so that it may be asked of a bank that cannot be written.
+        # Skipping writes nothing, so that it works on a read-only bank too.
         if skipped := _skip_reason(bank, reader, marker, entries, trigger):
             return Insights(skipped=skipped)
     chosen = select_entries(entries, bank.config.stream.gather_importance)
@@ -124,7 +103,7 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
 def _skip_reason(
     bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str
 ) -> str:
-    """Return why there is nothing to reflect on, or no reason to; else nothing."""
+    """Return why no reflection is made now, or an empty text."""
     if not _without_reflections(entries):
         return "nothing was logged since the last reflection"
     return "" if trigger or _reason(bank, reader, marker) else "not due"
@@ -141,8 +120,8 @@ def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
     since = ReflectionBacklog(
         reader.count("entry", *logged),
         int(reader.total("entry", "importance", *logged)),
-        max(0, _latest_cycle(reader) - marker.cycle),
-        _sprint(reader),
+        max(0, (latest_cycle(reader) or 0) - marker.cycle),
+        current_sprint(reader),
     )
     return reason_to_reflect(since, marker, bank.config.stream)
 
@@ -156,7 +135,7 @@ def _write_insights(
 ) -> Insights:
     """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
     now = bank.now()
-    latest, seq = _latest_cycle(writer), entries[-1].seq
+    latest, seq = latest_cycle(writer) or 0, entries[-1].seq
     cycles = [entry.cycle for entry in entries]
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
     logged, archived = [], []
@@ -195,7 +174,7 @@ def _write_insights(
         writer.put(document, "reflect")
         logged.append(entry)
         archived.append(document)
-    _set_marker(writer, Marker(seq + len(found), latest, _sprint(writer)))
+    set_marker(writer, Marker(seq + len(found), latest, current_sprint(writer)))
     return Insights(
         gathered=len(chosen),
         cycles=(min(cycles), max(cycles)),
@@ -205,9 +184,9 @@ def _write_insights(
 
 
 def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list[Entry]) -> Insights:
-    """Name what is in the way in the status, take out what is over, and propose rules that were decided on.
+    """Update the blockers in the status, and propose rules that were decided on.
 
-    What core refuses is only noted.
+    What core memory refuses is only noted.
     """
     told: list[str] = []
     problems: list[str] = []
@@ -223,7 +202,7 @@ def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list
 
 
 def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
-    """Take blockers out of the status that were put there by a reflection and are told to be over."""
+    """Remove the blockers from the status that a reflection wrote and that are over."""
     with bank.reading() as reader:
         noted = _own_blockers(reader)
     roles = {entry.role for entry in entries if entry.role}
@@ -235,7 +214,7 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
         with bank.transaction() as writer:
             rest = {line: each for line, each in _own_blockers(writer).items() if line != text}
             writer.set_setting(_BLOCKERS, canonical_json(rest))
-            # Somebody may have taken it out, or put it in other words, before us.
+            # Somebody may have removed or reworded it before.
             if text in _blocker_lines(writer):
                 bank.core.take_out("blockers", text)
                 told.append(f"no longer in status blockers: {text} (over in cycle {end.entry.cycle})")
@@ -244,20 +223,16 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
 
 def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
     with bank.transaction() as writer:
-        if any(_names_blocker(line, insight) for line in _blocker_lines(writer)):
-            return []
+        for line in _blocker_lines(writer):
+            # An issue is compared by its whole number: #8 is not #84.
+            is_same_issue = set(find_references(line).issues) & set(insight.issues)
+            if is_same_issue if insight.issues else are_alike(subject_of(line), insight.subject):
+                return []
         bank.core.append("blockers", insight.blocker)
         text = _blocker_lines(writer)[-1]
         about = (insight.issues, tuple(sorted(insight.subject.words)))
         writer.set_setting(_BLOCKERS, canonical_json({**_own_blockers(writer), text: about}))
     return [f"status blockers: {text}"]
-
-
-def _names_blocker(line: str, insight: Insight) -> bool:
-    """Say whether a line of the status names a blocker already; an issue only by its whole number."""
-    if insight.issues:
-        return bool(set(find_references(line).issues) & set(insight.issues))
-    return are_alike(subject_of(line), insight.subject)
 
 
 def _blocker_lines(reader: Reader) -> list[str]:
@@ -266,13 +241,13 @@ def _blocker_lines(reader: Reader) -> list[str]:
 
 
 def _own_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Return the blockers of our own making by their lines: their issues, and the words of their subject."""
+    """Return the blockers that reflections wrote, by their lines: their issues and subject words."""
     noted = json.loads(reader.setting(_BLOCKERS) or "{}")
     return {line: (tuple(issues), tuple(words)) for line, (issues, words) in noted.items()}
 
 
 def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
-    """Propose a rule that was decided on as a rule of core memory, once, whatever becomes of it."""
+    """Propose a rule that was decided on for core memory; only once, even if it is rejected."""
     rule = f"- {insight.rule}"
     with bank.reading() as reader:
         before = str(_block_content(reader, CoreSection.RULES.value).get("text") or "")
@@ -287,7 +262,7 @@ def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
 
 
 def _related_documents(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
-    """Return what the archive holds about what was gathered."""
+    """Return the archived texts about the gathered entries."""
     if not chosen:
         return []
     weightiest = sorted(chosen, key=lambda entry: (-entry.importance, -entry.seq))
@@ -299,7 +274,7 @@ def _related_documents(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
 
 
 def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
-    """Return the lessons that name an issue which was met."""
+    """Return the lessons that name an issue of the gathered entries."""
     met = {issue for entry in chosen for issue in entry.issues}
     if not met:
         return []
@@ -311,19 +286,6 @@ def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
         if issues := tuple(issue for issue in find_references(summary, *texts).issues if issue in met):
             found.append(RelatedItem(f"m-{number:03d}", summary, issues))
     return found
-
-
-def _set_marker(writer: Writer, marker: Marker) -> None:
-    writer.set_setting(_MARKER, canonical_json(marker._asdict()))
-
-
-def _latest_cycle(reader: Reader) -> int:
-    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
-    return int(rows[0][0]) if rows else 0
-
-
-def _sprint(reader: Reader) -> str:
-    return str(_block_content(reader, CoreSection.STATUS.value).get("sprint") or "")
 
 
 def _block_content(reader: Reader, block: str) -> dict[str, object]:

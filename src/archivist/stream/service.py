@@ -1,4 +1,4 @@
-"""Work on the stream: log, number the cycles, find, archive what is old, take lines in and out."""
+"""The stream: log entries, number cycles, search, archive old cycles, import and export lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archivist.capture.secrets import clean_text, validate_name
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.files.jsonl import LineProblem
 from archivist.recall.query import Query
-from archivist.records import ActorKind, Entry, EntryType
+from archivist.records import ActorKind, Block, CoreSection, Entry, EntryType
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.tiers import validate_entry
 from archivist.service import BankService
@@ -23,6 +23,7 @@ from archivist.stream.entries import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
     MAX_CYCLE,
+    Marker,
     asks_about_role,
     cycles_after_removal,
     estimate_entry_tokens,
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
 
 LATEST = ("-seq",)
 BY_CYCLE = ("cycle", "seq")
-# Where the bank notes which cycle each role has begun.
+# Settings of the bank: the cycle that each role has begun, and how far the stream was reflected on.
 _BEGUN = "stream_cycles"
+_MARKER = "stream_reflected"
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
 _MOST_HITS = 200
-# Of so many the most relevant ones are told first.
+# Relevance is compared among this many hits before recency and importance order them.
 _LOOKED_AT = 40
 
 
@@ -57,7 +59,7 @@ class StreamHit(NamedTuple):
 
 
 class StreamImportResult(NamedTuple):
-    """What taking lines in did."""
+    """What an import did."""
 
     added: int
     changed: int
@@ -66,7 +68,7 @@ class StreamImportResult(NamedTuple):
 
 
 class Stream(BankService):
-    """What agents logged on purpose, cycle by cycle; the last cycles are hot, older ones archived."""
+    """What agents logged, cycle by cycle; the last cycles are hot, older ones archived."""
 
     @writes(Layer.STREAM)
     def log(
@@ -86,10 +88,10 @@ class Stream(BankService):
         id: str = "",  # noqa: A002
         reflect: bool = False,
     ) -> Entry:
-        """Log an entry. Without a cycle it is the one that the role has begun, else the stream's latest.
+        """Log an entry, by default in the cycle that the role has begun, else in the stream's latest.
 
-        A cycle below the role's last one is refused, and one far above all others. The same id again is the
-        same entry. With `reflect` the stream is reflected on afterwards when that is due.
+        A cycle below the role's last one is refused, and one far above all others. Logging a known id returns
+        that entry. With `reflect` a reflection follows if one is due.
         """
         bank = self._bank
         moment = time or bank.now()
@@ -110,11 +112,16 @@ class Stream(BankService):
         with bank.transaction() as writer:
             known = writer.get(Entry, id) if id else None
             if known is not None:
-                return _require_same_entry(known, draft)
+                if any(
+                    getattr(known, field) != getattr(draft, field) for field in ("action", "content", "role")
+                ):
+                    message = f"id: {known.id!r} is another entry's"
+                    raise RecordError(message, hint="leave the id out to get a new one")
+                return known
             entry = _assign_cycle(writer, draft, is_explicit=cycle is not None)
             writer.put(entry, "log")
-            _note_beginning(writer, entry.cycle)
-            _archive_cold(writer, bank.config.stream.hot_cycles)
+            _note_first_cycle(writer, entry.cycle)
+            _move_entries(writer, bank.config.stream.hot_cycles, to_archive=True)
         if reflect:
             self.reflect(if_due=True)
         return entry
@@ -123,15 +130,15 @@ class Stream(BankService):
     def begin_cycle(self, role: str = "") -> int:
         """Begin the next cycle and return its number: one above every cycle that was begun or logged.
 
-        What the role logs from now on belongs to it unless it names another.
+        What the role logs from now on belongs to it, unless the call names another.
         """
         role = self._resolve_role(role)
         with self._bank.transaction() as writer:
             begun = _started_cycles(writer)
-            number = max(_latest_cycle(writer) or 0, *begun.values(), 0) + 1
+            number = max(latest_cycle(writer) or 0, *begun.values(), 0) + 1
             if number > MAX_CYCLE:
-                hint = "archivist stream remove takes an entry out whose number is wrong"
-                raise RecordError(f"cycle: {MAX_CYCLE} is the last that can be counted", hint=hint)
+                hint = "archivist stream remove removes an entry with a wrong number"
+                raise RecordError(f"cycle: {MAX_CYCLE} is the highest possible", hint=hint)
             writer.set_setting(_BEGUN, canonical_json({**begun, role: number}))
         return number
 
@@ -145,7 +152,7 @@ class Stream(BankService):
     def recent(
         self, limit: int = 20, *, role: str = "", after: Sequence[object] | None = None
     ) -> list[Entry]:
-        """Return the latest entries, the latest first; behind a place in that order."""
+        """Return the latest entries, latest first; `after` continues behind a place in that order."""
         conditions = [equals("role", role)] if role else []
         with self._bank.reading() as reader:
             return reader.select(Entry, *conditions, order=LATEST, after=after, limit=limit)
@@ -161,7 +168,7 @@ class Stream(BankService):
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Entry]:
-        """Return the entries of some cycles in order, hot or archived; behind a place in that order."""
+        """Return the entries of some cycles in order, hot or archived."""
         validate_cycle_range(start, end)
         conditions: list[Condition] = [at_least("cycle", start), at_most("cycle", end)]
         conditions.append(at_least("importance", validate_importance(min_importance)))
@@ -182,12 +189,12 @@ class Stream(BankService):
         cycles: tuple[int | None, int | None] | None = None,
         tier: str = "stream",
     ) -> list[StreamHit]:
-        """Return the entries that answer a question, by recency, importance and relevance, the best first.
+        """Return the entries that answer a question, by recency, importance and relevance, best first.
 
-        Only hot entries unless cycles are given or named (`what happened in cycle 150?`) or the tier is
-        `archive` or empty. A question that names one issue is answered by what refers to it, if anything;
-        one that names cycles only by what happened in them. Reflections stand behind the entries, unless the
-        question asks for them.
+        Only hot entries are searched, unless cycles are given or named (`what happened in cycle 150?`) or the
+        tier is `archive` or empty. A question that names an issue is answered by entries that refer to it, if
+        there are any; one that names cycles only by entries of these cycles. Reflections come last, unless
+        the question asks for them.
         """
         if not query.strip():
             raise InputError("query: missing or empty", hint="archivist stream list shows the latest entries")
@@ -204,85 +211,81 @@ class Stream(BankService):
         if cycles is not None:
             within = _within_cycles(asked, validate_cycle_range(*cycles))
             return self._search_entries(within, with_reflections=named.is_of_reflections)
-        # What a question names is a field; who names an issue asks for all that refers to it, hot or not.
+        # A named issue is a filter, and asks for everything that refers to it, hot or archived.
         narrowed = asked
         if issue is None and named.issue is not None:
             narrowed = asked._replace(issue=named.issue, tier="" if tier == "stream" else tier)
         tries = dict.fromkeys((narrowed._replace(type=named.type), narrowed, asked))
         if named.cycles is not None:
-            for each in tries:
-                if found := self._search_named_cycles(each, named.cycles):
+            for attempt in tries:
+                if found := self._search_named_cycles(attempt, named.cycles):
                     return found
             if named.is_certain:
                 return []
-        answers = (self._search_entries(each, with_reflections=named.is_of_reflections) for each in tries)
-        return next((found for found in answers if found), [])
+        for attempt in tries:
+            if found := self._search_entries(attempt, with_reflections=named.is_of_reflections):
+                return found
+        return []
 
     def _search_entries(self, asked: Query, *, with_reflections: bool = False) -> list[StreamHit]:
         if asked.until_cycle is None:
             # Recency counts from the latest cycle, not from the clock.
             with self._bank.reading() as reader:
-                asked = asked._replace(until_cycle=_latest_cycle(reader))
+                asked = asked._replace(until_cycle=latest_cycle(reader))
         limit = asked.limit or _MOST_HITS
         hits, weights = self._bank.recall(asked._replace(limit=max(limit, _LOOKED_AT)))[:2]
-        # Who weighs recency or importance above relevance wants just that.
+        # A configuration that weighs recency or importance above relevance gets just that order.
         if weights.relevance >= max(weights.recency, weights.importance):
             hits = tuple(hits[place] for place in select_relevant([hit.why.why.total for hit in hits]))
         with self._bank.reading() as reader:
             if not with_reflections:
-                made = {
-                    name
-                    for (name,) in reader.select_fields(
-                        Entry,
-                        ("id",),
-                        one_of("id", [hit.id for hit in hits]),
-                        equals("type", EntryType.REFLECTION),
-                    )
-                }
-                # Their words are those of the entries that they count, and would else win over each of them.
-                hits = tuple(sorted(hits, key=lambda hit: hit.id in made))
+                is_reflection = equals("type", EntryType.REFLECTION)
+                rows = reader.select_fields(
+                    Entry, ("id",), one_of("id", [hit.id for hit in hits]), is_reflection
+                )
+                reflections = {name for (name,) in rows}
+                # They repeat the words of the entries that they count, and would outrank each of them.
+                hits = tuple(sorted(hits, key=lambda hit: hit.id in reflections))
             hits = hits[:limit]
             entries = reader.records("entry", [hit.id for hit in hits])
         return [StreamHit(hit, entries[hit.id]) for hit in hits if hit.id in entries]
 
     def _search_named_cycles(self, asked: Query, cycles: tuple[int | None, int | None]) -> list[StreamHit]:
-        """Return what happened in cycles that a question names; with a role that it names, that role's."""
+        """Return what happened in cycles that a question names; if it names a role, only that role's."""
         found = self._search_entries(_within_cycles(asked, cycles))
-        seen = {each.entry.id for each in found}
         first, last = cycles
-        least = max(1, round(asked.min_importance * 10))
         inside = self.by_cycle(
             0 if first is None else first,
             MAX_CYCLE if last is None else last,
             role=asked.role,
-            min_importance=least,
+            min_importance=max(1, round(asked.min_importance * 10)),
         )
         if asked.issue is not None:
             inside = [entry for entry in inside if asked.issue in entry.issues]
         words = asked.text.lower().split()
         roles = {entry.role for entry in inside if entry.role and entry.role.lower() in words}
-        if not roles and not asked.role and self._names_known_role(asked.text):
-            return []
-        # Who asks for a cycle by its number asks for all of it; an open range is narrowed by its words alone.
+        if not roles and not asked.role:
+            from archivist.recall.lexical import possible_names
+
+            with self._bank.reading() as reader:
+                known = reader.known_speakers(possible_names(asked.text))
+            if any(asks_about_role(asked.text, role) for role in known):
+                return []
+        # A cycle named by its number asks for all of it; an open range is narrowed by its words alone.
         if first is not None and last is not None:
-            rest = sorted((each for each in inside if each.id not in seen), key=lambda each: -each.importance)
-            found += [_hit_by_cycle(self._bank.config.recall, entry) for entry in rest]
+            seen = {entry.id for _, entry in found}
+            rest = sorted(
+                (entry for entry in inside if entry.id not in seen), key=lambda entry: -entry.importance
+            )
+            weight = self._bank.config.recall.generative_importance
+            found += [_hit_by_cycle(entry, weight) for entry in rest]
         if roles and not asked.role:
-            found.sort(key=lambda each: each.entry.role not in roles)
-            found = [each for each in found if each.entry.role in roles]
+            found = [hit for hit in found if hit.entry.role in roles]
         return found[: asked.limit]
-
-    def _names_known_role(self, question: str) -> bool:
-        """Say whether a question asks what some role did that is known to the bank."""
-        from archivist.recall.lexical import possible_names
-
-        with self._bank.reading() as reader:
-            known = reader.known_speakers(possible_names(question))
-        return any(asks_about_role(question, role) for role in known)
 
     @decides(Layer.STREAM)
     def edit(self, /, name: str, **changes: Any) -> Entry:
-        """Change an entry's words, weight or references; its history keeps what it was."""
+        """Change an entry's text, importance or references; its history keeps the earlier version."""
         unknown = [field for field in changes if field not in _EDITABLE]
         if unknown:
             raise RecordError(f"{unknown[0]}: cannot be edited", hint=f"one of {', '.join(_EDITABLE)}")
@@ -297,37 +300,40 @@ class Stream(BankService):
 
     @decides(Layer.STREAM)
     def remove(self, name: str) -> Entry:
-        """Take an entry out of the stream; the ledger keeps that it was there.
+        """Remove an entry from the stream; the ledger keeps it.
 
-        The next cycle follows what is left, and what is among the last cycles again is hot again.
+        Cycles are numbered by what is left, and entries that are among the last cycles again become hot.
         """
         with self._bank.transaction() as writer:
             entry = _require_entry(writer, name)
             writer.remove(Entry, entry.id, "remove")
-            latest = _latest_cycle(writer)
+            latest = latest_cycle(writer)
             begun = _started_cycles(writer)
             if (after := cycles_after_removal(begun, entry.cycle, latest)) != begun:
                 writer.set_setting(_BEGUN, canonical_json(after))
-            _note_latest(writer, latest or 0)
-            _restore_hot(writer, self._bank.config.stream.hot_cycles)
+            marker = marker_of(writer)
+            if marker is not None and marker.cycle > (latest or 0):
+                # Else no cycle would count towards the next reflection until that one is reached again.
+                set_marker(writer, marker._replace(cycle=latest or 0))
+            _move_entries(writer, self._bank.config.stream.hot_cycles, to_archive=False)
         return entry
 
     @reads(Layer.STREAM)
     def due_reason(self) -> str:
-        """Return why the stream should be reflected on now, or an empty text."""
-        from archivist.stream import insights_service as insights
+        """Return why a reflection is due, or an empty text."""
+        from archivist.stream.insights_service import due_reason
 
-        return insights.due_reason(self._bank)
+        return due_reason(self._bank)
 
     @writes(Layer.STREAM)
     def reflect(self, trigger: str = "by hand", *, if_due: bool = False) -> Insights:
-        """Reflect now on what was logged since the last time; `if_due` only when there is a reason to.
+        """Reflect on what was logged since the last reflection; with `if_due` only if one is due.
 
-        The trigger is the reason that is told. An empty one asks for a reason too.
+        The trigger is the recorded reason; an empty one is like `if_due`.
         """
-        from archivist.stream import insights_service as insights
+        from archivist.stream.insights_service import reflect_stream
 
-        return insights.reflect_stream(self._bank, trigger="" if if_due else trigger.strip())
+        return reflect_stream(self._bank, trigger="" if if_due else trigger.strip())
 
     @reads(Layer.STREAM)
     def lines(self) -> list[dict[str, object]]:
@@ -339,7 +345,7 @@ class Stream(BankService):
 
     @reads(Layer.STREAM)
     def export(self, path: Path) -> int:
-        """Write the stream as JSON lines, whole or not at all, and return how many there are."""
+        """Write the stream as JSON lines, all or nothing, and return their number."""
         from archivist.files.jsonl import write_lines
 
         lines = self.lines()
@@ -352,15 +358,15 @@ class Stream(BankService):
 
     @writes(Layer.STREAM)
     def import_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamImportResult:
-        """Take files of lines in; what is known by its id is brought up to date, twice is as good as once.
+        """Import files of JSON lines; known ids are updated, so that importing twice changes nothing.
 
-        An agent that has a role takes in only what that role said.
+        An agent with a role may only import that role's entries.
         """
         entries, problems = _read_entries(paths)
         if is_strict and problems:
             raise InputError(
-                f"{len(problems)} bad lines, nothing was taken; the first: {problems[0]}",
-                hint="without --strict the good lines are taken",
+                f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}",
+                hint="without --strict the good lines are imported",
             )
         for role in {entry.role for entry in entries}:
             self._resolve_role(role)
@@ -368,12 +374,12 @@ class Stream(BankService):
 
     @writes(Layer.STREAM)
     def import_entries(self, entries: Iterable[Entry]) -> StreamImportResult:
-        """Take entries in as they are, whatever their cycles; their places follow the last one."""
-        wanted = [_clean_entry(_check_cycle(entry)) for entry in entries]
+        """Import entries as they are, whatever their cycles; they are placed behind the last one."""
+        wanted = [_clean_entry(entry) for entry in entries]
         added = changed = unchanged = 0
         with self._bank.transaction() as writer:
             cycles = [entry.cycle for entry in wanted]
-            latest = max([_latest_cycle(writer) or 0, *cycles])
+            latest = max([latest_cycle(writer) or 0, *cycles])
             cold = latest - self._bank.config.stream.hot_cycles
             seq = _last_seq(writer)
             for entry in wanted:
@@ -386,12 +392,12 @@ class Stream(BankService):
                 changed += is_new and known is not None
                 unchanged += not is_new
             if cycles:
-                _note_beginning(writer, min(cycles))
-            _archive_cold(writer, self._bank.config.stream.hot_cycles)
+                _note_first_cycle(writer, min(cycles))
+            _move_entries(writer, self._bank.config.stream.hot_cycles, to_archive=True)
         return StreamImportResult(added, changed, unchanged)
 
     def _resolve_role(self, role: str) -> str:
-        """Return the role to log as: the actor's own unless another is named, which an agent may not be."""
+        """Return the role to log as: the named one, else the actor's; agents log as their own role only."""
         actor = self._bank.actor
         role = validate_name("role", role) or actor.role
         if actor.kind is ActorKind.AGENT and actor.role and role != actor.role:
@@ -400,21 +406,38 @@ class Stream(BankService):
         return role
 
 
-def _check_cycle(entry: Entry) -> Entry:
-    if entry.cycle > MAX_CYCLE:
-        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
-    return entry
+def marker_of(reader: Reader) -> Marker | None:
+    """Return how far the stream was reflected on; None before its first entry."""
+    noted = reader.setting(_MARKER)
+    return Marker(**json.loads(noted)) if noted else None
+
+
+def set_marker(writer: Writer, marker: Marker) -> None:
+    """Note how far the stream was reflected on."""
+    writer.set_setting(_MARKER, canonical_json(marker._asdict()))
+
+
+def latest_cycle(reader: Reader) -> int | None:
+    """Return the latest cycle of the stream; None when it is empty."""
+    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
+    return int(rows[0][0]) if rows else None
+
+
+def current_sprint(reader: Reader) -> str:
+    """Return the sprint that the status in core memory names."""
+    status = reader.get(Block, CoreSection.STATUS.value)
+    return str(status.content.get("sprint") or "") if status else ""
 
 
 def _build_entry(**values: Any) -> Entry:
-    """Return an entry without its place: checked, without secrets, with the references that it names."""
+    """Return an entry without its place: validated, without secrets, with the references in its text."""
     tags = values["tags"]
     if isinstance(tags, list | tuple):
         values["tags"] = list(dict.fromkeys(t.strip() if isinstance(t, str) else t for t in tags if t != ""))
-    entry = _check_cycle(validate_entry(from_plain(Entry, {**values, "seq": 0})))
+    entry = validate_entry(from_plain(Entry, {**values, "seq": 0}))
     for name, most in (("action", ACTION_CHARACTERS), ("content", CONTENT_CHARACTERS)):
         if len(getattr(entry, name)) > most:
-            hint = "archivist archive add keeps long texts; an entry says what came of them"
+            hint = "archivist archive add stores long texts; an entry is a summary"
             raise RecordError(f"{name}: {len(getattr(entry, name))} characters, at most {most}", hint=hint)
     for name in ("issues", "prs"):
         if any(number < 1 for number in getattr(entry, name)):
@@ -424,10 +447,12 @@ def _build_entry(**values: Any) -> Entry:
 
 def _clean_entry(entry: Entry) -> Entry:
     """Return an entry without secrets, with its references and its size."""
+    if entry.cycle > MAX_CYCLE:
+        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
     action, content = clean_text(entry.action), clean_text(entry.content)
     if not action.strip():
         raise RecordError("action: missing or empty")
-    told = find_references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
+    found = find_references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
     return replace(
         entry,
         id=clean_text(entry.id),
@@ -436,85 +461,52 @@ def _clean_entry(entry: Entry) -> Entry:
         role=validate_name("role", entry.role),
         run=clean_text(entry.run),
         tags=tuple(clean_text(tag) for tag in entry.tags),
-        issues=told.issues,
-        prs=told.prs,
+        issues=found.issues,
+        prs=found.prs,
         tokens=entry.tokens or estimate_entry_tokens(action, content),
     )
 
 
-def _require_same_entry(known: Entry, draft: Entry) -> Entry:
-    same = (draft.action, draft.content, draft.role) == (known.action, known.content, known.role)
-    if not same:
-        raise RecordError(f"id: {known.id!r} is another entry's", hint="leave the id out to get a new one")
-    return known
-
-
 def _assign_cycle(writer: Writer, draft: Entry, *, is_explicit: bool) -> Entry:
-    """Return the entry at its cycle and place; a role's cycles never go backwards."""
-    last = next(
-        iter(writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)),
-        (0,),
-    )[0]
-    cycle, latest, begun = draft.cycle, _latest_cycle(writer), _started_cycles(writer)
+    """Return the entry with its cycle and place; the cycles of a role never go backwards."""
+    own = writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)
+    last: int = own[0][0] if own else 0
+    cycle, latest, begun = draft.cycle, latest_cycle(writer), _started_cycles(writer)
     if not is_explicit:
-        own = begun.get(draft.role)
-        cycle = max(own, last) if own is not None else (1 if latest is None else latest)
+        started = begun.get(draft.role)
+        cycle = max(started, last) if started is not None else (1 if latest is None else latest)
     if cycle < last:
         whose = f"{draft.role!r} is" if draft.role else "the stream is"
         raise RecordError(
             f"cycle: {cycle} goes backwards, {whose} at {last}",
-            hint="archivist stream cycle begins the next; archivist stream import takes old entries in",
+            hint="archivist stream cycle begins the next; archivist stream import accepts old entries",
         )
     known = [number for number in (latest, *begun.values()) if number is not None]
     validate_cycle_step(cycle, max(known, default=None))
     return replace(draft, cycle=cycle, seq=_last_seq(writer) + 1)
 
 
-def _note_beginning(writer: Writer, cycle: int) -> None:
-    from archivist.stream.insights_service import note_beginning
-
-    note_beginning(writer, cycle)
-
-
-def _note_latest(writer: Writer, cycle: int) -> None:
-    from archivist.stream.insights_service import note_latest
-
-    note_latest(writer, cycle)
+def _note_first_cycle(writer: Writer, cycle: int) -> None:
+    """Note where the stream begins, so that the first reflection counts cycles from there."""
+    if marker_of(writer) is None:
+        set_marker(writer, Marker(0, max(0, cycle - 1), current_sprint(writer)))
 
 
-def _restore_hot(writer: Writer, hot_cycles: int) -> None:
-    """Bring back from the archive what is hot, since a later cycle is gone that was none."""
-    latest = _latest_cycle(writer)
+def _move_entries(writer: Writer, hot_cycles: int, *, to_archive: bool) -> None:
+    """Archive the entries that are no longer hot, or bring back those that are hot again."""
+    latest = latest_cycle(writer)
     if latest is None:
         return
-    for entry in writer.select(
-        Entry, equals("is_archived", 1), at_least("cycle", latest - hot_cycles + 1), order=("seq",)
-    ):
-        writer.put(replace(entry, is_archived=False), "warm")
-
-
-def _archive_cold(writer: Writer, hot_cycles: int) -> None:
-    """Move what is no longer hot to the archive; it stays findable by cycle and by search."""
-    latest = _latest_cycle(writer)
-    if latest is None:
-        return
-    for entry in writer.select(
-        Entry, equals("is_archived", 0), at_most("cycle", latest - hot_cycles), order=("seq",)
-    ):
-        writer.put(replace(entry, is_archived=True), "archive")
-
-
-def _latest_cycle(reader: Reader) -> int | None:
-    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
-    return int(rows[0][0]) if rows else None
+    cold = latest - hot_cycles
+    which = at_most("cycle", cold) if to_archive else at_least("cycle", cold + 1)
+    for entry in writer.select(Entry, equals("is_archived", int(not to_archive)), which, order=("seq",)):
+        writer.put(replace(entry, is_archived=to_archive), "archive" if to_archive else "warm")
 
 
 def _last_seq(reader: Reader) -> int:
-    from archivist.stream.insights_service import marker_of
-
     rows = reader.select_fields(Entry, ("seq",), order=("-seq",), limit=1)
     marker = marker_of(reader)
-    # Where the last entries were erased, their places are not given to others: those were reflected on.
+    # The places of erased entries are not reused: they were reflected on.
     return max(int(rows[0][0]) if rows else 0, marker.seq if marker else 0)
 
 
@@ -531,21 +523,19 @@ def _require_entry(reader: Reader, name: str) -> Entry:
 
 
 def _within_cycles(asked: Query, cycles: tuple[int | None, int | None]) -> Query:
-    first, last = cycles
-    return asked._replace(
-        since_cycle=first, until_cycle=last, tier="" if asked.tier == "stream" else asked.tier
-    )
+    tier = "" if asked.tier == "stream" else asked.tier
+    return asked._replace(since_cycle=cycles[0], until_cycle=cycles[1], tier=tier)
 
 
-def _hit_by_cycle(rules: Any, entry: Entry) -> StreamHit:
-    """Return an entry that is found by its cycle alone, weighed by its importance."""
+def _hit_by_cycle(entry: Entry, weight: float) -> StreamHit:
+    """Return an entry that is found by its cycle alone, scored by its importance."""
     from archivist.recall.fusion import Relevance
     from archivist.recall.hit_text import name_of, text_of
     from archivist.recall.scoring import Score
     from archivist.recall.service import Hit
 
-    weight = entry.importance / 10
-    score = Score(rules.generative_importance * weight, weight, 0.0, 0.0, Relevance(0.0))
+    importance = entry.importance / 10
+    score = Score(weight * importance, importance, 0.0, 0.0, Relevance(0.0))
     hit = Hit(
         kind="entry",
         id=entry.id,
@@ -565,13 +555,12 @@ def _read_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[LineProblem]
 
     entries: list[Entry] = []
     problems: list[LineProblem] = []
-    for path in paths:
-        for line in read_lines(path):
-            if isinstance(line, LineProblem):
-                problems.append(line)
-                continue
-            try:
-                entries.append(_clean_entry(_check_cycle(from_stream_line(line.value))))
-            except RecordError as error:
-                problems.append(LineProblem(line.file, line.number, error.message))
+    for line in (line for path in paths for line in read_lines(path)):
+        if isinstance(line, LineProblem):
+            problems.append(line)
+            continue
+        try:
+            entries.append(_clean_entry(from_stream_line(line.value)))
+        except RecordError as error:
+            problems.append(LineProblem(line.file, line.number, error.message))
     return entries, problems

@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
-from archivist.capture.folders import FOLDER
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
 from archivist.capture.provenance import project_of_folder, task_of
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
@@ -28,6 +27,7 @@ from archivist.capture.values import (
 )
 from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.records.run_words import FOLDER
 
 _CONVERSATION = ("user", "assistant", "system", "result")
 # Records of the client's own housekeeping, which tell nothing about the run.

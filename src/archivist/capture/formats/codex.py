@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
-from archivist.capture.folders import FOLDER
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
 from archivist.capture.provenance import project_of_folder, project_of_remote
 from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
@@ -27,6 +26,7 @@ from archivist.capture.values import (
 )
 from archivist.ids import derived_id
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.records.run_words import FOLDER
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _OTHER_ENVELOPES = frozenset((

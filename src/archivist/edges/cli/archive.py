@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli.doctor import embed
+from archivist.edges.cli.options import (
+    Answer,
+    command,
+    importance_option,
+    issue_option,
+    list_records,
+    read_text_argument,
+    search_limit_option,
+    tag_option,
+)
 from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
     DateTimeParam,
     enum_choice,
-    json_option,
-    note,
     pluralize,
-    print_json,
-    print_table,
-    say,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import piece_view
+from archivist.errors import NotFoundError
 from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
     from archivist.archive.service import RefreshResult
-    from archivist.bank import Bank
 
 _TYPE = enum_choice(DocumentType)
-_SHOWN = 20
+_type_option = click.option("--type", type=_TYPE, help="Only texts of this type.")
 
 
 @click.group()
 def archive() -> None:
-    """Keep, search and follow texts: decisions, research, specs, lessons and old cycles."""
+    """Store and search long texts, and keep them in sync with folders."""
 
 
-@archive.command()
+@command(archive)
 @click.argument("text", metavar="QUERY")
-@click.option("--type", type=_TYPE, help="Only this sort; cycle asks for old entries of the stream too.")
+@click.option("--type", type=_TYPE, help="Only this type; `cycle` includes archived stream entries.")
 @click.option("--since", type=DateTimeParam(), help="Only from this day on.")
 @click.option("--until", type=DateTimeParam(), help="Only up to this day.")
-@click.option("--max", "limit", type=click.IntRange(1, 200), default=5, show_default=True, metavar="N")
-@json_option
-@click.pass_obj
+@search_limit_option
 def search(
     session: Session,
     text: str,
@@ -53,224 +54,176 @@ def search(
     since: datetime | None,
     until: datetime | None,
     limit: int,
-    as_json: bool,
-) -> None:
-    """Find what the archive says about QUERY, the best first; archivist archive show NAME prints more."""
+) -> Answer:
+    """Search the archive for QUERY, best match first. `archivist archive show NAME` prints a whole text."""
     first = since.replace(tzinfo=UTC) if since else None
     last = until.replace(tzinfo=UTC) if until else None
     if last and last.time() == datetime.min.time():
+        # A day without a time means all of that day.
         last += timedelta(days=1, microseconds=-1)
     with session.bank() as bank:
         hits = bank.documents.search(text, type=type, dates=(first, last), limit=limit)
-    if as_json:
-        print_json(
-            {
-                "hits": [
-                    {
-                        "id": hit.name,
-                        "uid": hit.id,
-                        "kind": hit.kind,
-                        "text": hit.text,
-                        "score": round(hit.score, 4),
-                        "time": hit.time.isoformat() if hit.time else None,
-                    }
-                    for hit in hits
-                ]
-            }
-        )
-        return
-    for hit in hits:
-        when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
-        say(f"{hit.score:.2f}  {hit.name}{when}")
-        say(f"      {hit.text}")
-    if not hits:
-        note("nothing found")
+    view = [
+        {
+            "id": hit.name,
+            "uid": hit.id,
+            "kind": hit.kind,
+            "text": hit.text,
+            "score": round(hit.score, 4),
+            "time": hit.time.isoformat() if hit.time else None,
+        }
+        for hit in hits
+    ]
+    lines = [
+        f"{hit.score:.2f}  {hit.name}{f'  {hit.time:%Y-%m-%d}' if hit.time else ''}\n      {hit.text}"
+        for hit in hits
+    ]
+    return Answer({"hits": view}, "\n".join(lines), () if hits else ("nothing found",))
 
 
-@archive.command()
+@command(archive)
 @click.argument("text", metavar="TEXT|-")
-@click.option("--type", type=_TYPE, required=True, help="What it is.")
-@click.option(
-    "--source", metavar="NAME", default="", help="What it is called; else named by its first words."
-)
+@click.option("--type", type=_TYPE, required=True, help="The type of the text.")
+@click.option("--source", metavar="NAME", default="", help="Its name; by default made from its first words.")
 @click.option("--role", "roles", metavar="R", multiple=True, help="A role that it concerns; repeatable.")
-@click.option("--issue", "issues", type=int, metavar="N", multiple=True, help="An issue; repeatable.")
-@click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
-@click.option(
-    "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How much it matters."
-)
-@click.option("--date", type=DateTimeParam(), help="Of which day it is.")
-@json_option
-@click.pass_obj
-def add(session: Session, /, text: str, as_json: bool, **fields: Any) -> None:
-    """Archive TEXT, or what is read from stdin. The same text again changes nothing."""
-    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+@issue_option
+@tag_option
+@importance_option
+@click.option("--date", type=DateTimeParam(), help="The day that it is about.")
+def add(session: Session, /, text: str, **fields: Any) -> Answer:
+    """Archive TEXT; - reads it from stdin. Adding the same text again changes nothing."""
     with session.bank() as bank:
-        made = bank.documents.insert(content, **fields)
-    if as_json:
-        print_json({"source": made[0].source, "pieces": [piece_view(each) for each in made]})
-        return
-    say(f"{made[0].source}  {pluralize(len(made), 'piece')}")
+        pieces = bank.documents.insert(read_text_argument(text), **fields)
+    source = pieces[0].source
+    view = {"source": source, "pieces": [piece_view(piece) for piece in pieces]}
+    return Answer(view, f"{source}  {pluralize(len(pieces), 'piece')}")
 
 
-@archive.command("list")
-@click.option("--type", type=_TYPE, help="Only this sort.")
-@click.option("--folders", is_flag=True, help="The folders that are watched instead.")
-@json_option
-@click.pass_obj
-def list_(session: Session, type: str | None, folders: bool, as_json: bool) -> None:  # noqa: A002
-    """Print the texts of the archive, or the folders that are watched."""
+@command(archive, "list")
+@_type_option
+@click.option("--folders", is_flag=True, help="List the watched folders instead.")
+def list_(session: Session, type: str | None, folders: bool) -> Answer:  # noqa: A002
+    """List the texts of the archive, or the watched folders."""
     with session.bank() as bank:
         watched = bank.documents.folders() if folders else []
-        found = [] if folders else bank.documents.sources(type=type)
+        sources = [] if folders else bank.documents.sources(type=type)
     if folders:
-        view = [{"folder": each.id, "type": each.type, "pattern": each.pattern} for each in watched]
-        rows = [(each.id, each.type or "by path", each.pattern) for each in watched]
-        if as_json:
-            print_json({"folders": view})
-        else:
-            print_table(("Folder", "Type", "Pattern"), rows)
-        return
-    if as_json:
-        print_json({"sources": [{**each._asdict(), "date": each.date.isoformat()} for each in found]})
-        return
-    print_table(
-        ("Type", "Date", "Pieces", "Tokens", "Source"),
-        [(each.type, f"{each.date:%Y-%m-%d}", each.pieces, each.tokens, each.source) for each in found],
+        return list_records(
+            "folders",
+            watched,
+            lambda folder: {"folder": folder.id, "type": folder.type, "pattern": folder.pattern},
+            {
+                "Folder": lambda folder: folder.id,
+                "Type": lambda folder: folder.type or "by path",
+                "Pattern": lambda folder: folder.pattern,
+            },
+        )
+    return list_records(
+        "sources",
+        sources,
+        lambda source: {**source._asdict(), "date": source.date.isoformat()},
+        {
+            "Type": lambda source: source.type,
+            "Date": lambda source: f"{source.date:%Y-%m-%d}",
+            "Pieces": lambda source: source.pieces,
+            "Tokens": lambda source: source.tokens,
+            "Source": lambda source: source.source,
+        },
     )
 
 
-@archive.command()
+@command(archive)
 @click.argument("name", metavar="SOURCE[#N]")
-@json_option
-@click.pass_obj
-def show(session: Session, name: str, as_json: bool) -> None:
-    """Print a text of the archive as it was kept, or its piece N."""
-    from archivist.errors import NotFoundError
-
+def show(session: Session, name: str) -> Answer:
+    """Print a text of the archive, or its piece N."""
     with session.bank() as bank:
-        found = bank.documents.read(name)
-    if not found:
-        raise NotFoundError("document", name, hint="archivist archive list shows what there is")
-    if as_json:
-        print_json({"source": found[0].source, "pieces": [piece_view(each) for each in found]})
-        return
-    say("\n\n".join(each.text for each in found))
+        pieces = bank.documents.read(name)
+    if not pieces:
+        raise NotFoundError("document", name, hint="archivist archive list shows all texts")
+    view = {"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces]}
+    return Answer(view, "\n\n".join(piece.text for piece in pieces))
 
 
-@archive.command()
+@command(archive)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--type", type=_TYPE, help="What its texts are; else told by front matter and path.")
-@click.option("--pattern", default="**/*.md", show_default=True, help="Which files of it.")
-@json_option
-@click.pass_obj
-def watch(session: Session, folder: Path, type: str | None, pattern: str, as_json: bool) -> int:  # noqa: A002
-    """Follow the texts of FOLDER, and take them in now; archivist archive refresh does it again."""
+@click.option("--type", type=_TYPE, help="The type of its texts; by default from front matter and path.")
+@click.option("--pattern", default="**/*.md", show_default=True, help="Which of its files.")
+def watch(session: Session, folder: Path, type: str | None, pattern: str) -> Answer:  # noqa: A002
+    """Watch FOLDER and archive its texts now. `archivist archive refresh` updates them later."""
     with session.bank() as bank:
-        made = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
+        watched = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
         done = bank.documents.refresh()
-        vectors = _embed(bank)
-    return _report(done, vectors, as_json, {"folder": made.id})
+        vectors = embed(bank)
+    return _refresh_answer(done, vectors, {"folder": watched.id})
 
 
-@archive.command()
+@command(archive)
 @click.argument("folder")
-@click.option("--keep", is_flag=True, help="Keep its texts in the archive as they are.")
-@json_option
-@click.pass_obj
-def unwatch(session: Session, folder: str, keep: bool, as_json: bool) -> None:
-    """Follow FOLDER no longer; its texts leave the archive unless they are kept."""
+@click.option("--keep", is_flag=True, help="Keep its texts in the archive.")
+def unwatch(session: Session, folder: str, keep: bool) -> Answer:
+    """Stop watching FOLDER and remove its texts from the archive, unless --keep is given."""
     with session.bank() as bank:
         texts = bank.documents.unwatch(folder, keep=keep)
-    if as_json:
-        print_json({"folder": folder, "texts": texts, "kept": keep})
-        return
-    say(f"{folder} is not watched any more; {pluralize(texts, 'text')} {'kept' if keep else 'removed'}")
+    return Answer(
+        {"folder": folder, "texts": texts, "kept": keep},
+        f"{folder} is no longer watched; {pluralize(texts, 'text')} {'kept' if keep else 'removed'}",
+    )
 
 
-@archive.command()
-@json_option
-@click.pass_obj
-def refresh(session: Session, as_json: bool) -> int:
-    """Bring the archive in step with the watched folders, by what the files hold.
+@command(archive)
+def refresh(session: Session) -> Answer:
+    """Update the archive from the watched folders, by the content of their files.
 
-    What can be found by words only so far, also outside of the archive, gets the vectors that it lacks.
+    Records anywhere in the bank that have no vector yet get one.
     """
     with session.bank() as bank:
         done = bank.documents.refresh()
-        vectors = _embed(bank)
-    return _report(done, vectors, as_json, {})
+        vectors = embed(bank)
+    return _refresh_answer(done, vectors, {})
 
 
-@archive.command()
+@command(archive)
 @click.argument("sources", metavar="SOURCE…", nargs=-1, required=True)
-@json_option
-@click.pass_obj
-def remove(session: Session, sources: tuple[str, ...], as_json: bool) -> None:
-    """Take texts out of the archive; all of them or, if one is unknown, none."""
+def remove(session: Session, sources: tuple[str, ...]) -> Answer:
+    """Remove texts from the archive: all of them, or none if one is unknown."""
     with session.bank() as bank, bank.transaction():
-        pieces = [bank.documents.remove(source) for source in sources]
-    if as_json:
-        print_json({"removed": list(sources), "pieces": sum(pieces)})
-        return
-    say(f"{pluralize(len(sources), 'text')} removed ({pluralize(sum(pieces), 'piece')})")
+        pieces = sum(bank.documents.remove(source) for source in sources)
+    return Answer(
+        {"removed": list(sources), "pieces": pieces},
+        f"{pluralize(len(sources), 'text')} removed ({pluralize(pieces, 'piece')})",
+    )
 
 
-@archive.command("import-bank")
+@command(archive, "import-bank")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@json_option
-@click.pass_obj
-def import_bank(session: Session, paths: tuple[Path, ...], as_json: bool) -> int:
-    """Take bank.md files and their archived versions (bank-*.md) in, or those of a folder.
+def import_bank(session: Session, paths: tuple[Path, ...]) -> Answer:
+    """Import bank.md files and their archived versions (bank-*.md), or those of a folder.
 
-    Status, threads and role state go to core memory, lines about cycles to the stream, the rest stays here.
+    Status, threads and role state go to core memory, lines about cycles to the stream, the rest here.
     """
     with session.bank() as bank:
         done = bank.documents.import_bank(paths)
-        _embed(bank)
-    if as_json:
-        lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
-        print_json({**done._asdict(), **lists})
-    else:
-        say(
-            f"{pluralize(done.pages, 'bank')} taken in, {done.unchanged} known already:"
-            f" {pluralize(len(done.roles), 'role')}, {pluralize(done.threads, 'thread')},"
-            f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
-            f" {pluralize(done.documents, 'document')}"
-        )
-        if done.kept:
-            note(f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})")
-    return _note_problems(done.problems)
+        embed(bank)
+    lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
+    kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
+    return Answer(
+        {**done._asdict(), **lists},
+        f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already:"
+        f" {pluralize(len(done.roles), 'role')}, {pluralize(done.threads, 'thread')},"
+        f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
+        f" {pluralize(done.documents, 'document')}",
+        (kept,) if done.kept else (),
+        problems=done.problems,
+    )
 
 
-def _embed(bank: Bank) -> int:
-    """Make the vectors that are missing, and return how many those were."""
-    from archivist.edges.cli.doctor import embed
-
-    missing = bank.vectors.count_unembedded()
-    embed(bank)
-    return missing - bank.vectors.count_unembedded()
-
-
-def _report(done: RefreshResult, vectors: int, as_json: bool, extra_fields: dict[str, object]) -> int:
-    if as_json:
-        print_json({**extra_fields, **done._asdict(), "vectors": vectors, "problems": list(done.problems)})
-    else:
-        say(
-            f"texts: {done.added} new, {done.changed} changed, {done.removed} removed,"
-            f" {done.unchanged} the same"
-        )
-        if vectors:
-            note(f"{pluralize(vectors, 'vector')} made for what could be found by words only")
-        if not done.folders:
-            note("hint: no folder is watched; archivist archive watch FOLDER follows one")
-    return _note_problems(done.problems)
-
-
-def _note_problems(problems: Sequence[str]) -> int:
-    """Name what was left out; return the exit code that says whether there was anything."""
-    for problem in problems[:_SHOWN]:
-        note(f"archivist: {problem}")
-    if len(problems) > _SHOWN:
-        note(f"archivist: … and {len(problems) - _SHOWN} more")
-    return EXIT_PARTIAL if problems else 0
+def _refresh_answer(done: RefreshResult, vectors: int, extra_fields: dict[str, object]) -> Answer:
+    notes = [f"{pluralize(vectors, 'vector')} made"] if vectors else []
+    if not done.folders:
+        notes.append("hint: no folder is watched; archivist archive watch FOLDER adds one")
+    return Answer(
+        {**extra_fields, **done._asdict(), "vectors": vectors, "problems": list(done.problems)},
+        f"texts: {done.added} new, {done.changed} changed, {done.removed} removed, {done.unchanged} the same",
+        notes,
+        problems=done.problems,
+    )

@@ -24,7 +24,7 @@ from archivist.edges.cli.session import Session
 @json_option
 @click.pass_obj
 def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) -> None:
-    """Make a bank in FOLDER (here by default), or the global bank; one that exists is left as it is."""
+    """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
     from archivist.errors import InputError
     from archivist.paths import bank_file, find_project, home_folder
@@ -33,7 +33,7 @@ def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) 
     if not is_global and bank_file(place).absolute().parent == home_folder():
         raise InputError(
             "a bank here would be the global one, which belongs to no project",
-            hint="archivist init --global makes it; for a project, archivist init in its own folder",
+            hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
     existed = bank_file(place).is_file()
     above = None if existed or is_global else find_project(place.absolute().parent)
@@ -45,11 +45,11 @@ def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) 
     else:
         say(f"{'There is a bank already' if existed else 'Made a bank'}: {path}")
     if above is not None:
-        note(f"hint: {bank_file(above)} is the bank of the folders around; in here this one counts instead")
+        note(f"hint: in this folder the new bank replaces {bank_file(above)}")
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Leave a note for git: the database is each clone's own, the configuration is everybody's."""
+    """Write a .gitignore: the database belongs to one clone, the configuration is shared."""
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
@@ -60,7 +60,7 @@ def keep_out_of_git(folder: Path) -> None:
 @json_option
 @click.pass_obj
 def status(session: Session, is_global: bool, as_json: bool) -> None:
-    """Say what the bank holds."""
+    """Print the number of records of each kind."""
     with session.bank(is_global=is_global) as bank:
         held = bank.doctor.status()
     if as_json:
@@ -81,9 +81,9 @@ def status(session: Session, is_global: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
-    """Take the last change of the record ID (m-001, or any record's id) back. Again goes further back.
+    """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
 
-    What was removed is found by its name too: a fact's category/key, an artifact's path, a text's source.
+    A removed record is also found by its name: category/key of a fact, path of an artifact, source of a text.
     """
     bank, (bare,) = session.bank_of(name, is_global=is_global)
     with bank:
@@ -92,7 +92,7 @@ def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     if as_json:
         print_json({"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"})
     else:
-        say(f"{name}: taken back" if restored else f"{name}: taken back, it no longer exists")
+        say(f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
 
 
 @click.command()
@@ -100,20 +100,14 @@ def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def verify(session: Session, is_global: bool, as_json: bool) -> int:
-    """Check every seal of the ledger and every record against it; exit 1 when something does not fit."""
+    """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
     with session.bank(is_global=is_global) as bank:
         found = bank.ledger.verify()
     if as_json:
-        print_json(
-            {
-                "entries": found.entries,
-                "erased": found.erased,
-                "is_whole": found.is_whole,
-                "problems": found.problems,
-            }
-        )
+        names = ("entries", "erased", "is_whole", "problems")
+        print_json({name: getattr(found, name) for name in names})
     elif found.is_whole:
-        say(f"The ledger is whole: {pluralize(found.entries, 'change')}, {found.erased} erased.")
+        say(f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased.")
     else:
         for problem in found.problems:
             say(problem)

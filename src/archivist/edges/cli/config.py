@@ -1,4 +1,4 @@
-"""The command about settings: what counts and where it came from, and how to change it."""
+"""The command about settings: their values, where each comes from, and how to change them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ global_file_option = click.option("--global", "is_global", is_flag=True, help="E
 
 # One line a setting, with which its row in the reference begins; a test compares the two.
 MEANINGS = {
-    "lessons.finding_overlap": "share of a finding's keywords that a lesson must hold to be met again",
-    "lessons.lesson_overlap": "share of the lesson's keywords that the finding must hold",
-    "lessons.candidate_severity": "least severity of a finding that makes a new candidate",
-    "lessons.promote_at_runs": "distinct runs that make a candidate active",
-    "brief.max_lessons": "most known issues of a domain",
-    "brief.always_at_frequency": "frequency from which a lesson is told whatever the domain and role",
-    "brief.max_task_lessons": "most lessons in a brief about a task",
-    "brief.budget_tokens": "most tokens of a brief about a task, all of it, at four characters a token",
-    "brief.max_candidates": "most lessons seen once in a brief about a task, after all others; 0 for none",
-    "brief.holdout": "share of runs from which each lesson is withheld by lot",
-    "decay.unseen_runs": "runs without a sighting that take one frequency",
-    "decay.preferences_fade": "whether preferences fade like other lessons",
+    "lessons.finding_overlap": "minimum share of a finding's keywords that a lesson must contain to match it",
+    "lessons.lesson_overlap": "minimum share of the lesson's keywords that the finding must contain",
+    "lessons.candidate_severity": "minimum severity of a finding that creates a candidate",
+    "lessons.promote_at_runs": "number of distinct runs that make a candidate active",
+    "brief.max_lessons": "maximum number of known issues of a domain",
+    "brief.always_at_frequency": "frequency from which a lesson is included whatever the domain and role",
+    "brief.max_task_lessons": "maximum number of lessons in a brief about a task",
+    "brief.budget_tokens": "maximum tokens of a whole brief about a task, at four characters per token",
+    "brief.max_candidates": "maximum number of once-seen lessons in a brief about a task; 0 for none",
+    "brief.holdout": "share of runs from which each lesson is randomly withheld",
+    "decay.unseen_runs": "number of runs without recurrence after which the count drops by one",
+    "decay.preferences_fade": "whether preferences decay like other lessons",
     "reflect.enabled": "whether runs are reflected on at all",
     "reflect.on_session_success": "reflect on runs that succeeded",
     "reflect.on_session_failure": "reflect on runs that failed",
     "reflect.on_healer_invocation": "reflect on healer runs",
-    "reflect.max_memories_per_run": "most new lessons of one run; 0 for none",
-    "reflect.min_importance_to_persist": "least importance that is kept, from 0 to 1",
-    "reflect.pattern_at_runs": "runs with the same failure that make it a pattern",
-    "reflect.related_runs": "earlier runs that reflection compares with",
-    "reflect.lease_s": "seconds that a reflection holds its run before another may take it",
+    "reflect.max_memories_per_run": "maximum number of new lessons per run; 0 for none",
+    "reflect.min_importance_to_persist": "minimum importance of a new lesson, from 0 to 1",
+    "reflect.pattern_at_runs": "number of runs with the same failure that make it a pattern",
+    "reflect.related_runs": "number of earlier runs that reflection compares with",
+    "reflect.lease_s": "seconds that a reflection holds its run before another process may take it",
     "reflect.write_progress": 'keep a "Lessons learned" section in progress.md',
     "recall.embedder": "what makes vectors: static (bundled), none, onnx:FOLDER or endpoint:URL",
     "recall.endpoint_model": "the endpoint's model",
@@ -52,82 +52,87 @@ MEANINGS = {
     "recall.generative_recency": "weight of recency in the preset generative",
     "recall.generative_relevance": "weight of relevance in the preset generative",
     "recall.half_life_days": "days after which recency has halved",
-    "recall.half_life_cycles": "the same in cycles, where memories and the question have any",
-    "retention.episodes_days": "age in days from which prune lets runs go that no lesson cites",
-    "retention.warn_at_mb": "size from which doctor says what makes the bank large",
-    "working.expires_days": "days after its last change that an agent's working memory is kept",
-    "core.budget_tokens": "most tokens of all core memory that one role sees",
-    "core.playbook_tokens": "most tokens of a playbook",
-    "core.rules_tokens": "most tokens of the rules",
-    "core.status_tokens": "most tokens of the status",
-    "core.threads_tokens": "most tokens of the threads",
-    "core.role_state_tokens": "most tokens of one role's state",
-    "core.lessons_tokens": "most tokens of the lessons in core memory",
-    "core.recently_shipped": "how many things shipped lately the status keeps",
-    "stream.hot_cycles": "cycles that the stream keeps before they move to the archive",
-    "stream.reflect_at_importance": "sum of importance above which entries are reflected on",
-    "stream.reflect_at_cycles": "cycles after which the stream is reflected on in any case",
-    "stream.gather_importance": "least importance of entries that a reflection gathers, from 1 to 10",
+    "recall.half_life_cycles": "the same in cycles, for records and questions that have cycles",
+    "retention.episodes_days": "age in days from which prune deletes runs that no lesson cites",
+    "retention.warn_at_mb": "size from which doctor warns that the bank is large",
+    "working.expires_days": "days that an agent's working memory is kept after its last change",
+    "core.budget_tokens": "maximum tokens of the core memory of one role",
+    "core.playbook_tokens": "maximum tokens of a playbook",
+    "core.rules_tokens": "maximum tokens of the rules",
+    "core.status_tokens": "maximum tokens of the status",
+    "core.threads_tokens": "maximum tokens of the threads",
+    "core.role_state_tokens": "maximum tokens of one role's state",
+    "core.lessons_tokens": "maximum tokens of the lessons in core memory",
+    "core.recently_shipped": "number of recently shipped items in the status",
+    "stream.hot_cycles": "number of cycles in the stream before entries move to the archive",
+    "stream.reflect_at_importance": "sum of importance above which a reflection is due",
+    "stream.reflect_at_cycles": "number of cycles after which a reflection is due in any case",
+    "stream.gather_importance": "minimum importance of entries that a reflection reads, from 1 to 10",
     "proposals.approvers": "who may accept proposals: actors, kind[:name[:role]], separated by commas",
-    "proposals.expires_days": "days that a proposal stands open",
-    "proposals.rule_at_runs": "runs with the same failure from which a rule is proposed",
+    "proposals.expires_days": "days until an open proposal expires",
+    "proposals.rule_at_runs": "number of runs with the same failure after which a rule is proposed",
     "workspace.roots": "other workspace roots to search, separated by commas",
-    "workspace.resources": "where overviews and plans lie, below the root",
-    "workspace.learnings": "where decisions and lessons lie, below the root",
-    "workspace.hot": "where the hot rule files lie, below the root",
-    "workspace.transcripts": "where raw transcripts lie, below the root",
+    "workspace.resources": "folder of overviews and plans, below the root",
+    "workspace.learnings": "folder of decisions and lessons, below the root",
+    "workspace.hot": "folder of the hot rule files, below the root",
+    "workspace.transcripts": "folder of raw transcripts, below the root",
     "workspace.plans": "name of the folders that hold plans",
     "workspace.overview": "name of the overview files",
-    "workspace.hot_lines": "most lines of all hot files together",
-    "workspace.hot_tokens": "most tokens of all hot files together",
-    "workspace.max_entries": "entries of a learning file from which splitting it is proposed",
-    "workspace.allow_fields": "fields that front matter may have beside its own, separated by commas",
-    "workspace.ignore_rules": "rules of workspace lint that do not count, separated by commas",
+    "workspace.hot_lines": "maximum lines of all hot files together",
+    "workspace.hot_tokens": "maximum tokens of all hot files together",
+    "workspace.max_entries": "number of entries from which splitting a learning file is proposed",
+    "workspace.allow_fields": "additional fields allowed in front matter, separated by commas",
+    "workspace.ignore_rules": "rules of workspace lint to ignore, separated by commas",
     "server.port": "port that a server listens at; 0 for any that is free",
     "server.hosts": "host names that a server may be called by, separated by commas; addresses always may",
     "server.connections": "connections to the bank that a server reads by; writes and logs have their own",
     "server.rate_per_minute": "most requests a minute of one token",
     "server.max_body_mb": "largest body of a request",
     "server.max_upload_mb": "largest log that is uploaded",
-    "server.max_unpacked_mb": "most that a compressed log which is uploaded unpacks to",
-    "server.max_listeners": "most listeners to live events",
-    "server.events_kept": "live events that a server keeps for listeners who come back",
+    "server.max_unpacked_mb": "maximum size of an uploaded log after decompression",
+    "server.max_listeners": "maximum number of listeners to live events",
+    "server.events_kept": "number of live events that a server keeps for listeners that reconnect",
     "server.poll_s": "seconds between two looks for changes that other processes made",
-    "server.heartbeat_s": "seconds of silence after which a listener is told that nothing happened",
+    "server.heartbeat_s": "seconds of silence after which a listener gets a heartbeat",
     "server.silence_s": "seconds in which a request must begin, and without more of its body it is refused",
     "store.busy_timeout_s": "seconds to wait for another process",
 }
 
 
 class _DefaultShowGroup(click.Group):
-    """A group that shows when the first word is none of its commands."""
+    """A group that runs `show` when the first word is not a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `show` before words that are for it."""
+        """Insert `show` where no command is named."""
         is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if is_named else ["show", *args])
 
 
 @click.group(cls=_DefaultShowGroup)
 def config() -> None:
-    """Show the settings and where each came from; set and unset them.
+    """Show the settings and where each comes from; set and unset them.
 
-    Without a command: `show`. A flag `--set KEY=VALUE` before the command wins over the environment
-    (ARCHIVIST_SECTION__KEY), that over the project's config.toml, and that over the global bank's.
+    Without a command it shows them. `--set KEY=VALUE` before the command wins over the environment
+    (ARCHIVIST_SECTION__KEY), then comes the project's config.toml, then the global bank's.
     """
 
 
 @config.command()
 @click.argument("key", metavar="[KEY]", default="")
-@click.option("--all", "is_all", is_flag=True, help="Also what is at its default, with its meaning, as TOML.")
+@click.option("--all", "is_all", is_flag=True, help="Print all settings with their meaning, as TOML.")
 @json_option
 @click.pass_obj
 def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
-    """Print the settings that are not at their default, or one: its value alone on stdout."""
+    """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
     values = flatten_config(effective.config)
+    if key and as_json:
+        print_json(_setting_view(effective, check_key(key, where="config")))
+        return
     if key:
-        _show_setting(effective, check_key(key, where="config"), as_json)
+        value = values[check_key(key, where="config")]
+        say(value if isinstance(value, str) else to_toml(value))
+        note(f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}")
         return
     chosen = list(values) if is_all else list(effective.origins)
     if as_json:
@@ -150,7 +155,7 @@ def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool) -> None:
-    """Write KEY = VALUE into the project's config.toml, or the global one; comments and order stay."""
+    """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
     session.require_owner()
     path = _config_file(session, is_global)
     meant = from_text(check_key(key, where="config set"), value, where="config set")
@@ -161,7 +166,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
         say(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
     origin = session.load_settings(session.find_bank_path()).origin(key)
     if origin.layer != "default" and Path(origin.name) != path:
-        note(f"hint: {origin.name} wins over it here")
+        note(f"hint: {origin.name} overrides it here")
 
 
 @config.command()
@@ -170,7 +175,7 @@ def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool)
 @json_option
 @click.pass_obj
 def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
-    """Take KEY out of the project's config.toml, or the global one; also one that no setting has."""
+    """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
     session.require_owner()
     path = _config_file(session, is_global)
     is_changed = change_file(path, key)
@@ -179,7 +184,7 @@ def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
     if as_json:
         print_json({"key": key, "file": str(path), "changed": is_changed})
     else:
-        say(f"Took {key} out of {path}" if is_changed else f"{key} is not set in {path}")
+        say(f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}")
 
 
 def _config_file(session: Session, is_global: bool) -> Path:
@@ -191,15 +196,6 @@ def _config_file(session: Session, is_global: bool) -> Path:
     if place is None:
         raise NoBankError(session.bank_path or str(Path.cwd()))
     return bank_file(place).parent / CONFIG_NAME
-
-
-def _show_setting(effective: EffectiveConfig, key: str, as_json: bool) -> None:
-    if as_json:
-        print_json(_setting_view(effective, key))
-        return
-    value = flatten_config(effective.config)[key]
-    say(value if isinstance(value, str) else to_toml(value))
-    note(f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}")
 
 
 def _setting_view(effective: EffectiveConfig, key: str) -> dict[str, object]:

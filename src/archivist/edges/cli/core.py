@@ -1,158 +1,115 @@
-"""Commands about core memory: what is always in context."""
+"""Commands about core memory: the blocks that are always in context."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import json_option, print_json, print_table, say
+from archivist.edges.cli.options import Answer, DashTextCommand, command, read_text_argument
 from archivist.edges.cli.session import Session
 from archivist.edges.views import block_view, core_view, proposal_view
 
 if TYPE_CHECKING:
     from archivist.records import Block
 
-
-class DashTextCommand(click.Command):
-    """A command whose texts may begin with a dash and a space, as lists in Markdown do."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep such texts from being read as options; the line end before them is taken off with others."""
-        return super().parse_args(ctx, [f"\n{word}" if word.startswith("- ") else word for word in args])
-
-
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
 
 
 @click.group()
 def core() -> None:
-    """Show and change what is always in context: playbook, rules, status, threads, role state, lessons."""
+    """Show and change the blocks that are always in context.
+
+    They are playbook, rules, status, threads, role state and lessons.
+    """
 
 
-@core.command()
+@command(core)
 @_role
-@json_option
-@click.pass_obj
-def show(session: Session, role: str, as_json: bool) -> None:
-    """Print what a role has in its context, and what each block takes of its budget."""
+def show(session: Session, role: str) -> Answer:
+    """Print the core memory of a role, and the tokens that each block takes."""
     with session.bank() as bank:
         view = bank.core.view(role)
-    if as_json:
-        print_json(core_view(view))
-        return
-    if view.text:
-        say(view.text)
     rows = [
         (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
         for size in view.sizes
     ]
-    print_table(("Block", "Tokens", "At most"), [*rows, ("all", view.tokens, view.budget)])
+    table = (("Block", "Tokens", "At most"), [*rows, ("all", view.tokens, view.budget)])
+    return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
 
-@core.command()
+@command(core)
 @_role
-@json_option
-@click.pass_obj
-def render(session: Session, role: str, as_json: bool) -> None:
-    """Print what a role has in its context as text for a prompt; nothing when there is nothing."""
+def render(session: Session, role: str) -> Answer:
+    """Print the core memory of a role as text for a prompt; nothing when it is empty."""
     with session.bank() as bank:
         view = bank.core.view(role)
-    if as_json:
-        print_json({"text": view.text, "tokens": view.tokens, "budget": view.budget})
-    elif view.text:
-        say(view.text, nl=False)
+    return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@core.command(cls=DashTextCommand)
+@command(core, cls=DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
-@json_option
-@click.pass_obj
-def update(session: Session, section: str, content: str, role: str, as_json: bool) -> None:
+def update(session: Session, section: str, content: str, role: str) -> Answer:
     """Change SECTION: status, threads, roleState or lessons.
 
-    CONTENT is a text, or JSON with the section's fields: those given replace, the rest stays; - reads it from
-    stdin. A text is the sprint of the status, what the role works on, or all its lessons.
+    CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
+    it from stdin. A text sets the sprint of the status, what the role works on, or all of its lessons.
     """
-    text = read_text_argument(content)
     with session.bank() as bank:
-        block = bank.core.update(section, text, role=role)
-    _print_block(block, as_json)
+        block = bank.core.update(section, read_text_argument(content), role=role)
+    return _block_answer(block)
 
 
-@core.command(cls=DashTextCommand)
+@command(core, cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-@json_option
-@click.pass_obj
-def append(session: Session, section: str, item: str, role: str, as_json: bool) -> None:
+def append(session: Session, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
-    A thread is a text, or JSON with id, summary, roles, lastUpdate; one whose id is known is updated.
+    A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
     with session.bank() as bank:
         block = bank.core.append(section, read_text_argument(item), role=role)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command("close-thread")
+@command(core, "close-thread")
 @click.argument("name", metavar="ID")
-@json_option
-@click.pass_obj
-def close_thread(session: Session, name: str, as_json: bool) -> None:
-    """Take the thread ID, which is settled, out of the list."""
+def close_thread(session: Session, name: str) -> Answer:
+    """Close the thread ID: remove it from the list."""
     with session.bank() as bank:
         block = bank.core.close_thread(name)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command("take-out", cls=DashTextCommand)
+@command(core, "take-out", cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-@json_option
-@click.pass_obj
-def take_out(session: Session, section: str, item: str, role: str, as_json: bool) -> None:
-    """Take ITEM out of LIST by its words: what is no longer a blocker, or in progress."""
+def take_out(session: Session, section: str, item: str, role: str) -> Answer:
+    """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     with session.bank() as bank:
         block = bank.core.take_out(section, item, role=role)
-    _print_block(block, as_json)
+    return _block_answer(block)
 
 
-@core.command(cls=DashTextCommand)
+@command(core, cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
 @click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
-@json_option
-@click.pass_obj
-def adopt(session: Session, section: str, content: str, reason: str, role: str, as_json: bool) -> None:
-    """Give the playbook or the rules a new TEXT in one step, as people who approve may; - reads stdin."""
-    text = read_text_argument(content)
+def adopt(session: Session, section: str, content: str, reason: str, role: str) -> Answer:
+    """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
     with session.bank() as bank:
-        proposal = bank.proposals.adopt(section, text, reason=reason, role=role)
-    if as_json:
-        print_json(proposal_view(proposal))
-    else:
-        undo = f"archivist proposals roll-back {proposal.short_id}"
-        say(f"{proposal.short_id}  {section} changed; {undo} takes it back")
+        proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    undo = f"archivist proposals roll-back {proposal.short_id}"
+    return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
 
 
-def read_text_argument(given: str) -> str:
-    """Return an argument's text; `-` means what stands on stdin."""
-    if given != "-":
-        return given
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
-
-
-def _print_block(block: Block, as_json: bool) -> None:
+def _block_answer(block: Block) -> Answer:
     from archivist.core.view import render_block
 
-    if as_json:
-        print_json(block_view(block))
-    else:
-        say(render_block(block) or f"{block.id} is empty", nl=not render_block(block))
+    return Answer(block_view(block), render_block(block) or f"{block.id} is empty")

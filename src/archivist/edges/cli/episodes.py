@@ -1,50 +1,47 @@
-"""Commands about runs that were captured, and about attempts at tasks that were logged."""
+"""Commands about captured runs, and about logged attempts at tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli.options import Answer, command, field_lines, limit_option, list_records, shorten
 from archivist.edges.cli.output import (
     DateTimeParam,
     enum_choice,
-    json_option,
     note,
     print_json,
-    print_table,
-    say,
-    write_file,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.views import approach_view, attempt_view, episode_view, rate_view
+from archivist.edges.views import approach_view, rate_view
+from archivist.errors import InputError
 from archivist.records.run_words import Action
+from archivist.records.shapes import to_episode_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from archivist.audit.analytics import Rate
-    from archivist.layers.attempts.service import Analytics
     from archivist.records import Episode
 
-_SHOWN = 120
-_MOST = click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest.")
+_SUMMARY_CHARACTERS = 120
+_TASK_CHARACTERS = 60
+_RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
 
 
 @click.group()
 def episodes() -> None:
-    """List and show runs and attempts, log attempts, and learn from them."""
+    """List and show runs and attempts, log attempts, and compare approaches."""
 
 
-@episodes.command("list")
+@command(episodes, "list")
 @click.option("--project", metavar="NAME", default="", help="Only runs on this repository.")
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
-@click.option("--action", type=enum_choice(Action), help="Only attempts of which this became.")
-@_MOST
-@json_option
-@click.pass_obj
+@click.option("--action", type=enum_choice(Action), help="Only attempts with this result.")
+@limit_option
 def list_(
     session: Session,
     project: str,
@@ -52,9 +49,8 @@ def list_(
     agent: str,
     action: str | None,
     limit: int | None,
-    as_json: bool,
-) -> None:
-    """Print the runs, the latest first, attempts among them."""
+) -> Answer:
+    """List the runs and attempts, latest first."""
     if project and (agent or action):
         raise click.UsageError("--project is for runs, --agent and --action are for attempts")
     with session.bank() as bank:
@@ -62,27 +58,20 @@ def list_(
             found = bank.attempts.query(task=task, agent=agent, action=action, limit=limit)
         else:
             found = bank.runs.episodes(project=project, task=task, limit=limit)
-    _print_episodes(found, as_json=as_json)
+    return _list_episodes(found)
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("run", metavar="RUN")
-@json_option
-@click.pass_obj
-def show(session: Session, run: str, as_json: bool) -> None:
-    """Print what the run RUN was: its outcome, what worked, what failed, what was decided."""
-    from archivist.edges.cli.output import episode_lines
+def show(session: Session, run: str) -> Answer:
+    """Print the run RUN: its outcome, what worked, what failed, what was decided."""
+    from archivist.edges.cli.telling import episode_lines
 
     with session.bank() as bank:
         episode = bank.runs.episode(run)
-    if as_json:
-        print_json({"episode": episode_view(episode)})
-        return
-    for line in episode_lines(episode):
-        say(line)
-    for name in ("action", "approach", "outcome") if episode.action else ():
-        if text := " ".join(str(getattr(episode, name)).split()):
-            say(f"  {name:<12}{text}")
+    names = ("action", "approach", "outcome") if episode.action else ()
+    fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
+    return Answer({"episode": to_episode_line(episode)}, "\n".join((*episode_lines(episode), *fields)))
 
 
 @episodes.command()
@@ -94,108 +83,90 @@ def atif(session: Session, run: str) -> None:
         print_json(bank.runs.to_atif(run))
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("task", metavar="TASK")
 @click.option("--agent", metavar="A", required=True, help="Who tried.")
-@click.option("--action", type=enum_choice(Action), required=True, help="What became of it.")
+@click.option("--action", type=enum_choice(Action), required=True, help="The result.")
 @click.option("--approach", metavar="TEXT", required=True, help="What was tried.")
 @click.option("--outcome", metavar="TEXT", default="", help="What happened.")
 @click.option("--duration-ms", type=int, metavar="N", help="How long it took.")
 @click.option("--tokens-in", type=int, metavar="N", help="Tokens read.")
 @click.option("--tokens-out", type=int, metavar="N", help="Tokens written.")
 @click.option("--provider", metavar="P", default="", help="The provider that was used.")
-@click.option("--run", metavar="ID", default="", help="The captured run in which it was made.")
+@click.option("--run", metavar="ID", default="", help="The captured run that it belongs to.")
 @click.option("--time", metavar="TIME", help="When it ended, in ISO 8601; by default now.")
-@click.option("--id", "name", metavar="ID", default="", help="A name of its own: logged twice it is one.")
-@json_option
-@click.pass_obj
-def log(session: Session, /, task: str, time: str | None, name: str, as_json: bool, **told: Any) -> None:
-    """Log an attempt at TASK: what was tried, and what came of it."""
+@click.option("--id", "name", metavar="ID", default="", help="Its id: logging the same id again updates it.")
+def log(session: Session, /, task: str, time: str | None, name: str, **fields: Any) -> Answer:
+    """Log an attempt at TASK: what was tried, and the result."""
+    from archivist.clock import from_text
+
+    try:
+        ended = from_text(time) if time else None
+    except (ValueError, OverflowError):
+        raise InputError(f"{time!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
     with session.bank() as bank:
-        made = bank.attempts.log(task, time=_parse_time(time), id=name, **told)
-    if as_json:
-        print_json({"episode": attempt_view(made)})
-        return
-    say(f"{made.id}  {_episode_summary(made)}")
+        made = bank.attempts.log(task, time=ended, id=name, **fields)
+    view = {"episode": to_episode_line(made)}
+    return Answer(view, f"{made.id}  {_episode_summary(made)}")
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("task", metavar="TASK")
-@json_option
-@click.pass_obj
-def tried(session: Session, task: str, as_json: bool) -> None:
-    """Print what was tried for TASK and what became of it: what worked first."""
+def tried(session: Session, task: str) -> Answer:
+    """Print the approaches tried for TASK and their results, successful ones first."""
     with session.bank() as bank:
         found = bank.attempts.list_approaches(task)
-    if as_json:
-        print_json({"task": task, "approaches": [approach_view(each) for each in found]})
-    elif not found:
-        note("nothing was tried for this task")
-    else:
-        print_table(
-            ("Tries", "Result", "Agents", "Approach", "Last outcome"),
-            [
-                (each.attempts, each.verdict, ", ".join(each.agents), each.approach, each.last.outcome)
-                for each in found
-            ],
-        )
+    rows = [
+        (each.attempts, each.verdict, ", ".join(each.agents), each.approach, each.last.outcome)
+        for each in found
+    ]
+    return Answer(
+        {"task": task, "approaches": [approach_view(result) for result in found]},
+        notes=() if found else ("no attempts at this task",),
+        tables=[(("Tries", "Result", "Agents", "Approach", "Last outcome"), rows)] if found else (),
+    )
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("agent", metavar="[AGENT]", default="")
-@_MOST
-@json_option
-@click.pass_obj
-def failures(session: Session, agent: str, limit: int | None, as_json: bool) -> None:
-    """Print the failed attempts of AGENT, or of all, the latest first."""
+@limit_option
+def failures(session: Session, agent: str, limit: int | None) -> Answer:
+    """List the failed attempts of AGENT, or of all agents, latest first."""
     with session.bank() as bank:
         found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
-    if not as_json and not found:
-        note("no failures")
-        return
-    _print_episodes(found, as_json=as_json)
+    return _list_episodes(found, empty="no failures")
 
 
-@episodes.command()
+@command(episodes)
 @click.argument("text", metavar="TASK")
 @click.option("--max", "limit", type=click.IntRange(1, 100), default=5, metavar="N", help="At most N.")
-@json_option
-@click.pass_obj
-def similar(session: Session, text: str, limit: int, as_json: bool) -> None:
-    """Print what was tried for tasks like TASK, found by words and meaning: what worked first."""
+def similar(session: Session, text: str, limit: int) -> Answer:
+    """Print the approaches tried for tasks similar to TASK, successful ones first."""
     with session.bank() as bank:
         found = bank.attempts.similar(text, limit=limit)
-    if as_json:
-        rows = [{**approach_view(each.tried), "score": round(each.score, 6)} for each in found]
-        print_json({"text": text, "approaches": rows})
-    elif not found:
-        note("nothing was tried for a task like this")
-    else:
-        print_table(
-            ("Score", "Result", "Task", "Approach", "Last outcome"),
-            [
-                (
-                    f"{each.score:.2f}",
-                    each.tried.verdict,
-                    _shorten(each.tried.task),
-                    each.tried.approach,
-                    each.tried.last.outcome,
-                )
-                for each in found
-            ],
-        )
+    rows = [
+        (f"{score:.2f}", each.verdict, shorten(each.task, _TASK_CHARACTERS), each.approach, each.last.outcome)
+        for each, score in found
+    ]
+    views = [{**approach_view(result), "score": round(score, 6)} for result, score in found]
+    return Answer(
+        {"text": text, "approaches": views},
+        notes=() if found else ("no attempts at a similar task",),
+        tables=[(("Score", "Result", "Task", "Approach", "Last outcome"), rows)] if found else (),
+    )
 
 
-@episodes.command()
+@command(episodes)
 @click.option(
-    "--by", type=click.Choice(["approach", "agent", "provider", "task"]), default="approach", help="Count by."
+    "--by",
+    type=click.Choice(["approach", "agent", "provider", "task"]),
+    default="approach",
+    help="What to count by.",
 )
 @click.option("--since", type=DateTimeParam(), help="Only from this day on.")
 @click.option("--until", type=DateTimeParam(), help="Only up to this time.")
-@click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also the course over time.")
-@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it.")
-@json_option
-@click.pass_obj
+@click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also per day, week or month.")
+@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw a chart.")
 def stats(
     session: Session,
     by: str,
@@ -203,94 +174,75 @@ def stats(
     until: datetime | None,
     step: str | None,
     svg: str | None,
-    as_json: bool,
-) -> None:
-    """Count how attempts went: how often each approach, agent, provider or task succeeded."""
-    first, last = (each.replace(tzinfo=UTC) if each else None for each in (since, until))
+) -> Answer:
+    """Print success rates of attempts by approach, agent, provider or task."""
+    first, last = (moment.replace(tzinfo=UTC) if moment else None for moment in (since, until))
     with session.bank() as bank:
         found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
     if svg:
         from archivist.audit.rate_chart import draw_rate_chart
 
-        write_file(svg, draw_rate_chart(found))
-    if as_json:
-        rows = [rate_view(each) for each in found.rows]
-        print_json({"by": by, "step": step, "rows": rows, "total": rate_view(found.total)})
-    elif not found.rows:
-        note("no attempts: archivist episodes log records them")
-    else:
-        _print_rates(found)
+        try:
+            Path(svg).write_text(draw_rate_chart(found), encoding="utf-8")
+        except OSError as error:
+            message = f"{svg!r} cannot be written: {error.strerror}"
+            raise InputError(message, hint="name a file that can be written") from None
+        note(f"wrote {svg}")
+    views = [rate_view(rate) for rate in found.rows]
+    view = {"by": by, "step": step, "rows": views, "total": rate_view(found.total)}
+    if not found.rows:
+        return Answer(view, notes=("no attempts: archivist episodes log records them",))
+    rates = (*found.rows, found.total)
+    rows = [_rate_cells(rate, rate.name or "(unknown)") for rate in rates]
+    tables = [((*_RATE_HEADINGS, found.by.value.capitalize()), rows)]
+    for rate in rates if found.step else ():
+        rows = [_rate_cells(period, period.name) for period in rate.periods]
+        tables.append(((*_RATE_HEADINGS, rate.name or "(unknown)"), rows))
+    return Answer(view, tables=tables)
 
 
-def _print_episodes(found: Sequence[Episode], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"episodes": [episode_view(each) for each in found]})
-        return
-    print_table(
-        ("Run", "Status", "Project", "Agent", "Summary"),
-        [(each.id, each.status, each.project, each.agent, _episode_summary(each)) for each in found],
+def _list_episodes(found: Sequence[Episode], *, empty: str = "") -> Answer:
+    return list_records(
+        "episodes",
+        found,
+        to_episode_line,
+        {
+            "Run": lambda episode: episode.id,
+            "Status": lambda episode: episode.status,
+            "Project": lambda episode: episode.project,
+            "Agent": lambda episode: episode.agent,
+            "Summary": _episode_summary,
+        },
+        empty=empty,
     )
 
 
 def _episode_summary(episode: Episode) -> str:
-    """Return a run in one line: of an attempt what was tried and what came of it."""
+    """Return a run in one line; for an attempt what was tried and the outcome."""
     if episode.action is None:
-        return episode.summary or episode.task[:_SHOWN]
-    ending = f": {episode.outcome}" if episode.outcome else ""
-    return f"{episode.action.value} {_shorten(episode.task)}: {episode.approach}{ending}"
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN // 2 else f"{text[: _SHOWN // 2 - 1]}…"
-
-
-def _parse_time(text: str | None) -> datetime | None:
-    from archivist.clock import from_text
-    from archivist.errors import InputError
-
-    try:
-        return from_text(text) if text else None
-    except (ValueError, OverflowError):
-        raise InputError(f"{text!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
-
-
-def _print_rates(found: Analytics) -> None:
-    rows = [_rate_cells(each, each.name or "(unknown)") for each in (*found.rows, found.total)]
-    heading = found.by.value.capitalize()
-    columns = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
-    print_table((*columns, heading), rows)
-    for each in (*found.rows, found.total) if found.step else ():
-        say()
-        print_table(
-            (*columns, each.name or "(unknown)"),
-            [_rate_cells(period, period.name) for period in each.periods],
-        )
+        return episode.summary or episode.task[:_SUMMARY_CHARACTERS]
+    outcome = f": {episode.outcome}" if episode.outcome else ""
+    task = shorten(episode.task, _TASK_CHARACTERS)
+    return f"{episode.action.value} {task}: {episode.approach}{outcome}"
 
 
 def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:
     low, high = rate.interval
     is_known = rate.share is not None
+    mean_ms = rate.mean_duration_ms
+    if mean_ms is None:
+        duration = "-"
+    elif mean_ms < 1_000:
+        duration = f"{mean_ms:.0f} ms"
+    else:
+        duration = f"{mean_ms / 1000:.1f} s" if mean_ms < 120_000 else f"{mean_ms / 60_000:.1f} min"
     return (
         rate.attempts,
         rate.completed,
         rate.failed,
         f"{rate.share:.0%}" if is_known else "-",
         f"{low:.0%} to {high:.0%}" if is_known else "-",
-        _format_duration(rate.mean_duration_ms),
+        duration,
         f"{rate.tokens_in}/{rate.tokens_out}" if rate.tokens_in or rate.tokens_out else "-",
         name,
-    )
-
-
-def _format_duration(milliseconds: float | None) -> str:
-    if milliseconds is None:
-        return "-"
-    seconds = milliseconds / 1000
-    return (
-        f"{milliseconds:.0f} ms"
-        if seconds < 1
-        else f"{seconds:.1f} s"
-        if seconds < 120
-        else f"{seconds / 60:.1f} min"
     )

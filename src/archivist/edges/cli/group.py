@@ -1,4 +1,4 @@
-"""The group of all commands: it imports a command only when it runs, and ends by the class of an error."""
+"""The group of all commands: imports a command when it runs, and maps errors to exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from archivist.errors import (
     NothingToUndoError,
 )
 
-# What an error means to a script. Click itself uses 2 for a call whose words are off.
+# Exit codes for scripts. Click itself uses 2 for usage errors.
 EXIT_CODES: dict[type[ArchivistError], int] = {
     NotFoundError: 3,
     NothingToUndoError: 3,
@@ -39,15 +39,13 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     AccessError: 9,
     ArchivistError: 1,
 }
-_CLOSED = "check that it is there, may be read and written, and that the disk is not full"
-
-
-# They end by signals in their own way.
+_CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
+# Servers handle signals themselves.
 _SERVERS = ("serve", "mcp")
 
 
 class _SignalError(BaseException):
-    """Somebody ended the command by a signal: like an interruption, nothing but tidying up comes after."""
+    """A signal ended the command; like KeyboardInterrupt it only unwinds."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -56,18 +54,18 @@ class _SignalError(BaseException):
 
 @contextmanager
 def _unwind_on_signals() -> Iterator[None]:
-    """Let a signal that ends the command unwind it first, so that what it holds is given back."""
+    """Turn SIGTERM and SIGHUP into an exception, so that locks and files are released."""
     import signal
     from threading import current_thread, main_thread
 
     def end(number: int, _frame: object) -> None:
-        # A second one does not wait.
+        # A second signal kills at once.
         signal.signal(number, signal.SIG_DFL)
         raise _SignalError(number)
 
     known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
     is_ours = current_thread() is main_thread()
-    # What the caller has us ignore stays ignored.
+    # Signals that the caller ignores stay ignored.
     taken = [each for each in known if each and is_ours and signal.getsignal(each) is signal.SIG_DFL]
     for each in taken:
         signal.signal(each, end)
@@ -82,7 +80,7 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the commands in the order of a run's life, not of the alphabet."""
+        """Return the commands in the order of a run's life, not alphabetically."""
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
@@ -96,7 +94,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Add the nearest command's name to the complaint about an unknown one."""
+        """Suggest the nearest command for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -114,7 +112,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
 @click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
-@click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="A setting, for this call only.")
+@click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="Override a setting for this call.")
 @click.version_option(__version__, prog_name="archivist")
 @click.pass_context
 def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
@@ -129,7 +127,7 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
 
 
 def run(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and exit by the class of what went wrong."""
+    """Run the command line and exit with the code of its result or error."""
     _prepare_streams()
     try:
         code = _run_cli(argv)
@@ -145,13 +143,13 @@ def run(argv: Sequence[str] | None = None) -> None:
 
 
 def _run_cli(argv: Sequence[str] | None) -> int:
-    """Run the command line and return its exit code, having said what went wrong."""
+    """Run the command line, report an error, and return the exit code."""
     try:
         result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
     except ArchivistError as error:
         return _report_error(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
-        # Where nothing can be said, the exit code still says it.
+        # Without stderr the exit code still tells.
         try:
             error.show()
         except OSError:
@@ -162,7 +160,7 @@ def _run_cli(argv: Sequence[str] | None) -> int:
     except _SignalError as error:
         return _report_error("ended by a signal", "", 128 + error.number)
     except SystemExit:
-        # Nothing of ours ends like this: Click does when the reader of what is printed has gone.
+        # Only Click exits like this: when the reader of a pipe has closed it.
         raise BrokenPipeError from None
     return result if isinstance(result, int) else 0
 
@@ -180,7 +178,7 @@ def exit_code(error: ArchivistError) -> int:
 
 
 def _prepare_streams() -> None:
-    """Write UTF-8 whatever the locale says; what the caller has closed reads as empty and writes nowhere."""
+    """Write UTF-8 whatever the locale is, and replace closed streams by the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""Commands that put Archivist into agents' clients and take it out again."""
+"""Commands that install Archivist into clients and remove it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from archivist.edges.install.clients import InstallLocation
 
 _PLUGIN = "plugin"
-# What a client asks its user before it calls us.
+# The question that a client asks its user before it runs a new hook or server.
 _ASKS = {
     "claude-code": "Claude Code asks once whether to trust this folder and its MCP server.",
     "codex": "Codex asks once whether to trust the new hooks.",
@@ -27,16 +27,16 @@ _ASKS = {
 
 client_argument = click.argument("client", type=click.Choice([*CLIENTS, _PLUGIN]))
 folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
-_project_option = click.option("--project", is_flag=True, help="Into this project's files; the default.")
-_user_option = click.option("--user", is_flag=True, help="Into your own files, for all projects.")
+_project_option = click.option("--project", is_flag=True, help="For this project; the default.")
+_user_option = click.option("--user", is_flag=True, help="For all projects of this user.")
 
 
 def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command take either scope."""
+    """Add --project and --user to a command."""
     return _project_option(_user_option(command))
 
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 
 
 @click.command()
@@ -55,9 +55,10 @@ def install(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Put hooks and MCP server into the settings of CLIENT, print the diff; `plugin FOLDER` makes a plugin.
+    """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
-    What else stands in the files stays as it is, comments too; a copy of each is kept beside it.
+    Everything else in the files is kept, comments included; a backup lies beside each file. `plugin FOLDER`
+    writes a plugin instead.
     """
     is_project = _is_project(project, user)
     plan = _make_plan(session, client, folder, is_project)
@@ -86,14 +87,17 @@ def uninstall(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Take hooks and MCP server out of the settings of CLIENT and print the diff; the bank stays.
+    """Remove hooks and MCP server from the settings of CLIENT and print the diff; the bank stays.
 
-    A file that nobody has changed since becomes what it was, byte for byte; of others only ours goes.
+    A file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
     plan = _make_plan(session, client, folder, _is_project(project, user), is_removal=True)
     _apply_plan(plan, client, dry_run, as_json)
-    if not dry_run:
-        _restore_git_exclude(plan)
+    if not dry_run and plan.place is not None:
+        from archivist.edges.install.excluding import remove_exclusion
+
+        # Git sees these files again once no client has a backup left.
+        remove_exclusion(plan.root)
     if not plan.changes_anything:
         note(f"{client} is not installed here")
 
@@ -105,7 +109,7 @@ def _is_project(project: bool, user: bool) -> bool:
 
 
 class _Plan(NamedTuple):
-    """What a command would change, and how to change it; writing returns the copies of what was."""
+    """The changes of a command, and how to make them; writing returns the backups."""
 
     root: Path
     found: Sequence[InstallChange]
@@ -115,7 +119,7 @@ class _Plan(NamedTuple):
 
     @property
     def path_prefix(self) -> str:
-        """Return what stands before the names of files, so that nobody takes the user's for a project's."""
+        """Return `~` for files of the user, so that nobody takes them for a project's."""
         return "~" if self.place is not None and self.place.is_user else ""
 
     @property
@@ -149,7 +153,7 @@ def _make_plan(
 
 
 def _project_root(session: Session) -> Path:
-    """Return the folder whose settings a client reads: of a named bank its own, else that of the checkout."""
+    """Return the folder whose settings a client reads: that of a named bank, else of the checkout."""
     from archivist.paths import checkout_of
 
     root = session.find_bank_path() if session.bank_path else None
@@ -178,19 +182,11 @@ def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
     for change in plan.found:
         say(change.diff(root, plan.path_prefix), nl=False)
     for copy in copies:
-        note(f"as it was: {copy}")
+        note(f"backup: {copy}")
     for path in plan.kept:
-        note(f"left as somebody changed it: {path}")
+        note(f"kept, because it was changed: {path}")
     if dry_run and plan.changes_anything:
         note("nothing was changed: this was a dry run")
-
-
-def _restore_git_exclude(plan: _Plan) -> None:
-    """Let git see what it saw, once no client has a copy left."""
-    from archivist.edges.install.excluding import remove_exclusion
-
-    if plan.place is not None:
-        remove_exclusion(plan.root)
 
 
 def _warn_about_setup(session: Session, is_project: bool) -> None:
@@ -202,4 +198,4 @@ def _warn_about_setup(session: Session, is_project: bool) -> None:
         ):
             note(f"hint: {line}")
     if is_project and session.find_bank_path() is None:
-        note("hint: there is no bank yet, so that the hooks have nothing to say: archivist init makes one")
+        note("hint: there is no bank yet, so the hooks have nothing to inject: archivist init creates one")

@@ -1,4 +1,4 @@
-"""The command that serves the memory to MCP clients."""
+"""The command that serves the bank to MCP clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from archivist.errors import InputError
     "--http", "place", metavar="HOST:PORT", help="Serve over HTTP on this machine instead of stdio."
 )
 @click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
-@click.option("--actor", "actor_text", metavar="WHO", help="Who acts; by default the agent that connects.")
+@click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
 @json_option
 @click.pass_obj
 def mcp(
@@ -39,9 +39,9 @@ def mcp(
     actor_text: str | None,
     as_json: bool,
 ) -> None:
-    """Serve the memory to an MCP client over stdin and stdout.
+    """Serve the bank to an MCP client over stdin and stdout.
 
-    The bank is opened at the first call. With --http, each client needs a token (archivist token create).
+    The bank is opened at the first call. With --http each client needs a token (archivist token create).
     """
     from archivist.records import Actor
     from archivist.tools.functions import select_tools
@@ -51,10 +51,10 @@ def mcp(
         session, bank_path=bank_path or session.bank_path, actor_text=actor_text or session.actor_text
     )
     actor = Actor.parse(named.actor_text) if named.actor_text else None
-    # Another edge, so it is started by name; what was asked for is checked before the SDK is loaded.
+    # Edges do not import each other, so it is imported by name; arguments are checked before the SDK loads.
     serving = import_module("archivist.edges.mcp.serving")
     listening = None if place is None else serving.parse_address(place)
-    # A client that starts us does so where it works; over HTTP they come from anywhere.
+    # A client starts a stdio server in its working folder; over HTTP there is none.
     folder = Path.cwd() if listening is None else None
     memory = _server_module().MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
     if listening is None:
@@ -64,7 +64,7 @@ def mcp(
         return
 
     def announce(url: str) -> None:
-        note(f"archivist: MCP at {url}; archivist token create --actor agent:NAME hands out a token")
+        note(f"archivist: MCP at {url}; archivist token create --actor agent:NAME makes a token")
         if as_json:
             print_json({"url": url})
             sys.stdout.flush()

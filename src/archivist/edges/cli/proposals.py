@@ -1,22 +1,28 @@
-"""Commands about proposals: changes of playbook and rules that somebody must accept."""
+"""Commands about proposals: changes of playbook and rules that need approval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.core import DashTextCommand, read_text_argument
-from archivist.edges.cli.output import enum_choice, json_option, note, pluralize, print_json, print_table, say
+from archivist.edges.cli.options import (
+    Answer,
+    DashTextCommand,
+    command,
+    field_lines,
+    list_records,
+    read_text_argument,
+)
+from archivist.edges.cli.output import enum_choice, pluralize
 from archivist.edges.cli.session import Session
-from archivist.edges.views import proposal_view
+from archivist.edges.views import proposal_view, time_text
 from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
     from archivist.records import Proposal
 
-_comment = click.option("--comment", metavar="TEXT", default="", help="What you want to be remembered of it.")
+_comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
 _name = click.argument("name", metavar="ID")
 
 
@@ -25,53 +31,61 @@ def proposals() -> None:
     """Propose changes of playbook and rules, and decide on them."""
 
 
-@proposals.command("list")
+@command(proposals, "list")
 @click.option("--status", type=enum_choice(ProposalStatus), help="Only this status.")
-@click.option("--all", "with_decided", is_flag=True, help="Also those that were decided or have expired.")
-@json_option
-@click.pass_obj
-def list_(session: Session, status: str | None, with_decided: bool, as_json: bool) -> None:
-    """Print the proposals that wait for a decision."""
+@click.option("--all", "with_decided", is_flag=True, help="Include decided and expired proposals.")
+def list_(session: Session, status: str | None, with_decided: bool) -> Answer:
+    """List the open proposals."""
     chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
     with session.bank() as bank:
         found = bank.proposals.list(chosen)
-    if as_json:
-        print_json({"proposals": [proposal_view(each) for each in found]})
-        return
-    print_table(
-        ("ID", "Status", "Block", "Proposer", "Until", "Reason"), [_proposal_row(each) for each in found]
+    return list_records(
+        "proposals",
+        found,
+        proposal_view,
+        {
+            "ID": lambda proposal: proposal.short_id,
+            "Status": _status_text,
+            "Block": _block_name,
+            "Proposer": lambda proposal: proposal.proposer,
+            "Until": lambda proposal: f"{proposal.expires:%Y-%m-%d}",
+            "Reason": lambda proposal: proposal.reason,
+        },
     )
 
 
-@proposals.command()
+@command(proposals)
 @_name
-@json_option
-@click.pass_obj
-def show(session: Session, name: str, as_json: bool) -> None:
-    """Print the proposal ID (p-001): what it changes and why, what it cites, what became of it."""
+def show(session: Session, name: str) -> Answer:
+    """Print the proposal ID (p-001): its change, reason, evidence and decision."""
     with session.bank() as bank:
         proposal = bank.proposals.get(name)
-        cited = list(bank.proposals.evidence(name))
+        evidence = list(bank.proposals.evidence(name))
         changed = bank.proposals.diff(name)
-    if as_json:
-        print_json({**proposal_view(proposal), "cited": cited, "diff": changed})
-        return
-    for line in _proposal_lines(proposal, cited):
-        say(line)
-    say("")
-    say(changed, nl=False)
+    is_open = proposal.status is ProposalStatus.OPEN
+    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
+    fields = (
+        ("status", _status_text(proposal)),
+        ("block", _block_name(proposal)),
+        ("proposer", proposal.proposer),
+        ("created", time_text(proposal.created)),
+        ("until", time_text(proposal.expires) if is_open else ""),
+        ("decided", f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else ""),
+        ("comment", proposal.comment),
+        *(("evidence", text) for text in evidence),
+    )
+    lines = (f"{proposal.short_id}  {proposal.reason}", "", *field_lines(fields), "", changed)
+    return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
-@proposals.command(cls=DashTextCommand)
+@command(proposals, cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
 @click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
 @click.option(
-    "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; may be repeated."
+    "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; repeatable."
 )
-@json_option
-@click.pass_obj
 def add(
     session: Session,
     section: str,
@@ -79,94 +93,68 @@ def add(
     reason: str,
     role: str,
     evidence: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Propose TEXT as all of the playbook or the rules; - reads it from stdin."""
+) -> Answer:
+    """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
     text = read_text_argument(content)
     with session.bank() as bank:
         proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
         changed = bank.proposals.diff(proposal.id)
-    if as_json:
-        print_json({**proposal_view(proposal), "diff": changed})
-        return
-    say(f"{proposal.short_id}  {proposal.reason}")
-    say(changed, nl=False)
+    view = {**proposal_view(proposal), "diff": changed}
+    return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
 
 
-@proposals.command(cls=DashTextCommand)
+@command(proposals, cls=DashTextCommand)
 @_name
 @_comment
-@json_option
-@click.pass_obj
-def accept(session: Session, name: str, comment: str, as_json: bool) -> None:
-    """Accept the proposal ID: its text becomes the block's."""
+def accept(session: Session, name: str, comment: str) -> Answer:
+    """Accept the proposal ID: its text becomes the text of the block."""
     with session.bank() as bank:
-        _print_proposal(bank.proposals.accept(name, comment=comment), as_json)
+        return _proposal_answer(bank.proposals.accept(name, comment=comment))
 
 
-@proposals.command(cls=DashTextCommand)
+@command(proposals, cls=DashTextCommand)
 @_name
 @_comment
-@json_option
-@click.pass_obj
-def reject(session: Session, name: str, comment: str, as_json: bool) -> None:
+def reject(session: Session, name: str, comment: str) -> Answer:
     """Reject the proposal ID; the block stays as it is."""
     with session.bank() as bank:
-        _print_proposal(bank.proposals.reject(name, comment=comment), as_json)
+        return _proposal_answer(bank.proposals.reject(name, comment=comment))
 
 
-@proposals.command("roll-back", cls=DashTextCommand)
+@command(proposals, "roll-back", cls=DashTextCommand)
 @_name
 @_comment
-@json_option
-@click.pass_obj
-def roll_back(session: Session, name: str, comment: str, as_json: bool) -> None:
-    """Give the block back the text that it had before the accepted proposal ID."""
+def roll_back(session: Session, name: str, comment: str) -> Answer:
+    """Restore the text that the block had before the accepted proposal ID."""
     with session.bank() as bank:
-        _print_proposal(bank.proposals.roll_back(name, comment=comment), as_json)
+        return _proposal_answer(bank.proposals.roll_back(name, comment=comment))
 
 
-@proposals.command()
+@command(proposals)
 @_name
-@json_option
-@click.pass_obj
-def issue(session: Session, name: str, as_json: bool) -> None:
+def issue(session: Session, name: str) -> Answer:
     """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
     with session.bank() as bank:
         text = bank.proposals.to_issue(name)
-    if as_json:
-        title, _, body = text.partition("\n")
-        print_json({"title": title, "body": body.strip("\n") + "\n"})
-    else:
-        say(text, nl=False)
+    title, _, body = text.partition("\n")
+    return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)
 
 
-@proposals.command()
-@json_option
-@click.pass_obj
-def rules(session: Session, as_json: bool) -> None:
-    """Propose a rule for each failure that proposals.rule_at_runs runs met; finishing a run does it too."""
+@command(proposals)
+def rules(session: Session) -> Answer:
+    """Propose a rule for each failure seen in `proposals.rule_at_runs` runs. Finishing a run does it too."""
     with session.bank() as bank:
         made = bank.proposals.propose_rules()
-    if as_json:
-        print_json({"proposals": [proposal_view(each) for each in made]})
-        return
-    for each in made:
-        say(f"{each.short_id}  {each.extra.get('rule', '')}")
-    note(f"{pluralize(len(made), 'rule')} proposed")
+    return Answer(
+        {"proposals": [proposal_view(proposal) for proposal in made]},
+        "\n".join(f"{proposal.short_id}  {proposal.extra.get('rule', '')}" for proposal in made),
+        (f"{pluralize(len(made), 'rule')} proposed",),
+    )
 
 
-def _proposal_row(proposal: Proposal) -> tuple[object, ...]:
-    until = f"{proposal.expires:%Y-%m-%d}"
-    status = _status_text(proposal.status)
-    return proposal.short_id, status, _block_name(proposal), proposal.proposer, until, proposal.reason
-
-
-def _print_proposal(proposal: Proposal, as_json: bool) -> None:
-    if as_json:
-        print_json(proposal_view(proposal))
-    else:
-        say(f"{proposal.short_id}  {_block_name(proposal)}: {_status_text(proposal.status)}")
+def _proposal_answer(proposal: Proposal) -> Answer:
+    text = f"{proposal.short_id}  {_block_name(proposal)}: {_status_text(proposal)}"
+    return Answer(proposal_view(proposal), text)
 
 
 def _block_name(proposal: Proposal) -> str:
@@ -175,25 +163,5 @@ def _block_name(proposal: Proposal) -> str:
     return block_name(proposal)
 
 
-def _status_text(status: ProposalStatus) -> str:
-    return status.value.replace("_", " ")
-
-
-def _proposal_lines(proposal: Proposal, cited: list[str]) -> Iterator[str]:
-    from archivist.clock import to_short_text
-
-    yield f"{proposal.short_id}  {proposal.reason}"
-    yield ""
-    yield f"  {'status':<12}{_status_text(proposal.status)}"
-    yield f"  {'block':<12}{_block_name(proposal)}"
-    yield f"  {'proposer':<12}{proposal.proposer}"
-    yield f"  {'created':<12}{to_short_text(proposal.created)}"
-    if proposal.status is ProposalStatus.OPEN:
-        yield f"  {'until':<12}{to_short_text(proposal.expires)}"
-    elif proposal.decided:
-        by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-        yield f"  {'decided':<12}{to_short_text(proposal.decided)}{by}"
-    if proposal.comment:
-        yield f"  {'comment':<12}{proposal.comment}"
-    for each in cited:
-        yield f"  {'evidence':<12}{each}"
+def _status_text(proposal: Proposal) -> str:
+    return proposal.status.value.replace("_", " ")

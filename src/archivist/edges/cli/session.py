@@ -1,4 +1,4 @@
-"""What the commands of one call share: the bank, the global bank, the settings, and who acts."""
+"""What the commands of one call share: the banks, the settings, and the actor."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 
-# What an agent may not set for itself.
+# An agent must not change who approves its proposals, or what core memory may hold.
 _GUARDED_SETTINGS = ("proposals.", "core.")
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The options that stand before the command."""
+    """The options before the command."""
 
     bank_path: str
     actor_text: str
     flags: tuple[str, ...] = ()
 
     def find_bank_path(self) -> Path | None:
-        """Return where the project's bank is: as named, or the nearest upwards; None without one."""
+        """Return the path of the project's bank: the named one, or the nearest upwards; None without one."""
         from archivist.paths import bank_file, find_project, is_file
 
         if not self.bank_path:
@@ -36,9 +36,9 @@ class Session:
         return path if is_file(bank_file(path)) else None
 
     def bank(self, *, is_global: bool = False, folder: Path | None = None) -> Bank:
-        """Open the project's bank, or the global one, which is made when it is first needed.
+        """Open the project's bank, or the global one, which is created at first use.
 
-        `folder` is where who asks it works; a server for others works in none.
+        `folder` is where the caller works; a server for others works in none.
         """
         from archivist.paths import home_folder
 
@@ -50,7 +50,7 @@ class Session:
         return self._open_bank(place, create=False, folder=folder)
 
     def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
-        """Open the bank that names of records are of, `global-m-001` of the global one; return them bare."""
+        """Open the bank of some records, the global one for `global-m-001`; return the ids without mark."""
         from archivist.brief.select import global_mark_of
 
         marks = [global_mark_of(name) for name in names]
@@ -60,18 +60,18 @@ class Session:
         return self.bank(is_global=is_global or any(marks)), bare
 
     def bank_if_any(self) -> Bank | None:
-        """Open the project's bank, or return None when there is none."""
+        """Open the project's bank, or return None without one."""
         return None if self.find_bank_path() is None else self.bank(folder=Path.cwd())
 
     def global_bank(self) -> Bank | None:
-        """Open the global bank when there is one."""
+        """Open the global bank, or return None without one."""
         from archivist.paths import bank_file, home_folder
 
         is_there = bank_file(home_folder()).is_file()
         return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
     def load_settings(self, place: Path | None) -> EffectiveConfig:
-        """Return the settings that count for the bank at a place, or for no project's, with the flags."""
+        """Return the effective settings for a bank, or without a project, including the flags."""
         from archivist.config.layers import load_effective
         from archivist.paths import bank_file
 
@@ -86,7 +86,7 @@ class Session:
         return bank
 
     def require_owner(self) -> None:
-        """Refuse an agent that would change the bank's settings; the refusal is in its ledger."""
+        """Refuse an agent that tries to change the bank's settings, and note it in the ledger."""
         from archivist.access.rights import Layer, Verb
         from archivist.records import ActorKind
 
@@ -96,12 +96,12 @@ class Session:
         from archivist.bank import Bank
         from archivist.config import Config
 
-        # Settings that cannot be read are no reason to let an agent write them.
+        # With the defaults, so that a broken configuration does not let an agent through.
         with Bank.open(place, create=False, actor=actor, config=Config()) as bank:
             bank.require(Layer.BANK, Verb.WRITE)
 
     def _refuse_guarded_settings(self, bank: Bank, effective: EffectiveConfig) -> None:
-        """Refuse an agent that says in its own call who may approve what it proposes."""
+        """Refuse an agent that overrides guarded settings by a flag or the environment."""
         from archivist.records import ActorKind
 
         told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
@@ -110,12 +110,14 @@ class Session:
             from archivist.access.rights import Layer, Verb
 
             try:
-                bank.refuse(Layer.BANK, Verb.WRITE, what=bent[0], hint="people and orchestrators set it")
+                bank.refuse(
+                    Layer.BANK, Verb.WRITE, what=bent[0], hint="only people and orchestrators may set it"
+                )
             finally:
                 bank.close()
 
     def actor(self) -> Actor:
-        """Return who acts: as named, else the user of this machine."""
+        """Return the actor: the named one, else the user of this machine."""
         from archivist.records import Actor, ActorKind
 
         if self.actor_text:
@@ -123,15 +125,12 @@ class Session:
         import os
 
         name = os.environ.get("LOGNAME") or os.environ.get("USER") or os.environ.get("USERNAME") or ""
-        return Actor(ActorKind.HUMAN, name or _user_name())
+        if not name:
+            # Containers often set none of them; Windows has no pwd.
+            try:
+                import pwd
 
-
-def _user_name() -> str:
-    """Ask the system who runs this; an empty name when it does not know."""
-    try:
-        import os
-        import pwd
-
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        return ""
+                name = pwd.getpwuid(os.getuid()).pw_name
+            except (ImportError, KeyError):
+                name = ""
+        return Actor(ActorKind.HUMAN, name)

@@ -1,19 +1,27 @@
-"""Commands about what agents logged."""
+"""Commands about the stream: what agents logged."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli.doctor import embed
+from archivist.edges.cli.options import (
+    Answer,
+    command,
+    importance_option,
+    issue_option,
+    list_records,
+    role_option,
+    search_limit_option,
+    tag_option,
+)
 from archivist.edges.cli.output import (
     enum_choice,
-    json_option,
-    note,
     pluralize,
-    print_json,
-    print_table,
     report_problems,
     say,
 )
@@ -23,251 +31,199 @@ from archivist.records.tier_words import EntryType
 from archivist.stream.entries import MAX_CYCLE
 
 if TYPE_CHECKING:
-    from archivist.records import Entry
     from archivist.stream.insights_service import Insights
 
-_CYCLE = click.IntRange(0, MAX_CYCLE)
+_LISTED = 20
+_pr_option = click.option(
+    "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
+)
+_cycles_option = click.option(
+    "--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived."
+)
 
 
 @click.group()
 def stream() -> None:
-    """Log, list, search and reflect on what agents did, cycle by cycle."""
+    """Log what agents do, cycle by cycle; list it, search it, reflect on it."""
 
 
-@stream.command()
+@command(stream)
 @click.argument("action")
-@click.option("--cycle", type=_CYCLE, metavar="N", help="The cycle; else the one the role has begun.")
-@click.option("--role", metavar="R", default="", help="Who acted; the actor's own role by default.")
 @click.option(
-    "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How much it matters."
+    "--cycle",
+    type=click.IntRange(0, MAX_CYCLE),
+    metavar="N",
+    help="The cycle; by default the role's current.",
 )
-@click.option("--type", type=enum_choice(EntryType), default="action", show_default=True, help="What it is.")
-@click.option("--content", metavar="TEXT", default="", help="What happened, in some sentences.")
-@click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated.")
-@click.option("--issue", "issues", type=int, multiple=True, metavar="N", help="An issue; may be repeated.")
-@click.option("--pr", "prs", type=int, multiple=True, metavar="N", help="A pull request; may be repeated.")
+@click.option("--role", metavar="R", default="", help="Who acted; by default the actor's own role.")
+@importance_option
+@click.option("--type", type=enum_choice(EntryType), default="action", show_default=True, help="Its type.")
+@click.option("--content", metavar="TEXT", default="", help="What happened, in a few sentences.")
+@tag_option
+@issue_option
+@_pr_option
 @click.option("--run", metavar="ID", default="", help="The run that it belongs to.")
-@click.option("--reflect", is_flag=True, help="Reflect afterwards when that is due.")
-@json_option
-@click.pass_obj
-def log(session: Session, /, action: str, reflect: bool, as_json: bool, **fields: Any) -> None:
-    """Log ACTION to the stream. Issues and pull requests in its words (#84, PR #12) are found."""
+@click.option("--reflect", is_flag=True, help="Reflect afterwards if a reflection is due.")
+def log(session: Session, /, action: str, reflect: bool, **fields: Any) -> Answer:
+    """Log ACTION to the stream. Issues and pull requests in its text (#84, PR #12) are recognised."""
     with session.bank() as bank:
         entry = bank.stream.log(action, **fields)
         due = bank.stream.due_reason()
         done = bank.stream.reflect(if_due=True) if reflect and due else None
-    if as_json:
-        reflected = {"reflection": insights_view(done)} if done else {}
-        print_json({"entry": entry_view(entry), "reflection_due": due if not done else "", **reflected})
-        return
-    say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
-    if done:
-        _print_insights(done)
-    elif due:
-        note(f"hint: reflection is due ({due}): archivist stream reflect")
+    reflected = {"reflection": insights_view(done)} if done else {}
+    answer = Answer(
+        {"entry": entry_view(entry), "reflection_due": due if not done else "", **reflected},
+        f"{entry.id}  cycle {entry.cycle}  {entry.action}",
+        (f"hint: reflection is due ({due}): archivist stream reflect",) if due else (),
+    )
+    if done is None:
+        return answer
+    insights = _insights_answer(done)
+    return answer._replace(text=f"{answer.text}\n{insights.text}".rstrip(), notes=insights.notes)
 
 
-@stream.command()
-@click.option("--role", metavar="R", default="", help="Whose cycle it is.")
-@json_option
-@click.pass_obj
-def cycle(session: Session, role: str, as_json: bool) -> None:
-    """Begin the next cycle and print its number; what the role logs belongs to it."""
+@command(stream)
+@click.option("--role", metavar="R", default="", help="The role that begins it.")
+def cycle(session: Session, role: str) -> Answer:
+    """Begin the next cycle and print its number. What the role logs from now on belongs to it."""
     with session.bank() as bank:
         number = bank.stream.begin_cycle(role)
-    if as_json:
-        print_json({"cycle": number, "role": role})
-        return
-    say(str(number))
+    return Answer({"cycle": number, "role": role}, str(number))
 
 
-@stream.command("list")
-@click.option("--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived.")
-@click.option("--role", metavar="R", default="", help="Only of this role.")
-@click.option("--importance", type=int, default=1, metavar="1-10", help="Only from this importance on.")
+@command(stream, "list")
+@_cycles_option
+@role_option
+@click.option("--importance", type=int, default=1, metavar="1-10", help="The minimum importance.")
 @click.option(
-    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest; else 20."
+    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest; 20 by default."
 )
-@json_option
-@click.pass_obj
-def list_(
-    session: Session, cycles: str, role: str, importance: int, limit: int | None, as_json: bool
-) -> None:
-    """Print entries in order: the latest, or those of --cycles 180:185."""
+def list_(session: Session, cycles: str, role: str, importance: int, limit: int | None) -> Answer:
+    """List entries in order: the latest, or those of --cycles 180:185."""
     with session.bank() as bank:
         if cycles or importance != 1:
             first, last = _parse_cycles(cycles) if cycles else (0, MAX_CYCLE)
             found = bank.stream.by_cycle(first, last, role=role, min_importance=importance)
             found = found[-limit:] if limit else found
         else:
-            found = bank.stream.recent(limit or 20, role=role)[::-1]
-    if as_json:
-        print_json({"entries": [entry_view(entry) for entry in found]})
-        return
-    _print_entries(found)
+            found = bank.stream.recent(limit or _LISTED, role=role)[::-1]
+    return list_records(
+        "entries",
+        found,
+        entry_view,
+        {
+            "ID": lambda entry: entry.id,
+            "Cycle": lambda entry: entry.cycle,
+            "Role": lambda entry: entry.role,
+            "Imp": lambda entry: entry.importance,
+            "Type": lambda entry: entry.type.value,
+            "Action": lambda entry: entry.action,
+        },
+    )
 
 
-@stream.command()
+@command(stream)
 @click.argument("name", metavar="ID")
-@json_option
-@click.pass_obj
-def show(session: Session, name: str, as_json: bool) -> None:
-    """Print everything about the entry ID."""
+def show(session: Session, name: str) -> Answer:
+    """Print all fields of the entry ID."""
     with session.bank() as bank:
-        entry = bank.stream.get(name)
-    if as_json:
-        print_json(entry_view(entry))
-        return
-    for label, value in entry_view(entry).items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        if text:
-            say(f"{label}: {text}")
+        view = entry_view(bank.stream.get(name))
+    texts = {
+        label: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for label, value in view.items()
+    }
+    return Answer(view, "\n".join(f"{label}: {text}" for label, text in texts.items() if text))
 
 
-@stream.command()
+@command(stream)
 @click.argument("text", metavar="QUERY")
-@click.option("--role", metavar="R", default="", help="Only of this role.")
+@role_option
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
-@click.option("--importance", type=int, metavar="1-10", help="Only from this importance on.")
-@click.option("--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived.")
-@click.option("--archived", is_flag=True, help="Also what has left the hot cycles.")
-@click.option("--max", "limit", type=click.IntRange(1, 200), default=5, show_default=True, metavar="N")
-@json_option
-@click.pass_obj
-def search(
-    session: Session,
-    text: str,
-    role: str,
-    issue: int | None,
-    importance: int | None,
-    cycles: str,
-    archived: bool,
-    limit: int,
-    as_json: bool,
-) -> None:
-    """Find what was logged about QUERY: by recency, importance and relevance, the best first."""
+@click.option("--importance", "min_importance", type=int, metavar="1-10", help="The minimum importance.")
+@_cycles_option
+@click.option("--archived", is_flag=True, help="Include archived cycles.")
+@search_limit_option
+def search(session: Session, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
+    """Search the entries for QUERY by recency, importance and relevance, best match first."""
     with session.bank() as bank:
         found = bank.stream.search(
             text,
-            role=role,
-            issue=issue,
-            min_importance=importance,
-            limit=limit,
             cycles=_parse_cycles(cycles) if cycles else None,
             tier="" if archived else "stream",
+            **filters,
         )
-    if as_json:
-        print_json(
-            {"hits": [{**entry_view(each.entry), "score": round(each.hit.score, 4)} for each in found]}
-        )
-        return
-    for each in found:
-        say(f"{each.hit.score:.2f}  {each.entry.id}  cycle {each.entry.cycle}  {each.entry.role}".rstrip())
-        say(f"      {each.hit.text}")
-        for text in each.hit.notes:
-            say(f"      ({text})")
-    if not found:
-        note("nothing found")
+    lines = []
+    for hit, entry in found:
+        lines.append(f"{hit.score:.2f}  {entry.id}  cycle {entry.cycle}  {entry.role}".rstrip())
+        lines += [f"      {line}" for line in (hit.text, *(f"({remark})" for remark in hit.notes))]
+    hits = [{**entry_view(entry), "score": round(hit.score, 4)} for hit, entry in found]
+    return Answer({"hits": hits}, "\n".join(lines), () if found else ("nothing found",))
 
 
-@stream.command()
+@command(stream)
 @click.argument("name", metavar="ID")
-@click.option("--action", metavar="TEXT", help="New words for it.")
-@click.option("--content", metavar="TEXT", help="What happened.")
-@click.option("--importance", type=int, metavar="1-10", help="How much it matters.")
-@click.option("--type", type=enum_choice(EntryType), help="What it is.")
-@click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated.")
-@click.option("--issue", "issues", type=int, multiple=True, metavar="N", help="An issue; may be repeated.")
-@click.option("--pr", "prs", type=int, multiple=True, metavar="N", help="A pull request; may be repeated.")
-@json_option
-@click.pass_obj
-def edit(session: Session, /, name: str, as_json: bool, **fields: Any) -> None:
-    """Change the entry ID; its history keeps what it was."""
+@click.option("--action", metavar="TEXT", help="The new action.")
+@click.option("--content", metavar="TEXT", help="The new content.")
+@click.option("--importance", type=int, metavar="1-10", help="How important it is.")
+@click.option("--type", type=enum_choice(EntryType), help="Its type.")
+@tag_option
+@issue_option
+@_pr_option
+def edit(session: Session, /, name: str, **fields: Any) -> Answer:
+    """Change the entry ID; its history keeps the earlier version."""
     changes = {field: value for field, value in fields.items() if value not in (None, ())}
     if not changes:
-        raise click.UsageError("nothing to change\nhint: archivist stream edit --help lists what can be")
+        raise click.UsageError("nothing to change\nhint: archivist stream edit --help lists the fields")
     with session.bank() as bank:
         entry = bank.stream.edit(name, **changes)
-    if as_json:
-        print_json(entry_view(entry))
-        return
-    say(f"{entry.id}  cycle {entry.cycle}  {entry.action}")
+    return Answer(entry_view(entry), f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
 
-@stream.command()
+@command(stream)
 @click.argument("name", metavar="ID")
-@json_option
-@click.pass_obj
-def remove(session: Session, name: str, as_json: bool) -> None:
-    """Take the entry ID out of the stream; archivist undo ID brings it back."""
+def remove(session: Session, name: str) -> Answer:
+    """Remove the entry ID from the stream; archivist undo ID restores it."""
     with session.bank() as bank:
         entry = bank.stream.remove(name)
-    if as_json:
-        print_json({"removed": entry.id})
-        return
-    say(f"removed {entry.id}  {entry.action}")
+    return Answer({"removed": entry.id}, f"removed {entry.id}  {entry.action}")
 
 
-@stream.command()
-@click.option("--if-due", is_flag=True, help="Only when importance, cycles or a new sprint ask for it.")
-@json_option
-@click.pass_obj
-def reflect(session: Session, if_due: bool, as_json: bool) -> None:
-    """Write what recurs since the last reflection to stream and archive, counted without a model."""
+@command(stream)
+@click.option("--if-due", is_flag=True, help="Only if importance, cycles or a new sprint make it due.")
+def reflect(session: Session, if_due: bool) -> Answer:
+    """Write what recurred since the last reflection to stream and archive. Needs no language model."""
     with session.bank() as bank:
         done = bank.stream.reflect(if_due=if_due)
-    if as_json:
-        print_json(insights_view(done))
-        return
-    _print_insights(done)
+    return _insights_answer(done)
 
 
-@stream.command("import")
+@command(stream, "import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
-@json_option
-@click.pass_obj
-def import_(session: Session, paths: tuple[Path, ...], strict: bool, as_json: bool) -> int:
-    """Take stream.jsonl files in, also compressed; an entry that is known is brought up to date."""
-    from archivist.edges.cli.doctor import embed
-
+@click.option("--strict", is_flag=True, help="Import nothing if a line is bad.")
+def import_(session: Session, paths: tuple[Path, ...], strict: bool) -> Answer:
+    """Import stream.jsonl files, also compressed ones; known entries are updated."""
     with session.bank() as bank:
-        taken = bank.stream.import_lines(paths, is_strict=strict)
+        done = bank.stream.import_lines(paths, is_strict=strict)
         embed(bank)
-    if as_json:
-        skipped = [str(problem) for problem in taken.problems]
-        counts = {"added": taken.added, "changed": taken.changed, "unchanged": taken.unchanged}
-        print_json({**counts, "skipped": skipped})
-    else:
-        say(f"entries: {taken.added} new, {taken.changed} changed, {taken.unchanged} the same")
-    return report_problems(taken.problems)
+    counts = {"added": done.added, "changed": done.changed, "unchanged": done.unchanged}
+    return Answer(
+        {**counts, "skipped": [str(problem) for problem in done.problems]},
+        f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same",
+        code=report_problems(done.problems),
+    )
 
 
-@stream.command()
+@command(stream)
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@json_option
-@click.pass_obj
-def export(session: Session, file: Path | None, as_json: bool) -> None:
+def export(session: Session, file: Path | None) -> Answer | None:
     """Write the stream as JSON lines to FILE, or to stdout."""
-    import json
-
     with session.bank() as bank:
         if file is None:
             for line in bank.stream.lines():
                 say(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
-            return
+            return None
         lines = bank.stream.export(file)
-    if as_json:
-        print_json({"file": str(file), "lines": lines})
-        return
-    say(f"{file}  {pluralize(lines, 'line')}")
-
-
-def _print_entries(entries: list[Entry]) -> None:
-    rows = [
-        (each.id, each.cycle, each.role, each.importance, each.type.value, each.action) for each in entries
-    ]
-    print_table(("ID", "Cycle", "Role", "Imp", "Type", "Action"), rows)
+    return Answer({"file": str(file), "lines": lines}, f"{file}  {pluralize(lines, 'line')}")
 
 
 def _parse_cycles(text: str) -> tuple[int, int]:
@@ -277,22 +233,18 @@ def _parse_cycles(text: str) -> tuple[int, int]:
         return int(first), int(last) if mark else int(first)
     except ValueError:
         raise click.UsageError(
-            f"cycles {text!r} are no range\nhint: one cycle, 180, or two, 180:185"
+            f"cycles {text!r} are not a range\nhint: one cycle, 180, or two, 180:185"
         ) from None
 
 
-def _print_insights(done: Insights) -> None:
+def _insights_answer(done: Insights) -> Answer:
     if done.skipped:
-        note(f"no reflection: {done.skipped}")
-        return
-    for entry in done.entries:
-        say(f"{entry.importance:>2}  {entry.action}")
-        say(f"    {entry.content}")
-    for text in done.told_core:
-        say(f"core  {text}")
+        return Answer(insights_view(done), notes=(f"no reflection: {done.skipped}",))
+    lines = [f"{entry.importance:>2}  {entry.action}\n    {entry.content}" for entry in done.entries]
+    lines += [f"core  {text}" for text in done.told_core]
     first, last = done.cycles or (0, 0)
     looked = "1 entry" if done.gathered == 1 else f"{done.gathered} entries"
     found = pluralize(len(done.entries), "insight") if done.entries else "nothing recurs"
-    note(f"{done.reason}: looked at {looked} of cycles {first} to {last}, {found}")
-    for problem in done.problems:
-        note(f"archivist: core memory: {problem}")
+    notes = [f"{done.reason}: looked at {looked} of cycles {first} to {last}, {found}"]
+    notes += [f"archivist: core memory: {problem}" for problem in done.problems]
+    return Answer(insights_view(done), "\n".join(lines), notes)

@@ -1,4 +1,4 @@
-"""The commands about the functions that agents call."""
+"""Commands about the tools that agents call."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SETS = ["archivist", "cognitive", "layers", "workspace"]
 @click.group(invoke_without_command=True)
 @click.option("--format", "shape", type=click.Choice(["openai", "anthropic", "mcp"]), default="openai")
 @click.option("--set", "toolsets", type=click.Choice(_SETS), multiple=True, help="Only this set; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, which this always does.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, which is always done.")
 @click.pass_context
 def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
-    """Print the schemas of the functions that agents call, as a provider takes them."""
+    """Print the schemas of the tools in the format of a provider."""
     if ctx.invoked_subcommand is not None:
         return
     from archivist.tools import functions as offered
@@ -36,24 +36,20 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
 @tools.command()
 @click.argument("name")
 @click.argument("arguments", default="{}")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, which this always does.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, which is always done.")
 @click.pass_obj
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
-    """Call the function NAME with ARGUMENTS, a JSON object, as an agent unless --actor says who acts."""
+    """Call the tool NAME with ARGUMENTS, a JSON object, as an agent unless --actor is given."""
     from archivist.records import Actor, ActorKind
     from archivist.tools import functions as offered
 
-    with session.bank(folder=Path.cwd()) as bank:
-        # What agents call is called with an agent's rights.
-        acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
-        print_json(offered.call(acting, name, _parse_object(arguments)))
-
-
-def _parse_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        values: Any = json.loads(arguments)
     except ValueError as error:
         raise click.BadParameter(f"not JSON: {error}") from None
-    if not isinstance(value, dict):
+    if not isinstance(values, dict):
         raise click.BadParameter("expected a JSON object")
-    return value
+    with session.bank(folder=Path.cwd()) as bank:
+        # Tools run with the rights of an agent.
+        acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
+        print_json(offered.call(acting, name, values))

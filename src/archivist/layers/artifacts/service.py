@@ -1,4 +1,4 @@
-"""Work on artifacts: register what runs produced, and see whether it is still what it was."""
+"""Artifacts: register files that runs produced, and check whether they changed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 1 << 20
 NEWEST = ("-created", "-id")
-_OUTSIDE = "only files of the project's own folder can be registered"
+_OUTSIDE = "only files in the project's folder can be registered"
 
 
 class FileState(StrEnum):
-    """How a registered file stands against what is there now."""
+    """How a file compares with its registered version."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -40,7 +40,7 @@ class FileState(StrEnum):
 
 
 class ArtifactCheck(NamedTuple):
-    """What looking at one artifact's file found; `note` says what is wrong with it."""
+    """The result of checking one artifact's file; `note` says what is wrong."""
 
     artifact: Artifact
     state: FileState
@@ -48,14 +48,14 @@ class ArtifactCheck(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A file's size and SHA-256, both of the same bytes."""
+    """The size and the SHA-256 of a file."""
 
     size_bytes: int
     checksum: str
 
 
 class Artifacts(BankService):
-    """What runs produced, by task, agent and path."""
+    """The files that runs produced, by task, agent and path."""
 
     @writes(Layer.ARTIFACTS)
     def register(
@@ -68,10 +68,10 @@ class Artifacts(BankService):
         description: str = "",
         run: str = "",
     ) -> Artifact:
-        """Register a file as what an agent produced for a task, with its size and checksum as of now.
+        """Register a file that an agent produced for a task, with its current size and checksum.
 
-        The path is one within the project's folder. The same content for the same task and agent is one
-        artifact; other content of the same path is its next version.
+        The path must be inside the project's folder. The same content for the same task and agent is one
+        artifact; other content at the same path is its next version.
         """
         agent = agent or source_of(self._bank.actor)
         self.require(Layer.ARTIFACTS, Verb.WRITE, owner=agent)
@@ -99,7 +99,7 @@ class Artifacts(BankService):
 
     @property
     def root(self) -> Path:
-        """Return the project's folder, in which every artifact lies."""
+        """Return the project's folder, which contains every artifact."""
         return self._bank.root.resolve()
 
     @reads(Layer.ARTIFACTS)
@@ -119,17 +119,20 @@ class Artifacts(BankService):
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Artifact]:
-        """Return the artifacts that are asked for, the newest first; behind a place in that order."""
-        asked: dict[str, object] = {"task": task, "agent": agent}
-        asked["type"] = _parse_type(str(type)) if type else ""
-        asked["path"] = _stored_path(self.root, path) if path else ""
+        """Return the matching artifacts, newest first; `after` continues behind a place in that order."""
+        asked: dict[str, object] = {
+            "task": task,
+            "agent": agent,
+            "type": decoder(ArtifactType)(str(type)) if type else "",
+            "path": _stored_path(self.root, path) if path else "",
+        }
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         with self._bank.reading() as reader:
             return reader.select(Artifact, *conditions, order=NEWEST, after=after, limit=limit)
 
     @reads(Layer.ARTIFACTS)
     def versions(self, path: str) -> list[Artifact]:
-        """Return every version of a path, the first one first."""
+        """Return every version of a path, oldest first."""
         with self._bank.reading() as reader:
             found = reader.select(
                 Artifact, equals("path", _stored_path(self.root, path)), order=("created", "id")
@@ -140,7 +143,7 @@ class Artifacts(BankService):
 
     @writes(Layer.ARTIFACTS)
     def remove(self, name: str) -> Artifact:
-        """Take an artifact off the register; the file stays, and later versions follow the one before."""
+        """Unregister an artifact; the file stays, and the next version refers to the one before."""
         with self._bank.transaction() as writer:
             artifact = self._find(writer, name)
             self.require(Layer.ARTIFACTS, Verb.WRITE, owner=artifact.agent)
@@ -151,7 +154,7 @@ class Artifacts(BankService):
 
     @reads(Layer.ARTIFACTS)
     def verify(self, names: Sequence[str] = ()) -> list[ArtifactCheck]:
-        """Compare files with what was registered: the named ones, or the latest version of each path."""
+        """Compare files with their registered versions: the named ones, or the latest of each path."""
         with self._bank.reading() as reader:
             if names:
                 chosen = [self._find(reader, name) for name in dict.fromkeys(names)]
@@ -159,7 +162,23 @@ class Artifacts(BankService):
                 every = reader.select(Artifact, order=("created", "id"))
                 latest = {artifact.path: artifact for artifact in every}
                 chosen = sorted(latest.values(), key=lambda artifact: artifact.path)
-        return [_check_artifact(self.root, artifact) for artifact in chosen]
+        return [self._check_file(artifact) for artifact in chosen]
+
+    def _check_file(self, artifact: Artifact) -> ArtifactCheck:
+        try:
+            with open_artifact(self.root, artifact.path) as descriptor:
+                size = os.fstat(descriptor).st_size
+                if size != artifact.size_bytes:
+                    note = f"{size} bytes, {artifact.size_bytes} when it was registered"
+                    return ArtifactCheck(artifact, FileState.CHANGED, note)
+                found = measure_file(descriptor, self.root / artifact.path)
+        except NoFileError as error:
+            return ArtifactCheck(artifact, FileState.MISSING, error.message)
+        except InputError as error:
+            return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
+        if found.checksum != artifact.checksum:
+            return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
+        return ArtifactCheck(artifact, FileState.SAME)
 
     def _find(self, reader: Reader, name: str) -> Artifact:
         artifact = reader.get(Artifact, name)
@@ -172,10 +191,10 @@ class Artifacts(BankService):
 
 
 def relative_path(root: Path, path: str | Path) -> str:
-    """Return a path as it is kept: relative to the root, with slashes; refused when it lies outside."""
+    """Return a path as it is stored: relative to the root, with slashes; outside is refused."""
     told = str(path)
     if not told.strip() or "\0" in told:
-        raise InputError(f"{told!r} names no file", hint="give a path within the project's folder")
+        raise InputError(f"{told!r} names no file", hint="give a path inside the project's folder")
     try:
         told.encode()
     except UnicodeEncodeError:
@@ -184,7 +203,7 @@ def relative_path(root: Path, path: str | Path) -> str:
     for top in (root, root.resolve()):
         if whole.is_relative_to(top):
             return whole.relative_to(top).as_posix()
-    # The same folder can be called by a name that leads through a link.
+    # The same folder can have a name through a symbolic link.
     above = whole.parent.resolve()
     if above.is_relative_to(root.resolve()):
         return (above / whole.name).relative_to(root.resolve()).as_posix()
@@ -193,20 +212,20 @@ def relative_path(root: Path, path: str | Path) -> str:
 
 @contextmanager
 def open_artifact(root: Path, kept: str) -> Iterator[int]:
-    """Open a regular file within the root for reading, without waiting for anything that is none."""
+    """Open a regular file inside the root for reading; never block on a pipe or follow a link out."""
     path = root / kept
     try:
         real = path.resolve(strict=True)
         _refuse_unless_file(kept, real.stat().st_mode)
         if not real.is_relative_to(root.resolve()):
             raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
-        # What was a file a moment ago can be a pipe or a link now.
+        # The file may have been replaced by a pipe or a link since.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
         raise NoFileError(kept) from None
     except (OSError, RuntimeError) as error:
-        # Python 3.11 and 3.12 tell a loop of links as RuntimeError.
+        # Python 3.11 and 3.12 raise RuntimeError for a loop of links.
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{kept!r} cannot be read: {reason}", hint="check the path") from None
     try:
@@ -220,13 +239,13 @@ class NoFileError(InputError):
     """There is no file at an artifact's path."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"no file {path!r}", hint="register a file once it is written")
+        super().__init__(f"no file {path!r}", hint="register the file after it is written")
 
 
 def measure_file(descriptor: int, path: Path) -> Measure:
-    """Return the size and the checksum of an opened file.
+    """Return the size and the checksum of an open file.
 
-    Raises InputError when it changed while it was read, or is not what its path names any more.
+    Raises InputError when it changed while it was read, or was replaced at its path.
     """
     before = os.fstat(descriptor)
     digest, size = sha256(), 0
@@ -251,7 +270,7 @@ def measure_file(descriptor: int, path: Path) -> Measure:
 
 
 def _refuse_bank_files(bank_file: Path, path: Path) -> None:
-    """Refuse the bank's own files: each registration would change them."""
+    """Refuse the bank's own files: registering would change them."""
     from archivist.paths import FOLDER
 
     own, real = Path(os.path.realpath(bank_file)), Path(os.path.realpath(path))
@@ -267,7 +286,7 @@ def _refuse_unless_file(kept: str, mode: int) -> None:
 
 
 def _build_artifact(values: dict[str, object]) -> Artifact:
-    """Return an artifact of these values, checked and without secrets."""
+    """Return an artifact of these values, validated and without secrets."""
     artifact = from_plain(Artifact, values)
     task = " ".join(clean_text(artifact.task).split())
     agent, run = (validate_name(name, getattr(artifact, name)) for name in ("agent", "run"))
@@ -277,7 +296,7 @@ def _build_artifact(values: dict[str, object]) -> Artifact:
         ("description", artifact.description, VALUE_CHARACTERS),
     ):
         if not text and name != "description":
-            raise RecordError(f"{name}: missing or empty", hint="say for which task it was made")
+            raise RecordError(f"{name}: missing or empty", hint="name the task that it was made for")
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
     words = clean_text(artifact.description.strip())
@@ -285,49 +304,27 @@ def _build_artifact(values: dict[str, object]) -> Artifact:
 
 
 def _store_version(writer: Writer, made: Artifact) -> Artifact:
-    """Keep an artifact as the next version of its path, unless it is one that is known."""
+    """Store an artifact as the next version of its path, unless that version is known."""
     versions = writer.select(Artifact, equals("path", made.path), order=NEWEST)
     for known in versions:
         if known.checksum != made.checksum:
             break
         if (known.task, known.agent) == (made.task, made.agent):
-            told = replace(
+            updated = replace(
                 known,
                 description=made.description or known.description,
                 type=known.type if made.type is ArtifactType.FILE else made.type,
                 run=made.run or known.run,
             )
-            writer.put(told, "describe")
-            return told
+            writer.put(updated, "describe")
+            return updated
     made = replace(made, previous=versions[0].id if versions else "")
     writer.put(made, "register")
     return made
 
 
-def _check_artifact(root: Path, artifact: Artifact) -> ArtifactCheck:
-    try:
-        with open_artifact(root, artifact.path) as descriptor:
-            size = os.fstat(descriptor).st_size
-            if size != artifact.size_bytes:
-                note = f"{size} bytes, {artifact.size_bytes} when it was registered"
-                return ArtifactCheck(artifact, FileState.CHANGED, note)
-            found = measure_file(descriptor, root / artifact.path)
-    except NoFileError as error:
-        return ArtifactCheck(artifact, FileState.MISSING, error.message)
-    except InputError as error:
-        return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
-    if found.checksum != artifact.checksum:
-        return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
-    return ArtifactCheck(artifact, FileState.SAME)
-
-
-def _parse_type(word: str) -> ArtifactType:
-    kind: ArtifactType = decoder(ArtifactType)(word)
-    return kind
-
-
 def _stored_path(root: Path, path: str) -> str:
-    """Return how a path would be kept; a name that cannot be one is nobody's."""
+    """Return a path as it would be stored; an invalid one matches nothing."""
     try:
         return relative_path(root, path)
     except InputError:

@@ -1,4 +1,4 @@
-"""Work on the episodic log: what was tried for a task, what became of it, and what that teaches."""
+"""Attempts at tasks: what was tried, the result, and which approaches work."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from archivist.audit.analytics import (
 )
 from archivist.clock import to_text
 from archivist.errors import InputError, RecordError
+from archivist.recall.query import Query
+from archivist.recall.scoring import Preset
 from archivist.records.episode import Episode, Usage, merge_episode
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.plain import decoder, from_plain
@@ -43,22 +45,22 @@ _STATUS = {
     Action.FAILED: EpisodeStatus.FAILED,
 }
 NEWEST = ("-finished", "-id")
-# Only a task that is at least half as like the question as the likest one is called similar.
+# A task counts as similar when its score is at least half of the best one.
 _LIKE_ENOUGH = 0.5
 _HITS = 40
-# What of a usage nobody said, where the record has a number.
+# Where a usage keeps which of its numbers were not reported: the record itself has 0 for them.
 _UNSAID = "unsaid"
 
 
 class SimilarApproach(NamedTuple):
-    """What was tried for a task like the one that was asked about, and how like the task is."""
+    """An approach to a similar task, and how similar the task is."""
 
     tried: ApproachResult
     score: float
 
 
 class Attempts(BankService):
-    """Every attempt at a task that an orchestrator logged."""
+    """The attempts at tasks that orchestrators logged."""
 
     @writes(Layer.EPISODES)
     def log(
@@ -77,10 +79,10 @@ class Attempts(BankService):
         time: datetime | None = None,
         id: str = "",  # noqa: A002 the field's own name
     ) -> Episode:
-        """Log an attempt at a task: what was tried, and what came of it.
+        """Log an attempt at a task: what was tried, and the result.
 
-        With an id, logging the same again changes nothing, and logging how it ended brings the attempt
-        up to date. `run` is the captured run in which it was made.
+        Logging the same id again changes nothing; logging it with its end updates the attempt. `run` is the
+        captured run that it belongs to.
         """
         now = self._bank.now()
         kind: Action = decoder(Action)(str(action))
@@ -121,53 +123,46 @@ class Attempts(BankService):
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return the attempts that are asked for, the newest first; behind a place in that order."""
+        """Return the matching attempts, newest first; `after` continues behind a place in that order."""
         asked = {"task": task, "agent": agent, "provider": provider}
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
-        chosen = (decoder(Action)(str(action)),) if action else tuple(Action)
+        conditions.append(one_of("action", (decoder(Action)(str(action)),) if action else tuple(Action)))
         with self._bank.reading() as reader:
-            conditions.append(one_of("action", chosen))
             return reader.select(Episode, *conditions, order=NEWEST, after=after, limit=limit)
 
     @reads(Layer.EPISODES)
     def list_approaches(self, task: str) -> list[ApproachResult]:
-        """Return each approach to a task and what became of it: what worked first, what failed last."""
+        """Return each approach to a task and its result, successful ones first."""
         return approach_results(self.query(task=task)) if task else []
 
     @reads(Layer.EPISODES)
     def similar(self, text: str, *, limit: int = 5) -> list[SimilarApproach]:
-        """Return what was tried for tasks like this one: what worked first, then by likeness.
+        """Return the approaches tried for similar tasks: successful ones first, then by similarity.
 
-        The score is that of the attempt by which its task was found.
+        The score is that of the attempt by which the task was found.
         """
-        scores = self._scores(text)
-        with self._bank.reading() as reader:
-            alike: dict[str, float] = {}
-            for each in reader.records("episode", list(scores)).values():
-                alike[each.task] = max(alike.get(each.task, 0.0), scores[each.id])
-            least = _LIKE_ENOUGH * max(alike.values(), default=0.0)
-            near = tuple(task for task, score in alike.items() if score >= least)
-            tried = approach_results(
-                reader.select(Episode, one_of("task", near), one_of("action", tuple(Action)))
-            )
-        found = [SimilarApproach(each, alike[each.task]) for each in tried]
-        return sorted(found, key=lambda each: (-_rank(each.tried), -each.score))[:limit]
-
-    def _scores(self, text: str) -> dict[str, float]:
-        """Return how like a text the attempts are that are most like it.
-
-        Each action is asked for by itself: captured runs would crowd attempts out, and failures successes.
-        """
-        from archivist.recall.query import Query
-        from archivist.recall.scoring import Preset
-
         scores: dict[str, float] = {}
+        # One query for each action: else captured runs would crowd out attempts, and failures successes.
         for action in Action if text.strip() else ():
             query = Query(
                 text=text, kinds=("episode",), action=action.value, limit=_HITS, preset=Preset.RELEVANCE
             )
             scores |= {hit.id: hit.score for hit in self._bank.recall(query).hits}
-        return scores
+        with self._bank.reading() as reader:
+            similarity: dict[str, float] = {}
+            for episode in reader.records("episode", list(scores)).values():
+                similarity[episode.task] = max(similarity.get(episode.task, 0.0), scores[episode.id])
+            least = _LIKE_ENOUGH * max(similarity.values(), default=0.0)
+            tasks = tuple(task for task, score in similarity.items() if score >= least)
+            attempts = reader.select(Episode, one_of("task", tasks), one_of("action", tuple(Action)))
+        found = [SimilarApproach(result, similarity[result.task]) for result in approach_results(attempts)]
+
+        def rank(approach: SimilarApproach) -> tuple[float, float]:
+            expected = expected_success(approach.tried)
+            # Mostly worked, undecided, mostly failed.
+            return -(0.5 if expected == 0.5 else float(expected > 0.5)), -approach.score
+
+        return sorted(found, key=rank)[:limit]
 
     @reads(Layer.EPISODES)
     def analytics(
@@ -178,7 +173,7 @@ class Attempts(BankService):
         until: datetime | None = None,
         step: PeriodUnit | str | None = None,
     ) -> Analytics:
-        """Count how attempts went by approach, agent, provider or task; with a step also over time."""
+        """Return success rates by approach, agent, provider or task; with a step also over time."""
         group: GroupBy = decoder(GroupBy)(str(by))
         span: PeriodUnit | None = decoder(PeriodUnit)(str(step)) if step else None
         conditions: list[Condition] = [one_of("action", tuple(Action))]
@@ -189,7 +184,7 @@ class Attempts(BankService):
 
 
 def _build_attempt(values: dict[str, object]) -> Episode:
-    """Return an attempt of these values, checked and without secrets."""
+    """Return an attempt of these values, validated and without secrets."""
     from archivist.capture.clean import Cleaner
 
     attempt = Cleaner().clean(from_plain(Episode, values))
@@ -222,19 +217,16 @@ def _token_usage(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
 
 
 def reported_tokens(attempt: Episode) -> tuple[int | None, int | None]:
-    """Return how many tokens went in and came out, each None when nobody said."""
-    if attempt.usage is None:
+    """Return the input and output tokens of an attempt, each None if it was not reported."""
+    usage = attempt.usage
+    if usage is None:
         return None, None
-    unsaid: Any = attempt.usage.extra.get(_UNSAID, ())
-    counts = (attempt.usage.input_tokens, attempt.usage.output_tokens)
-    first, second = (
-        None if name in unsaid else count for name, count in zip(("in", "out"), counts, strict=True)
-    )
-    return first, second
+    unsaid: Any = usage.extra.get(_UNSAID, ())
+    return None if "in" in unsaid else usage.input_tokens, None if "out" in unsaid else usage.output_tokens
 
 
 def _start_time(moment: datetime, duration_ms: int | None, action: Action) -> datetime | None:
-    """Return when an attempt began: as long ago as it lasted, just now, or nobody knows."""
+    """Return when an attempt began: now, or earlier by its duration; None if that is unknown."""
     if duration_ms is None:
         return moment if _STATUS[action] is EpisodeStatus.PARTIAL else None
     if decoder(int)(duration_ms) < 0:
@@ -242,7 +234,7 @@ def _start_time(moment: datetime, duration_ms: int | None, action: Action) -> da
     try:
         return moment - timedelta(milliseconds=duration_ms)
     except OverflowError:
-        raise RecordError(f"duration_ms: {duration_ms} is longer than time itself") from None
+        raise RecordError(f"duration_ms: {duration_ms} is too long") from None
 
 
 def _as_utc(moment: datetime) -> datetime:
@@ -251,7 +243,7 @@ def _as_utc(moment: datetime) -> datetime:
 
 
 def _merge_attempt(known: Episode, made: Episode, *, has_time: bool) -> Episode:
-    """Return what is known of an attempt that is logged again."""
+    """Return a known attempt updated by what is logged again."""
     if known.action is None:
         raise InputError(
             f"{known.id!r} is a captured run, not an attempt",
@@ -266,12 +258,6 @@ def _merge_attempt(known: Episode, made: Episode, *, has_time: bool) -> Episode:
     is_same = replace(after, started=known.started, finished=known.finished) == known
     if is_same and not has_time:
         return known
-    # One attempt lasts from its first word to its last.
+    # An attempt lasts from its first report to its last.
     begun = [each for each in (known.started, made.started) if each is not None]
     return replace(after, started=min(begun) if begun else None)
-
-
-def _rank(tried: ApproachResult) -> float:
-    """Return 1 for what mostly worked, a half for what is open, 0 for what mostly failed."""
-    expected = expected_success(tried)
-    return 0.5 if expected == 0.5 else float(expected > 0.5)

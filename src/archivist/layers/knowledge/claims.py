@@ -1,4 +1,4 @@
-"""Whose word holds: how a claim meets what is known under its key, and what becomes of the disputes."""
+"""Decide between claims about one fact, and keep the conflicts between their sources up to date."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 60
 
 
 class ClaimResult(NamedTuple):
-    """What holds after a claim; `conflict` is the dispute that the claim opened, or met again."""
+    """The fact after a claim; `conflict` is the one that the claim opened or repeated."""
 
     fact: Fact
     is_changed: bool
@@ -34,7 +34,7 @@ def fact_id(project: str, category: str, key: str) -> str:
 
 
 def source_of(actor: Actor) -> str:
-    """Return the name under which an actor's own word is kept: an agent's name, `user`, `orchestrator`."""
+    """Return the source name of an actor's own claims: an agent's name, `user`, `orchestrator`."""
     if actor.kind is ActorKind.AGENT:
         return actor.name or actor.kind.value
     return "user" if actor.kind is ActorKind.HUMAN else actor.kind.value
@@ -43,11 +43,10 @@ def source_of(actor: Actor) -> str:
 def resolve_claim(
     current: Fact | None, claim: Fact, disputes: Sequence[Conflict] = (), *, respects_rulings: bool
 ) -> ClaimResult:
-    """Say what holds when somebody says something about a key.
+    """Decide a claim against the current fact.
 
-    A source may change its own word. Between two, the higher confidence wins, and of equal ones the newer;
-    the loser goes into a conflict. A claim that is bound does not come back by being said again after it
-    was decided against.
+    A source may change its own claim. Between two sources the higher confidence wins, the newer on a tie; the
+    loser goes into a conflict. With `respects_rulings`, a claim that was decided against stays out.
     """
     if current is None:
         return ClaimResult(claim, is_changed=True)
@@ -61,12 +60,8 @@ def resolve_claim(
     )
     if (claim.source, claim.origin) == (current.source, current.origin):
         return ClaimResult(after, is_changed=True)
-    ruling = (
-        next((each for each in disputes if _is_ruled_out(each, claim, current)), None)
-        if respects_rulings
-        else None
-    )
-    if ruling is not None:
+    ruling = next((conflict for conflict in disputes if _is_ruled_out(conflict, claim, current)), None)
+    if ruling is not None and respects_rulings:
         return ClaimResult(current, False, ruling)
     if claim.confidence >= current.confidence:
         return ClaimResult(after, True, _open_conflict(after, current, disputes, claim.updated))
@@ -74,7 +69,7 @@ def resolve_claim(
 
 
 def _merge_agreement(standing: Fact, said: Fact) -> ClaimResult:
-    """Return the fact as two that say the same leave it: vouched for by the surer of them."""
+    """Return the fact after two sources agree: with the higher confidence and its source."""
     surer = said if said.confidence > standing.confidence else standing
     after = replace(
         standing,
@@ -89,23 +84,18 @@ def _merge_agreement(standing: Fact, said: Fact) -> ClaimResult:
 
 
 def _is_ruled_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
-    """Say whether somebody decided for what stands and against this very claim."""
-    claim, kept, lost = (
-        (said.source, said.value),
-        (ruling.kept_source, ruling.kept),
-        (ruling.lost_source, ruling.lost),
-    )
+    """Say whether somebody decided for the current value and against this claim."""
     if not ruling.decided_by or ruling.status is ConflictStatus.OPEN:
         return False
-    if ruling.status is ConflictStatus.UPHELD:
-        return claim == lost and standing.value == ruling.kept
-    return claim == kept and standing.value == ruling.lost
+    kept, lost = (ruling.kept_source, ruling.kept), (ruling.lost_source, ruling.lost)
+    winner, loser = (kept, lost) if ruling.status is ConflictStatus.UPHELD else (lost, kept)
+    return (said.source, said.value) == loser and standing.value == winner[1]
 
 
 def _open_conflict(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: datetime) -> Conflict:
-    """Return the open conflict of two claims: the one that is open about the loser's word goes on with it.
+    """Return the open conflict between two claims; an open one about the loser's claim is continued.
 
-    A source has one open conflict about a fact, its latest losing claim; the ledger keeps those before.
+    A source has one open conflict about a fact, its latest losing claim; the ledger keeps the earlier ones.
     """
     beside = {_PROJECT: lost.project, _LOST_ORIGIN: lost.origin}
     conflict = Conflict(
@@ -139,17 +129,14 @@ def _open_conflict(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: da
 
 
 def _is_claim_of(conflict: Conflict, said: Fact) -> bool:
-    """Say whether what lost in a conflict was the word of the same source, from the same file if any."""
+    """Say whether the losing claim of a conflict came from the same source and file."""
     return (conflict.lost_source, conflict.extra.get(_LOST_ORIGIN, "")) == (said.source, said.origin)
 
 
 def withdraw_conflicts(
     disputes: Sequence[Conflict], claim: Fact, result: ClaimResult, now: datetime
 ) -> list[Conflict]:
-    """Return the open conflicts about earlier words of a source that has said something else since.
-
-    They are over with nobody having decided them.
-    """
+    """Return, closed, the open conflicts about earlier claims of a source that now claims something else."""
     still = result.conflict.id if result.conflict else ""
     return [
         replace(
@@ -171,10 +158,10 @@ def _conflict_reason(kept: Fact, lost: Fact) -> str:
 
 
 def update_conflicts(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:
-    """Return the open conflicts about a fact that are not true any more, as its new value leaves them.
+    """Return the open conflicts about a fact, updated to its new value.
 
-    One whose losing value stands now is over, with nobody having decided it; in the others the new value
-    is the one that is kept.
+    One whose losing value is now the fact's is closed without a decision; in the others the new value is the
+    kept one.
     """
     changed = []
     for each in disputes:
@@ -198,15 +185,15 @@ def update_conflicts(disputes: Sequence[Conflict], fact: Fact, now: datetime) ->
 
 
 def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: datetime) -> Conflict:
-    """Return a conflict decided for what stands, saying so when that is not what was kept any more."""
+    """Return a conflict decided for the current value, noting when that is no longer the kept one."""
     _refuse_decided(conflict)
     reason = conflict.reason
     if current is None:
         reason = f"{reason}; nothing stands since"
     elif current.value == conflict.lost:
         raise InputError(
-            f"{_shorten_value(conflict.lost)!r} lost, and stands by now",
-            hint="reverse the conflict to let it stand, or set the fact to what holds",
+            f"{_shorten_value(conflict.lost)!r} lost, but is the current value",
+            hint="reverse the conflict to keep it, or set the fact to the right value",
         )
     elif current.value != conflict.kept:
         reason = f"{reason}; upheld when {_shorten_value(current.value)!r} stood"
@@ -216,9 +203,9 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
 def reverse_conflict(
     conflict: Conflict, current: Fact | None, *, by: str, now: datetime
 ) -> tuple[Conflict, Fact]:
-    """Return a conflict decided for what lost, and the fact that says so.
+    """Return a conflict decided for the losing value, and the fact with that value.
 
-    It is at least as sure as what it replaces: else the first to repeat that would undo the decision.
+    The fact is at least as sure as the one it replaces: else repeating that one would undo the decision.
     """
     _refuse_decided(conflict)
     reason = conflict.reason

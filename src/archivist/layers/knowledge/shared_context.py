@@ -1,29 +1,20 @@
-"""Read shared-context markdown: every section with a body is a fact, under a key that stays the same."""
+"""Read shared-context Markdown: each section with a body is a fact under a stable key."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records.layers import NAME_CHARACTERS
 
-if TYPE_CHECKING:
-    from markdown_it.token import Token
-
 CATEGORY = "shared-context"
-# Headings that say of what sort everything below them is.
-_CATEGORIES = {
-    "convention": "convention",
-    "conventions": "convention",
-    "architecture": "architecture",
-    "decision": "decision",
-    "decisions": "decision",
-    "fact": "fact",
-    "facts": "fact",
+# Headings that give the category of everything below them.
+_CATEGORIES = {"architecture": "architecture"} | {
+    name: category for category in ("convention", "decision", "fact") for name in (category, f"{category}s")
 }
 _FENCE = "---"
 _FENCE_ENDS = ("---", "...")
@@ -34,7 +25,7 @@ _MARK_CHARACTERS = 8
 
 
 class Section(NamedTuple):
-    """One section of a file: what it is about, what it says, and its line, from 1."""
+    """One section of a file: its category and key, its text, and its line, from 1."""
 
     category: str
     key: str
@@ -43,7 +34,7 @@ class Section(NamedTuple):
 
 
 class SharedText(NamedTuple):
-    """A file of shared context: its sections, and what its front matter says of all of them."""
+    """The sections of a file, and what its front matter says of all of them."""
 
     sections: tuple[Section, ...]
     confidence: float = 1.0
@@ -58,13 +49,16 @@ class _Heading(NamedTuple):
 
 
 def read(text: str, name: str) -> SharedText:
-    """Return the sections of a markdown text. What stands before the first heading goes by the file's name.
+    """Return the sections of a Markdown text; text before the first heading gets the file's name as key.
 
     Raises InputError when the front matter cannot be read.
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     front, start = _front_matter(lines)
-    category = _read_category(front, "category") or CATEGORY
+    category = front.get("category")
+    if category is not None and (not isinstance(category, str) or "/" in category):
+        raise InputError(f"front matter: category {category!r} is not a plain word")
+    category = " ".join((category or "").split()) or CATEGORY
     headings = list(_headings("\n".join(lines[start:]), start))
     sections: list[Section] = []
     first = headings[0].line if headings else len(lines)
@@ -88,19 +82,19 @@ def slug(title: str) -> str:
 
 
 def _short_digest(text: str) -> str:
-    """Return a short mark by which a text that was cut is still told from others."""
+    """Return a short digest that distinguishes a shortened text from others."""
     return derived_id("slug", text)[-_MARK_CHARACTERS:].lower()
 
 
 class _KeyAllocator:
-    """Name the sections of one file in order, so that no two have the same key."""
+    """Assign unique keys to the sections of one file."""
 
     def __init__(self, category: str, headings: Sequence[_Heading], used: set[tuple[str, str]]) -> None:
         self._category = category
         self._path: list[tuple[int, str, str]] = []
         self._used = used
         tops = [heading for heading in headings if heading.level == 1]
-        # The only heading of the first level is the file's title; what it is about stands one below.
+        # A single heading of the first level is the file's title; its sections are one level below.
         self._top = 2 if len(tops) == 1 and headings[0] == tops[0] else 1
 
     def assign_key(self, heading: _Heading) -> tuple[str, str]:
@@ -110,7 +104,7 @@ class _KeyAllocator:
         category, above = self._path[-1][1:] if self._path else (self._category, "")
         named = _CATEGORIES.get(slug(heading.title)) if heading.level <= self._top else None
         sort = named or category
-        # What only says the sort is no part of the keys below it, nor is the title above it.
+        # A category heading is no part of the keys below it, nor is the title above it.
         above = "" if named else above
         own = self._unique_key(sort, f"{above}/{slug(heading.title)}".lstrip("/"))
         self._path.append((heading.level, sort, above if named else own))
@@ -132,28 +126,22 @@ def _headings(text: str, offset: int) -> Iterator[_Heading]:
 
     tokens = MarkdownIt("commonmark").parse(text)
     for at, token in enumerate(tokens):
-        # A heading inside a list or a quotation divides nothing.
+        # A heading inside a list or a quotation begins no section.
         if token.type == "heading_open" and token.level == 0 and token.map:
-            title = _heading_text(tokens[at + 1])
+            children = tokens[at + 1].children or ()
+            is_break = ("softbreak", "hardbreak")
+            title = "".join(" " if child.type in is_break else child.content for child in children).strip()
             yield _Heading(int(token.tag[1:]), title, offset + token.map[0], offset + token.map[1])
 
 
-def _heading_text(inline: Token) -> str:
-    """Return a heading's words without its markup."""
-    pieces = (
-        " " if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or ()
-    )
-    return "".join(pieces).strip()
-
-
 def _section_body(lines: Sequence[str]) -> str:
-    """Return what a section says, or an empty text when it says nothing that can be seen."""
+    """Return the text of a section; empty when it has only comments."""
     text = "\n".join(lines).strip()
     return text if _COMMENT.sub("", text).strip() else ""
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:
-    """Return the front matter and where the text begins; a text that merely opens with a line has none."""
+    """Return the front matter and the first line of the body; a mere horizontal rule is no front matter."""
     if lines[0].rstrip() != _FENCE:
         return {}, 0
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in _FENCE_ENDS), None)
@@ -170,15 +158,6 @@ def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:
     if value is None:
         return {}, end + 1
     return (value, end + 1) if isinstance(value, Mapping) else ({}, 0)
-
-
-def _read_category(front: Mapping[str, object], name: str) -> str:
-    value = front.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str) or "/" in value:
-        raise InputError(f"front matter: {name} {value!r} is not a plain word")
-    return " ".join(value.split())
 
 
 def _read_confidence(front: Mapping[str, object]) -> float:

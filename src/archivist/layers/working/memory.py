@@ -1,6 +1,6 @@
-"""One agent's working memory: plan, constraints, context and scratchpad, in its own process.
+"""The working memory of a running agent: plan, constraints, context and scratchpad.
 
-It is cheap to read and write, and lost with the process unless a snapshot was kept.
+It lives in the agent's process, and is lost with it unless a snapshot was stored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ MOST_NOTES = 1_000
 MOST_CONSTRAINTS = 100
 MOST_CHARACTERS = 8_000
 MOST_BYTES = 256 * 1024
+_TOO_LONG = "store long texts in a file or an artifact, and its name here"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingState:
-    """What an agent holds in mind at one moment."""
+    """The working memory of an agent at one moment."""
 
     plan: str = ""
     constraints: tuple[str, ...] = ()
@@ -31,65 +32,78 @@ class WorkingState:
 
 
 def state_from_snapshot(working: Working | None) -> WorkingState:
-    """Return what a snapshot holds; nothing when there is none."""
+    """Return the state of a snapshot; an empty one without a snapshot."""
     if working is None:
         return WorkingState()
     return WorkingState(working.plan, working.constraints, dict(working.context), working.scratchpad)
 
 
 def validate_state(state: WorkingState) -> WorkingState:
-    """Return the mind with its context in JSON's own types, or refuse what is too large or no JSON."""
-    for name, texts in (
-        ("plan", (state.plan,)),
-        ("constraint", state.constraints),
-        ("note", state.scratchpad),
-    ):
-        for text in texts:
+    """Return the state with its context as plain JSON; raise InputError when it is too large or not JSON."""
+    texts = {"plan": (state.plan,), "constraint": state.constraints, "note": state.scratchpad}
+    for name, items in texts.items():
+        for text in items:
             _check_text(name, text)
-    _check_count("constraints", len(state.constraints), MOST_CONSTRAINTS)
-    _check_count("notes", len(state.scratchpad), MOST_NOTES)
-    context = _json_of(state.context)
-    size = len(context) + sum(len(text.encode("utf-8", "replace")) for text in _texts(state))
+    limits = (
+        ("constraints", state.constraints, MOST_CONSTRAINTS),
+        ("notes", state.scratchpad, MOST_NOTES),
+    )
+    for name, items, most in limits:
+        if len(items) > most:
+            raise InputError(
+                f"{len(items):,} {name}, at most {most:,}", hint="clear what is no longer needed"
+            )
+    bad_key = next((key for key in state.context if not isinstance(key, str)), None)
+    if bad_key is not None:
+        raise InputError(f"context: the key {bad_key!r} is not a text")
+    try:
+        context = json.dumps(dict(state.context), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        hint = "texts, numbers, lists and objects; no files or dates"
+        raise InputError(f"context: not JSON: {error}", hint=hint) from None
+    size = len(context) + sum(
+        len(text.encode("utf-8", "replace")) for items in texts.values() for text in items
+    )
     if size > MOST_BYTES:
         raise InputError(
             f"working memory: {size:,} bytes, at most {MOST_BYTES:,}: {size - MOST_BYTES:,} too many",
-            hint="keep what is long in a file or an artifact, and its name here",
+            hint=_TOO_LONG,
         )
     return replace(state, context=json.loads(context))
 
 
 def merge_context(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
-    """Return a context with the values given; a value of None takes its key out."""
+    """Return a context with the given values; a value of None removes its key."""
     if not isinstance(given, Mapping):
         raise InputError(f"context: expected an object, not {given!r}", hint='{"key": "value"}')
     return {key: value for key, value in {**before, **given}.items() if value is not None}
 
 
 def normalize_constraints(given: Iterable[str]) -> tuple[str, ...]:
-    """Return constraints without doubles; one text alone is one constraint."""
-    each = (given,) if isinstance(given, str) else tuple(given)
-    for text in each:
+    """Return constraints without duplicates; a single text is one constraint."""
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    for text in texts:
         _check_text("constraint", text)
-    return tuple(dict.fromkeys(text.strip() for text in each if text.strip()))
+    return tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
 
 
 def with_note(scratchpad: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """Return a scratchpad with one note more."""
+    """Return a scratchpad with a note appended."""
     _check_text("note", text)
     if not text.strip():
-        raise InputError("a note needs words")
+        raise InputError("the note is empty")
     return (*scratchpad, text.strip())
 
 
 class Scratch:
-    """A running agent's working memory: every thread of its process may use it at once.
+    """The working memory of a running agent; safe to use from several threads.
 
-    As a context manager it keeps a snapshot on the way out, also when an error ends the block.
+    As a context manager it stores a snapshot at the end of the block, also after an error.
     """
 
-    def __init__(self, agent: str, mind: WorkingState, keep: Callable[[WorkingState], Working]) -> None:
+    def __init__(self, agent: str, state: WorkingState, keep: Callable[[WorkingState], Working]) -> None:
         self.agent = agent
-        self._mind = mind
+        self._state = state
         self._keep = keep
         self._lock = RLock()
 
@@ -103,95 +117,73 @@ class Scratch:
 
     @property
     def state(self) -> WorkingState:
-        """Return all of it as it is now; later changes do not show in it."""
+        """Return a copy of the current state."""
         with self._lock:
-            return replace(self._mind, context=dict(self._mind.context))
+            return replace(self._state, context=dict(self._state.context))
 
     @property
     def plan(self) -> str:
         """Return the current plan."""
-        return self._mind.plan
+        return self._state.plan
 
     @plan.setter
     def plan(self, text: str) -> None:
-        self._update_state(lambda mind: replace(mind, plan=text))
+        self._update_state(lambda state: replace(state, plan=text))
 
     @property
     def constraints(self) -> tuple[str, ...]:
         """Return the active constraints."""
-        return self._mind.constraints
+        return self._state.constraints
 
     @property
     def scratchpad(self) -> tuple[str, ...]:
         """Return the notes, oldest first."""
-        return self._mind.scratchpad
+        return self._state.scratchpad
 
     @property
     def context(self) -> dict[str, object]:
         """Return the task's context, as a copy."""
-        return dict(self._mind.context)
+        return dict(self._state.context)
 
     def constrain(self, *texts: str) -> None:
-        """Add constraints; one that is active already is not doubled."""
+        """Add constraints; known ones are not added again."""
         self._update_state(
-            lambda mind: replace(mind, constraints=normalize_constraints((*mind.constraints, *texts)))
+            lambda state: replace(state, constraints=normalize_constraints((*state.constraints, *texts)))
         )
 
     def lift(self, text: str) -> None:
-        """Let go of a constraint; nothing happens when it is not active."""
+        """Remove a constraint, if it is active."""
         kept = text.strip()
         self._update_state(
-            lambda mind: replace(mind, constraints=tuple(each for each in mind.constraints if each != kept))
+            lambda state: replace(
+                state, constraints=tuple(each for each in state.constraints if each != kept)
+            )
         )
 
     def note(self, text: str) -> None:
-        """Write a note to oneself."""
-        self._update_state(lambda mind: replace(mind, scratchpad=with_note(mind.scratchpad, text)))
+        """Add a note to the scratchpad."""
+        self._update_state(lambda state: replace(state, scratchpad=with_note(state.scratchpad, text)))
 
     def know(self, **values: object) -> None:
-        """Set values of the task's context; None takes a value out."""
-        self._update_state(lambda mind: replace(mind, context=merge_context(mind.context, values)))
+        """Set values of the context; None removes a value."""
+        self._update_state(lambda state: replace(state, context=merge_context(state.context, values)))
 
     def clear(self) -> None:
-        """Begin anew with nothing in mind."""
-        self._update_state(lambda _mind: WorkingState())
+        """Empty the working memory."""
+        self._update_state(lambda _state: WorkingState())
 
     def snapshot(self) -> Working:
-        """Keep what is in mind now in the bank, for a warm restart."""
+        """Store the current state in the bank, for a warm restart."""
         with self._lock:
-            return self._keep(self._mind)
+            return self._keep(self._state)
 
     def _update_state(self, change: Callable[[WorkingState], WorkingState]) -> None:
         with self._lock:
-            self._mind = validate_state(change(self._mind))
+            self._state = validate_state(change(self._state))
 
 
 def _check_text(name: str, text: str) -> None:
     if not isinstance(text, str):
         raise InputError(f"{name}: expected a text, not {text!r}")
     if len(text) > MOST_CHARACTERS:
-        raise InputError(
-            f"{name}: {len(text):,} characters, at most {MOST_CHARACTERS:,}",
-            hint="keep what is long in a file or an artifact, and its name here",
-        )
-
-
-def _check_count(name: str, count: int, most: int) -> None:
-    if count > most:
-        raise InputError(f"{count:,} {name}, at most {most:,}", hint="clear what is no longer needed")
-
-
-def _texts(mind: WorkingState) -> Iterable[str]:
-    return (mind.plan, *mind.constraints, *mind.scratchpad)
-
-
-def _json_of(context: Mapping[str, object]) -> str:
-    bad = next((key for key in context if not isinstance(key, str)), None)
-    if bad is not None:
-        raise InputError(f"context: the key {bad!r} is not a text")
-    try:
-        return json.dumps(dict(context), allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"context: not JSON: {error}", hint="texts, numbers, lists and objects; no files or dates"
-        ) from None
+        raise InputError(f"{name}: {len(text):,} characters, at most {MOST_CHARACTERS:,}", hint=_TOO_LONG)

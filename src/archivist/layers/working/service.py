@@ -1,4 +1,4 @@
-"""Work on working memory: one agent's own, whoever else asks."""
+"""Working memory: an agent's private scratch, which no other agent may read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WorkingMemory(BankService):
 
     @reads(Layer.WORKING)
     def get(self, agent: str = "") -> Working | None:
-        """Return what the agent kept; None when there is nothing, or it has expired."""
+        """Return the stored working memory of an agent; None when there is none or it has expired."""
         owner = self._owner(agent, Verb.READ)
         with self._bank.reading() as reader:
             kept = reader.get(Working, owner)
@@ -44,18 +44,18 @@ class WorkingMemory(BankService):
         constraints: Iterable[str] | None = None,
         context: Mapping[str, object] | None = None,
     ) -> Working:
-        """Change the plan, replace the constraints, set values of the context; what is not given stays.
+        """Change the plan, replace the constraints, set values of the context; the rest stays.
 
-        A value of None takes its key out of the context.
+        A value of None removes its key from the context.
         """
 
-        def change(mind: WorkingState) -> WorkingState:
-            mind = mind if plan is None else replace(mind, plan=plan)
+        def change(state: WorkingState) -> WorkingState:
+            state = state if plan is None else replace(state, plan=plan)
             if constraints is not None:
-                mind = replace(mind, constraints=normalize_constraints(constraints))
+                state = replace(state, constraints=normalize_constraints(constraints))
             if context is not None:
-                mind = replace(mind, context=merge_context(mind.context, context))
-            return mind
+                state = replace(state, context=merge_context(state.context, context))
+            return state
 
         return self._change(agent, "update", change)
 
@@ -63,43 +63,43 @@ class WorkingMemory(BankService):
     def note(self, text: str, *, agent: str = "") -> Working:
         """Add a note to the scratchpad."""
         return self._change(
-            agent, "note", lambda mind: replace(mind, scratchpad=with_note(mind.scratchpad, text))
+            agent, "note", lambda state: replace(state, scratchpad=with_note(state.scratchpad, text))
         )
 
     @writes(Layer.WORKING)
     def clear(self, *, agent: str = "") -> bool:
-        """Let go of everything; False when there was nothing."""
+        """Delete the working memory; False when there was none."""
         owner = self._owner(agent, Verb.WRITE)
         with self._bank.transaction() as writer:
             return writer.remove(Working, owner, "clear")
 
     @writes(Layer.WORKING)
     def open(self, agent: str = "") -> Scratch:
-        """Return the working memory of a running agent, warm from its last snapshot.
+        """Return the working memory of a running agent, loaded from its last snapshot.
 
-        As a context manager it keeps a snapshot when it is left. The later of two snapshots counts.
+        As a context manager it stores a snapshot at the end. The later of two snapshots wins.
         """
         owner = self._owner(agent, Verb.WRITE)
         return Scratch(
             owner,
             state_from_snapshot(self.get(owner)),
-            lambda mind: self._change(owner, "snapshot", lambda _: mind),
+            lambda state: self._change(owner, "snapshot", lambda _: state),
         )
 
     def _change(self, agent: str, verb: str, change: Callable[[WorkingState], WorkingState]) -> Working:
-        """Read the agent's memory, change it and write it, as one transaction; the expired ones go."""
+        """Read, change and write the agent's memory in one transaction; expired ones are deleted."""
         bank, owner = self._bank, self._owner(agent, Verb.WRITE)
         with bank.transaction() as writer:
             now = bank.now()
             for (gone,) in writer.select_fields(Working, ("id",), at_most("expires", to_text(now))):
                 writer.remove(Working, gone, "expire")
-            mind = _clean(validate_state(change(state_from_snapshot(writer.get(Working, owner)))))
+            state = validate_state(change(state_from_snapshot(writer.get(Working, owner))))
             kept = Working(
                 id=owner,
-                plan=mind.plan,
-                constraints=mind.constraints,
-                context=mind.context,
-                scratchpad=mind.scratchpad,
+                plan=str(without_secrets(state.plan)),
+                constraints=tuple(str(without_secrets(text)) for text in state.constraints),
+                context=cast("dict[str, object]", without_secrets(state.context)),
+                scratchpad=tuple(str(without_secrets(text)) for text in state.scratchpad),
                 updated=now,
                 expires=now + timedelta(days=bank.config.working.expires_days),
             )
@@ -110,13 +110,3 @@ class WorkingMemory(BankService):
         owner = agent or self._bank.actor.name
         self.require(Layer.WORKING, verb, owner=owner)
         return owner
-
-
-def _clean(mind: WorkingState) -> WorkingState:
-    """Return what is in mind without its secrets, as it may be stored."""
-    return WorkingState(
-        plan=str(without_secrets(mind.plan)),
-        constraints=tuple(str(without_secrets(each)) for each in mind.constraints),
-        context=cast("dict[str, object]", without_secrets(mind.context)),
-        scratchpad=tuple(str(without_secrets(each)) for each in mind.scratchpad),
-    )
