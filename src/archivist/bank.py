@@ -25,6 +25,7 @@ from archivist.records.words import ActorKind
 if TYPE_CHECKING:
     from typing import Self
 
+    from archivist.access.idempotency_service import IdempotencyStore
     from archivist.access.service import Tokens
     from archivist.archive.service import Documents
     from archivist.audit.service import Audits
@@ -84,6 +85,7 @@ SERVICES = {
     "documents": ("archivist.archive.service", "Documents"),
     "workspace": ("archivist.workspace.service", "WorkspaceService"),
     "tokens": ("archivist.access.service", "Tokens"),
+    "idempotency": ("archivist.access.idempotency_service", "IdempotencyStore"),
 }
 
 
@@ -112,6 +114,7 @@ class Bank:
     documents: Documents
     workspace: WorkspaceService
     tokens: Tokens
+    idempotency: IdempotencyStore
 
     def __init__(
         self,
