@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
     from archivist.access.idempotency_service import IdempotencyStore
     from archivist.access.service import Tokens
+    from archivist.archive.items_service import Items
+    from archivist.archive.memory_files_service import MemoryFiles
     from archivist.archive.service import Documents
     from archivist.audit.service import Audits
     from archivist.brief.liveness_service import Liveness
     from archivist.brief.select import RenderedBrief
     from archivist.brief.service import Briefs
     from archivist.bus import Bus
+    from archivist.capture.conversations_service import Conversations
     from archivist.capture.service import Runs
     from archivist.core.proposals_service import Proposals
     from archivist.core.service import Core
@@ -86,6 +89,9 @@ SERVICES = {
     "workspace": ("archivist.workspace.service", "WorkspaceService"),
     "tokens": ("archivist.access.service", "Tokens"),
     "idempotency": ("archivist.access.idempotency_service", "IdempotencyStore"),
+    "conversations": ("archivist.capture.conversations_service", "Conversations"),
+    "items": ("archivist.archive.items_service", "Items"),
+    "memory_files": ("archivist.archive.memory_files_service", "MemoryFiles"),
 }
 
 
@@ -115,6 +121,9 @@ class Bank:
     workspace: WorkspaceService
     tokens: Tokens
     idempotency: IdempotencyStore
+    conversations: Conversations
+    items: Items
+    memory_files: MemoryFiles
 
     def __init__(
         self,

@@ -327,7 +327,7 @@ def test_work_that_waits_too_long_is_noted(shop: Path) -> None:
     with (shop / ".archivist" / hook_log.LOCK_NAME).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _hurry("_LOCK_WAIT_S", "end", "codex", "n-1", "", str(shop), str(shop))
-    assert "codex after end: other work held hooks.lock" in hook_log.read_log(shop / ".archivist")[-1]
+    assert "codex after end: another process held hooks.lock" in hook_log.read_log(shop / ".archivist")[-1]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}\n" * 3, b"\xff\xfe not a log"])

@@ -123,7 +123,7 @@ def test_hooks_that_are_switched_off_are_told(archivist: Command, project: Path)
     local = project / ".claude" / "settings.local.json"
     local.write_text('{"disableAllHooks": true}')
     told = _lines(archivist("doctor").out)["clients"]
-    assert told.startswith("look  clients     claude-code runs no hooks: take disableAllHooks out of ")
+    assert told.startswith("look  clients     claude-code runs no hooks: remove disableAllHooks from ")
     assert told.endswith("settings.local.json")
     local.write_text('{"disableAllHooks": false}')
     (project / ".claude" / "settings.json").chmod(0o644)
@@ -147,11 +147,11 @@ def test_another_program_of_our_name_is_told(archivist: Command, project: Path, 
     [
         (
             '"/nonexistent/bin/archivist", "args": [',
-            "claude-code calls /nonexistent/bin/archivist, which is not there",
+            "claude-code calls /nonexistent/bin/archivist, which does not exist",
         ),
         (
             '"archivist", "args": ["--bank", "/nonexistent", ',
-            "claude-code names the bank /nonexistent, which is not there",
+            "claude-code names the bank /nonexistent, which does not exist",
         ),
     ],
 )
@@ -197,7 +197,7 @@ def test_a_clients_log_that_never_comes_is_told(archivist: Command, project: Pat
     assert ran.code == 1
     told = _lines(ran.out)["capture"]
     assert told.startswith("look")
-    assert "nothing is learnt from claude-code: in its last 3 sessions it names no log" in told
+    assert "nothing is learnt from claude-code: in its last 3 sessions the client names no log" in told
     log = agent_log(tmp_path / "s-3.jsonl", MISSING_MODULE, session="s-3", project="shop")
     _after(project, "end", "claude-code", "s-3", str(log))
     assert _lines(archivist("doctor").out)["capture"].startswith("ok")
@@ -209,4 +209,4 @@ def test_a_client_whose_log_nobody_can_read_is_told_and_no_fault(archivist: Comm
         _after(project, "end", "vscode", f"s-{number}")
     told = _lines(archivist("doctor").out)["capture"]
     assert told.startswith("ok")
-    assert told.endswith("it names no log: archivist capture FILE takes a log in")
+    assert told.endswith("the client names no log: archivist capture FILE takes a log in")

@@ -7,8 +7,7 @@ from typing import Any
 
 from archivist.config.layers import BOM, decode_text, parse_toml
 from archivist.errors import ConfigError
-from archivist.files.lock import lock_folder
-from archivist.files.write import replace_file
+from archivist.files.write import lock_folder, replace_file
 
 
 def change_file(path: Path, key: str, value: object = None) -> bool:

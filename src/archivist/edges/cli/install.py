@@ -159,8 +159,7 @@ def _project_root(session: Session) -> Path:
 
 
 def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
-    from archivist.edges.install.changes import has_backup, refuse_unwritable
-    from archivist.edges.install.excluding import exclude_from_git
+    from archivist.edges.install.changes import exclude_from_git, has_backup, refuse_unwritable
 
     refuse_unwritable(plan.found)
     copies = [] if dry_run else plan.write()
@@ -187,7 +186,7 @@ def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
 
 def _restore_git_exclude(plan: _Plan) -> None:
     """Let git see what it saw, once no client has a copy left."""
-    from archivist.edges.install.excluding import remove_exclusion
+    from archivist.edges.install.changes import remove_exclusion
 
     if plan.place is not None:
         remove_exclusion(plan.root)
