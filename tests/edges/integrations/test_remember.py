@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.edges.integrations.remember import Run, remember, remember_run
@@ -23,7 +22,6 @@ from archivist.store.filters import equals
 from tests.banks import fresh_bank, lay_bank
 
 TASK = "Make the checks of toolshed pass."
-THROWN = [ValueError, KeyError, StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt]
 REQUIRED = "checks: error: the following arguments are required: --seed"
 
 
@@ -188,25 +186,6 @@ def test_the_nearest_bank_is_found_and_closed_again(tmp_path: Path, monkeypatch:
     with Bank.open(tmp_path / "project") as opened:
         (episode,) = opened.runs.episodes()
         assert episode.agent == "agent"
-
-
-STEPS = st.lists(
-    st.one_of(
-        st.just(("next", ())),
-        st.tuples(st.just("send"), st.tuples(st.none() | st.integers(0, 3))),
-        st.tuples(st.just("throw"), st.tuples(st.sampled_from(THROWN))),
-        st.just(("close", ())),
-    ),
-    max_size=6,
-)
-UNTIL_IT_ENDS: list[tuple[str, tuple[Any, ...]]] = [("close", ())] * 6
-HABITS = st.fixed_dictionaries(
-    {
-        "stubborn": st.booleans(),
-        "catches": st.lists(st.sampled_from(THROWN), max_size=3),
-        "fails": st.booleans(),
-    }
-)
 
 
 async def coroutine(task: str, *, brief: str = "") -> str:

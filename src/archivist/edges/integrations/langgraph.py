@@ -137,7 +137,7 @@ class ArchivistStore(BaseStore):
         if op.query and op.query.strip() and self._fields:
             found = self._items.search(prefix, op.query, is_wanted=is_wanted, limit=limit, offset=offset)
         else:
-            # The JSON that every match contains lets the store skip rows: a text has one spelling, a number two.
+            # JSON that every match contains, so that the store skips rows; a number may have two spellings.
             fragments = [
                 f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(value, ensure_ascii=False)}"
                 for key, value in wanted.items()
