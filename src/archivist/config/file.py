@@ -53,7 +53,7 @@ def edit_text(text: str, key: str, value: object = None, *, where: str) -> str:
     if settings.get(name) == value:
         return text
     import tomlkit
-    from tomlkit.items import Item, Table
+    from tomlkit.items import Table
 
     # tomlkit ends new lines with \n, so CRLF is restored afterwards.
     is_crlf = "\r\n" in text
@@ -66,12 +66,12 @@ def edit_text(text: str, key: str, value: object = None, *, where: str) -> str:
         table[name] = value
     else:
         # The comments at a table's end are about the next table: the new key goes before them.
-        body, trailing = table.value.body, list[Item]()
+        body, trailing = table.value.body, list[Any]()
         while body and body[-1][0] is None:
             trailing.insert(0, body.pop()[1])
         table.add(name, value)
         for item in trailing:
-            table.add(item)  # type: ignore[arg-type]
+            table.add(item)
     after = tomlkit.dumps(document)
     return after.replace("\n", "\r\n") if is_crlf else after
 

@@ -89,13 +89,17 @@ def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool
         return True
 
 
-def refuse_read_only(path: Path) -> None:
-    """Raise InputError for a file whose owner may not write it; a superuser is refused as well."""
+def is_read_only(path: Path) -> bool:
+    """Say whether a file's owner may not write it; the mode counts for a superuser as well."""
     try:
-        is_read_only = not path.stat().st_mode & stat.S_IWUSR
+        return not path.stat().st_mode & stat.S_IWUSR
     except OSError:
-        return
-    if is_read_only:
+        return False
+
+
+def refuse_read_only(path: Path) -> None:
+    """Raise InputError for a read-only file."""
+    if is_read_only(path):
         raise InputError(
             f"{str(path)!r} is read-only and stays as it is",
             hint="make it writable first if it is to change: chmod u+w",

@@ -49,14 +49,15 @@ class InstallChange(NamedTuple):
         """Return the change as a unified diff; names below a root begin with the root's name."""
         is_inside = self.path.is_relative_to(root)
         name = str(Path(root_name) / self.path.relative_to(root)) if is_inside else str(self.path)
-        names, texts = [], []
-        for data in (self.before, self.after):
+
+        def side(data: bytes | None) -> tuple[list[str], str]:
             lines = (data or b"").decode("utf-8", "replace").splitlines(keepends=True)
             if lines and not lines[-1].endswith("\n"):
                 lines[-1] += "\n\\ No newline at end of file\n"
-            names.append("/dev/null" if data is None else name)
-            texts.append(lines)
-        return "".join(unified_diff(*texts, *names))
+            return lines, "/dev/null" if data is None else name
+
+        (old, old_name), (new, new_name) = side(self.before), side(self.after)
+        return "".join(unified_diff(old, new, old_name, new_name))
 
 
 def read_file(path: Path) -> bytes | None:

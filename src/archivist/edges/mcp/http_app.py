@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -236,9 +237,7 @@ class Streams:
             await asyncio.sleep(self._rules.poll_s)
             is_due = time.monotonic() - checked_at >= self._rules.heartbeat_s
             try:
-                ended = await self._memory.reading.run(
-                    lambda bank, is_due=is_due: self._ended_tokens(bank, is_due=is_due)
-                )
+                ended = await self._memory.reading.run(partial(self._ended_tokens, is_due))
             except ArchivistError as error:
                 # The bank cannot be read now; the next poll tries again.
                 _log.warning("streams: %s", error.message)
@@ -248,7 +247,7 @@ class Streams:
                 if token in ended:
                     scope.cancel()
 
-    def _ended_tokens(self, lazy_bank: LazyBank, *, is_due: bool) -> set[str]:
+    def _ended_tokens(self, is_due: bool, lazy_bank: LazyBank) -> set[str]:
         bank = lazy_bank.ensure_open()
         version = bank.version()
         if version == self._version and not is_due:
