@@ -6,8 +6,11 @@ records, not files on disk, so no link can lead out; a path that would is refuse
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
@@ -82,12 +85,23 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         """Show a folder, or a file with its lines numbered."""
         path = resolve_path(command.path)
         text = _call_bank(partial(self._files.read, path)) if path else None
-        if text is not None:
-            return _view_file(command.path, text, command.view_range)
-        files = _call_bank(partial(self._files.files, path))
-        if path and not files:
-            raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
-        return _view_folder(command.path, path, files)
+        if text is None:
+            files = _call_bank(partial(self._files.files, path))
+            if path and not files:
+                raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
+            return _view_folder(command.path, path, files)
+        lines, view_range = text.split("\n"), command.view_range
+        if len(lines) > _MAX_LINES:
+            raise ToolError(f"File {command.path} exceeds maximum line limit of 999,999 lines.")
+        first, last = 0, len(lines)
+        if view_range and len(view_range) == 2:
+            first = max(1, view_range[0]) - 1
+            last = len(lines) if view_range[1] == -1 else view_range[1]
+            # Below zero it counts from the end, as in the SDK.
+            last = last if last >= 0 else max(0, len(lines) + last)
+        # The newline is there even for an empty range.
+        shown = "\n".join(_number_lines(lines, first, last))
+        return f"Here's the content of {command.path} with line numbers:\n{shown}"
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file."""
@@ -101,8 +115,25 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         snippet: list[str] = []
 
         def edit(text: str) -> str:
-            line = _find_unique_line(text, command.old_str, command.path)
-            changed = text.replace(command.old_str, command.new_str)
+            old = command.old_str
+            if not old:
+                raise ToolError("No replacement was performed, old_str is empty.")
+            count = text.count(old)
+            if count == 0:
+                raise ToolError(
+                    f"No replacement was performed, old_str `{old}` did not appear verbatim"
+                    f" in {command.path}."
+                )
+            if count > 1:
+                line_starts = list(accumulate(len(line) + 1 for line in text.split("\n")))
+                # The lookahead finds overlapping occurrences, as the SDK does.
+                places = (match.start() for match in re.finditer(f"(?={re.escape(old)})", text))
+                lines = ", ".join(str(bisect_right(line_starts, place) + 1) for place in places)
+                raise ToolError(
+                    f"No replacement was performed. Multiple occurrences of old_str `{old}`"
+                    f" in lines: {lines}. Please ensure it is unique"
+                )
+            changed, line = text.replace(old, command.new_str), text.count("\n", 0, text.find(old))
             snippet[:] = _number_lines(changed.split("\n"), line - _CONTEXT_LINES, line + _CONTEXT_LINES + 1)
             return changed
 
@@ -269,41 +300,9 @@ def _call_bank(call: Callable[[], T]) -> T:
         raise ToolError(f"{error.message} ({error.hint})" if error.hint else error.message) from error
 
 
-def _view_file(given: str, text: str, view_range: list[int] | None) -> str:
-    lines = text.split("\n")
-    if len(lines) > _MAX_LINES:
-        raise ToolError(f"File {given} exceeds maximum line limit of 999,999 lines.")
-    first, last = 0, len(lines)
-    if view_range and len(view_range) == 2:
-        first = max(1, view_range[0]) - 1
-        last = len(lines) if view_range[1] == -1 else view_range[1]
-        # Below zero it counts from the end, as in the SDK.
-        last = last if last >= 0 else max(0, len(lines) + last)
-    # The newline is there even for an empty range.
-    shown = "\n".join(_number_lines(lines, first, last))
-    return f"Here's the content of {given} with line numbers:\n{shown}"
-
-
 def _number_lines(lines: list[str], first: int, last: int) -> list[str]:
     first, last = max(0, first), min(len(lines), last)
     return [f"{number + 1:>6}\t{lines[number]}" for number in range(first, last)]
-
-
-def _find_unique_line(text: str, old: str, given: str) -> int:
-    """Return the line, from 0, of a text that must occur once."""
-    if not old:
-        raise ToolError("No replacement was performed, old_str is empty.")
-    count = text.count(old)
-    if count == 0:
-        raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {given}.")
-    if count > 1:
-        places = [at for at in range(len(text)) if text.startswith(old, at)]
-        lines = ", ".join(str(text.count("\n", 0, place) + 1) for place in places)
-        raise ToolError(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
-            "Please ensure it is unique"
-        )
-    return text.count("\n", 0, text.find(old))
 
 
 def _view_folder(given: str, path: str, files: list[MemoryFile]) -> str:

@@ -92,7 +92,10 @@ class ArchivistStore(BaseStore):
                 self._items.drop([change.name for change in changes])
             else:
                 self._items.put(changes)
-            self._sweep_when_due()
+            minutes, now = (self.ttl_config or {}).get("sweep_interval_minutes"), self.bank.now()
+            if minutes and (self._next_sweep is None or now >= self._next_sweep):
+                self._next_sweep = now + timedelta(minutes=minutes)
+                self._items.sweep()
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -104,17 +107,14 @@ class ArchivistStore(BaseStore):
         return self._items.sweep()
 
     def _read(self, op: Op) -> Result:
-        if isinstance(op, GetOp):
-            return self._get(op)
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
             return _list_namespaces(op, self._items.namespaces())
         if isinstance(op, PutOp):
             return None
-        raise ValueError(f"Unknown operation type: {type(op)}")
-
-    def _get(self, op: GetOp) -> Item | None:
+        if not isinstance(op, GetOp):
+            raise ValueError(f"Unknown operation type: {type(op)}")
         (stored,) = self._items.get([ItemName(op.namespace, op.key)])
         if stored is None:
             return None
@@ -168,40 +168,25 @@ class ArchivistStore(BaseStore):
             texts += [text for text in found if text.strip()]
         return ItemChange(ItemName(tuple(op.namespace), op.key), value, tuple(texts), op.ttl)
 
-    def _sweep_when_due(self) -> None:
-        minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
-        if not minutes:
-            return
-        now = self.bank.now()
-        if self._next_sweep is None or now >= self._next_sweep:
-            self._next_sweep = now + timedelta(minutes=minutes)
-            self._items.sweep()
-
 
 def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    def matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+        path = tuple(condition.path)
+        if condition.match_type not in ("prefix", "suffix"):
+            raise ValueError(f"Unsupported match type: {condition.match_type}")
+        if len(namespace) < len(path):
+            return False
+        start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
+        labels = namespace[start : start + len(path)]
+        return all(wanted in ("*", label) for label, wanted in zip(labels, path, strict=True))
+
     conditions = op.match_conditions or ()
     matching = {
-        namespace
+        namespace[: op.max_depth]
         for namespace in namespaces
-        if all(_matches_condition(namespace, condition) for condition in conditions)
+        if all(matches(namespace, condition) for condition in conditions)
     }
-    if op.max_depth is not None:
-        matching = {namespace[: op.max_depth] for namespace in matching}
     return sorted(matching)[op.offset : op.offset + op.limit]
-
-
-def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    path = tuple(condition.path)
-    if condition.match_type not in ("prefix", "suffix"):
-        raise ValueError(f"Unsupported match type: {condition.match_type}")
-    if len(namespace) < len(path):
-        return False
-    part = (
-        namespace[: len(path)]
-        if condition.match_type == "prefix"
-        else namespace[len(namespace) - len(path) :]
-    )
-    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
 
 
 def _matches(value: object, wanted: object) -> bool:

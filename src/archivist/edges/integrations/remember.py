@@ -134,10 +134,15 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         from archivist.capture.conversations_service import finish_events
 
         try:
+            judge = self.succeeded
             if error is not None:
                 status = EpisodeStatus.FAILED if isinstance(error, Exception) else EpisodeStatus.ABORTED
+            elif judge is None:
+                status = EpisodeStatus.SUCCESS
             else:
-                status = self._judge_result()
+                is_good = _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
+                outcomes = {True: EpisodeStatus.SUCCESS, False: EpisodeStatus.FAILED}
+                status = outcomes.get(is_good, EpisodeStatus.PARTIAL)
             episode = Episode(
                 id=self.run.id,
                 project=self.repo,
@@ -149,15 +154,6 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
             finish_events(bank, episode, self._collect_events(error), status=status)
         finally:
             self._close(bank)
-
-    def _judge_result(self) -> EpisodeStatus:
-        judge = self.succeeded
-        if judge is None:
-            return EpisodeStatus.SUCCESS
-        is_good = _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
-        if is_good is None:
-            return EpisodeStatus.PARTIAL
-        return EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
 
     def _collect_events(self, error: BaseException | None) -> list[Event]:
         """Return the events in order: the task, what was recorded, and the answer or the error."""
