@@ -275,7 +275,7 @@ def _status(shop: Path, run: str) -> str:
 def _hurry(name: str, *words: str) -> None:
     """Do what was handed over, with less patience."""
     code = (
-        f"import sys; from archivist.edges.hooks import afterwards as a; a.{name} = 0.3; a.main(sys.argv[1:])"
+        f"import sys; from archivist.edges.hooks import follow_up as a; a.{name} = 0.3; a.main(sys.argv[1:])"
     )
     subprocess.run([sys.executable, "-c", code, *words], check=True)
 

@@ -17,7 +17,7 @@ from archivist import doctor as health
 from archivist.brief import session_service as sessions
 from archivist.edges.cli.doctor import doctor
 from archivist.edges.cli.session import Session
-from archivist.edges.hooks import afterwards
+from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
 from archivist.paths import find_project, unreadable_above
 from tests.banks import lay_bank
@@ -182,7 +182,7 @@ def _after(project: Path, moment: str, client: str, session: str, log: str = "")
     """Do what follows a moment of a session that was begun before."""
     with Bank.open(project) as bank:
         sessions.brief_session(bank, session, "shop", folder=project)
-    afterwards.main((moment, client, session, log, str(project), str(project)))
+    follow_up.main((moment, client, session, log, str(project), str(project)))
 
 
 def test_a_clients_log_that_never_comes_is_told(archivist: Command, project: Path, tmp_path: Path) -> None:

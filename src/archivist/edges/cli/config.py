@@ -93,7 +93,7 @@ MEANINGS = {
     "server.events_kept": "live events that a server keeps for listeners who come back",
     "server.poll_s": "seconds between two looks for changes that other processes made",
     "server.heartbeat_s": "seconds of silence after which a listener is told that nothing happened",
-    "server.silence_s": "seconds in which a request must begin, and without more of its body it is refused",
+    "server.silence_s": "seconds of silence that end a request body, or a connection without a request",
     "store.busy_timeout_s": "seconds to wait for another process",
 }
 

@@ -73,7 +73,7 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
             # Clients have events that we ignore; a name with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
-        from archivist.edges.hooks.whereabouts import error_text, find_log_bank, note_failure
+        from archivist.edges.hooks.locate import error_text, find_log_bank, note_failure
 
         if event.get(PROBE) is True:
             print(error_text(error), file=sys.stderr)
@@ -121,7 +121,7 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     """Return the text for an event; the work after a turn or session is started in another process."""
     if moment == TOOL_FAILURE and not payload.error:
         return ""
-    from archivist.edges.hooks.whereabouts import find_bank, note_failure
+    from archivist.edges.hooks.locate import find_bank, note_failure
     from archivist.errors import ArchivistError
     from archivist.paths import bank_file, home_folder, is_file
 
@@ -216,7 +216,7 @@ def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_
     if len(payload.session) > MAX_NAME:
         raise ValueError(f"the session's name has {len(payload.session)} characters, at most {MAX_NAME}")
     # -P: nothing may be imported from the project's folder.
-    command = [sys.executable, "-P", "-m", "archivist.edges.hooks.afterwards"]
+    command = [sys.executable, "-P", "-m", "archivist.edges.hooks.follow_up"]
     command += ["end" if is_end else "stop", dialect.name, payload.session]
     paths = [payload.transcript, payload.folder, str(place.absolute())]
     if sys.platform == "win32":
@@ -243,7 +243,7 @@ def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_
         try:
             os.execv(command[0], [*command, *paths])  # noqa: S606 our own interpreter; the rest are data
         except (OSError, ValueError) as error:
-            from archivist.edges.hooks.whereabouts import note_failure
+            from archivist.edges.hooks.locate import note_failure
 
             # A path is malformed or too long. The session is still to be closed, without its log.
             note_failure(f"{command[5]} after {command[4]}", error, place)

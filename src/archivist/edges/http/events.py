@@ -153,7 +153,12 @@ class EventHub:
             microseconds = int(stored.message.time.timestamp() * 1_000_000)
             # The maximum keeps positions rising when two messages have the same time.
             position = EventPosition(max(stored.seq, position.seq), max(microseconds, previous_time + 1))
-            events.append(_message_event(stored.message, position))
+            data = {
+                "seq": position.seq,
+                "time": to_short_text(stored.message.time),
+                **to_plain(stored.message.data),
+            }
+            events.append(LiveEvent(position, None, _encode_event(position, stored.message.type, data)))
         if events:
             self._kept += sorted(events, key=_position_of)
             surplus = len(self._kept) - self._rules.events_kept
@@ -326,11 +331,6 @@ def _change_event(entry: LedgerEntry) -> LiveEvent:
     position = EventPosition(entry.seq)
     text = _encode_event(position, "change", data)
     return LiveEvent(position, (entry.kind, entry.record), text, is_token_change=entry.kind == "token")
-
-
-def _message_event(message: Message, position: EventPosition) -> LiveEvent:
-    data = {"seq": position.seq, "time": to_short_text(message.time), **to_plain(message.data)}
-    return LiveEvent(position, None, _encode_event(position, message.type, data))
 
 
 def _encode_event(position: EventPosition, name: str, data: dict[str, object]) -> bytes:

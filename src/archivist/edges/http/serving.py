@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 
 from archivist import __version__
 from archivist.bank import Bank
-from archivist.edges.http import house, lessons, memory, problems, runs, stream, telling, workspace
+from archivist.edges.http import lessons, memory, problems, runs, stream, system, telling, workspace
 from archivist.edges.http.answers import ProblemOut
 from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
@@ -35,7 +35,7 @@ _SWITCH_INTERVAL_S = 0.001
 # Routes are tried in this order, so the routers that get the most requests come first.
 _ROUTERS = (
     telling.router, stream.router, memory.router, memory.tiers, lessons.router, runs.router, runs.longer,
-    runs.uploads, house.router, workspace.router,
+    runs.uploads, system.router, workspace.router,
 )  # fmt: skip
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",

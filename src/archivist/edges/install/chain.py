@@ -47,7 +47,13 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     installs = find_installs(root, home, CLIENTS)
     has_claude = any(install.client == "claude-code" for install in installs)
     disabling_file = _find_disabling_file(root, home) if has_claude else ""
-    calls = _called_programs(installs)
+    # The client, the program as its settings name it, and the bank they name.
+    calls = [
+        (install.client, program, bank)
+        for install in installs
+        for path in sorted(install.hooks)
+        for program, bank in dict.fromkeys(named_programs(path.read_text("utf-8", "replace"), str(path)))
+    ]
     programs = [program for _, program, _ in calls] or [PROGRAM]
     command = next(filter(None, map(shutil.which, programs)), None)
     return [
@@ -133,16 +139,6 @@ def _check_clients(installs: list[ClientInstall], disabling_file: str) -> Check:
     if not installs:
         return Check("clients", True, f"none is installed: archivist install {'|'.join(CLIENTS)}")
     return Check("clients", True, ", ".join(f"{install.client} ({install.scope})" for install in installs))
-
-
-def _called_programs(installs: Sequence[ClientInstall]) -> list[tuple[str, str, str]]:
-    """Return the calls in the settings: the client, the program as it is named, and the bank."""
-    return [
-        (install.client, program, bank)
-        for install in installs
-        for path in sorted(install.hooks)
-        for program, bank in dict.fromkeys(named_programs(path.read_text("utf-8", "replace"), str(path)))
-    ]
 
 
 def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is_needed: bool) -> Check:

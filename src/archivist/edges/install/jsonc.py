@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from archivist.errors import InputError
 
@@ -123,15 +123,10 @@ def remove(text: str, path: Path, where: str = "the file") -> str:
     owner = find(parse(text, where), path[:-1], where)
     if owner is None:
         return text
-    step = path[-1]
-    places = [
-        index
-        for index, entry in enumerate(owner.entries)
-        if (index if owner.kind == "list" else entry.key) == step
-    ]
-    if not places:
+    steps = [index if owner.kind == "list" else entry.key for index, entry in enumerate(owner.entries)]
+    if path[-1] not in steps:
         return text
-    place = places[0]
+    place = steps.index(path[-1])
     entry = owner.entries[place]
     end = entry.comma + 1 if entry.comma >= 0 else entry.node.end
     start, end = _widen_to_line(text, entry.start, end)
@@ -153,7 +148,7 @@ class _Reader:
         found = _TRIVIA.match(self._text, at)
         return found.end() if found else at
 
-    def refuse(self, at: int, reason: str) -> None:
+    def refuse(self, at: int, reason: str) -> NoReturn:
         line = self._text.count("\n", 0, at) + 1
         raise InputError(f"{self._where}, line {line}: {reason}", hint=_MOVE)
 
@@ -167,7 +162,6 @@ class _Reader:
         found = _SCALAR.match(self._text, at)
         if found is None:
             self.refuse(at, f"{self._text[at : at + 12]!r} is not JSON" if mark else "unexpected end")
-            raise AssertionError
         return Node(at, found.end(), "value", json.loads(found.group()))
 
     def _read_container(self, start: int, kind: str) -> Node:
@@ -178,10 +172,8 @@ class _Reader:
             first, key = at, ""
             if kind == "object":
                 if self._text[at : at + 1] != '"':
-                    self.refuse(
-                        at,
-                        "a key in double quotes is missing" if at < len(self._text) else "unexpected end",
-                    )
+                    is_end = at == len(self._text)
+                    self.refuse(at, "unexpected end" if is_end else "a key in double quotes is missing")
                 key, at = self._read_string(at)
                 at = self.skip(at)
                 if self._text[at : at + 1] != ":":
@@ -202,7 +194,6 @@ class _Reader:
             value, end = scanstring(self._text, at + 1)
         except ValueError:
             self.refuse(at, "a string is not closed, or contains a control character")
-            raise AssertionError from None
         return str(value), int(end)
 
 
@@ -269,13 +260,12 @@ def _render(text: str, value: object, indent: str) -> str:
         return flat
     inner, newline = indent + _indent_unit(text), _newline(text)
     if isinstance(value, dict):
-        lines = [
-            f"{json.dumps(key, ensure_ascii=False)}: {_render(text, item, inner)}"
-            for key, item in value.items()
-        ]
-        return "{" + newline + f",{newline}".join(inner + line for line in lines) + newline + indent + "}"
-    lines = [_render(text, item, inner) for item in value]
-    return "[" + newline + f",{newline}".join(inner + line for line in lines) + newline + indent + "]"
+        (opening, closing), keys = "{}", [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
+    else:
+        (opening, closing), keys = "[]", [""] * len(value)
+    items = value.values() if isinstance(value, dict) else value
+    lines = [inner + key + _render(text, item, inner) for key, item in zip(keys, items, strict=True)]
+    return opening + newline + f",{newline}".join(lines) + newline + indent + closing
 
 
 def _holds_object(value: object) -> bool:

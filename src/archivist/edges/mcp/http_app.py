@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from archivist.config import ServerRules
-    from archivist.edges.mcp.late_bank import LazyBank
+    from archivist.edges.mcp.lazy_bank import LazyBank
     from archivist.edges.mcp.server import MemoryServer
 
 PATH = "/mcp"
@@ -45,9 +45,12 @@ class McpAuthMiddleware:
 
     def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
         self._app = app
-        self._memory = memory
         self._max_bytes = rules.max_body_mb * MEGABYTE
-        self._gate = Authenticator(rules, self._find_token)
+
+        async def find_token(secret: str) -> TokenCheck | None:
+            return await memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
+
+        self._gate = Authenticator(rules, find_token)
         self._incoming = BodyReceiver(rules.silence_s)
         self._sessions = Sessions()
         self._streams = Streams(memory, rules)
@@ -82,9 +85,6 @@ class McpAuthMiddleware:
             if answer.status:
                 raise
             await stopping_refusal().response()(scope, receive, answer.send)
-
-    async def _find_token(self, secret: str) -> TokenCheck | None:
-        return await self._memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
 
     async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         check_length(headers.get("content-length", ""), self._max_bytes)

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from archivist import __version__
-from archivist.edges.mcp.late_bank import CallQueue, LazyBank, agent_from_client
+from archivist.edges.mcp.lazy_bank import CallQueue, LazyBank, agent_from_client
 from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
 from archivist.tools import prompts

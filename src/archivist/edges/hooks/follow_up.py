@@ -20,7 +20,7 @@ from archivist.capture.formats.registry import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.dialects import DIALECTS
-from archivist.edges.hooks.whereabouts import note_failure
+from archivist.edges.hooks.locate import note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files import hook_log
 from archivist.paths import bank_file, home_folder, is_file
@@ -82,8 +82,12 @@ def _process_session(task: FollowUpTask, place: Path) -> None:
         try:
             _capture_log(bank, task)
         finally:
-            if task.is_end:
-                _close_run(bank, task.session)
+            with bank.reading() as reader:
+                episode = reader.get(Episode, task.session) if task.session else None
+            if task.is_end and episode is not None and episode.status is EpisodeStatus.RUNNING:
+                # The session has ended and no log told its outcome.
+                finished = episode.finished or bank.now()
+                bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
         failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
         for _ in bank.vectors.embed_waiting():
             pass
@@ -105,17 +109,13 @@ def _capture_log(bank: Bank, task: FollowUpTask) -> None:
         raise
     finally:
         if task.is_turn or not reason:
-            _record_log_state(bank, task, reason)
+            state = {"client": task.client, "missing": reason}
+            with bank.transaction() as writer:
+                episode = writer.get(Episode, task.session) if task.session else None
+                if episode is not None and episode.extra.get(LOG) != state:
+                    writer.put(replace(episode, extra={**episode.extra, LOG: state}), "capture")
     if reason == _MISSING and task.is_turn and task.client in READABLE:
         raise InputError(f"no log at {task.transcript!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
-
-
-def _record_log_state(bank: Bank, task: FollowUpTask, reason: str) -> None:
-    with bank.transaction() as writer:
-        episode = writer.get(Episode, task.session) if task.session else None
-        state = {"client": task.client, "missing": reason}
-        if episode is not None and episode.extra.get(LOG) != state:
-            writer.put(replace(episode, extra={**episode.extra, LOG: state}), "capture")
 
 
 def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
@@ -146,15 +146,6 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
             global_bank.close()
     for log in logs:
         bank.runs.finish_log(log, overrides=overrides)
-
-
-def _close_run(bank: Bank, run: str) -> None:
-    """Close a run that has ended without a log: its outcome is unknown, so its status is partial."""
-    with bank.reading() as reader:
-        episode = reader.get(Episode, run) if run else None
-    if episode is not None and episode.status is EpisodeStatus.RUNNING:
-        finished = episode.finished or bank.now()
-        bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
 
 
 def _wait_until_stable(log: Path) -> None:
