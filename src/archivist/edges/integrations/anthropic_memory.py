@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from archivist.edges.integrations import missing_library_error, with_actor
@@ -198,6 +198,15 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         return bool(_call_bank(partial(self._files.files, path)))
 
 
+def _call_in_thread(name: str) -> Any:
+    """Return a method that calls the plain tool's method of a name in a thread."""
+
+    async def call(self: AsyncArchivistMemoryTool, command: Any) -> str:
+        return await run_sync(getattr(self.tool, name), command)
+
+    return call
+
+
 class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
     """Claude's memory tool in a bank, for the asynchronous client."""
 
@@ -209,40 +218,23 @@ class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
         actor: Actor | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = ArchivistMemoryTool(bank, actor=actor)
+        self.tool = ArchivistMemoryTool(bank, actor=actor)
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Check a command and run it."""
         _check_command(command)
         return await super().execute(command)
 
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Show a folder, or a file with its lines numbered."""
-        return await run_sync(self._tool.view, command)
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file."""
-        return await run_sync(self._tool.create, command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that occurs once in a file."""
-        return await run_sync(self._tool.str_replace, command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert lines after a line."""
-        return await run_sync(self._tool.insert, command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Delete a file, or a folder with its contents."""
-        return await run_sync(self._tool.delete, command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Rename a file or a folder."""
-        return await run_sync(self._tool.rename, command)
+    view = _call_in_thread("view")
+    create = _call_in_thread("create")
+    str_replace = _call_in_thread("str_replace")
+    insert = _call_in_thread("insert")
+    delete = _call_in_thread("delete")
+    rename = _call_in_thread("rename")
 
     async def clear_all_memory(self) -> str:
         """Delete all files."""
-        return await run_sync(self._tool.clear_all_memory)
+        return await run_sync(self.tool.clear_all_memory)
 
 
 def resolve_path(given: str) -> str:

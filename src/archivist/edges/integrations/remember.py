@@ -141,8 +141,11 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
                 status = EpisodeStatus.SUCCESS
             else:
                 is_good = _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
-                outcomes = {True: EpisodeStatus.SUCCESS, False: EpisodeStatus.FAILED}
-                status = outcomes.get(is_good, EpisodeStatus.PARTIAL)
+                status = {
+                    True: EpisodeStatus.SUCCESS,
+                    False: EpisodeStatus.FAILED,
+                    None: EpisodeStatus.PARTIAL,
+                }[is_good]
             episode = Episode(
                 id=self.run.id,
                 project=self.repo,

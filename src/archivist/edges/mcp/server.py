@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import Context as VariableContext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -27,7 +26,7 @@ from archivist.tools.answers import hint_for_agents
 from archivist.tools.functions import Tool, for_mcp
 
 if TYPE_CHECKING:
-    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from anyio.streams.memory import MemoryObjectSendStream
 
     from archivist.bank import Bank
 
@@ -243,53 +242,23 @@ def _check_size(name: str, arguments: Mapping[str, Any]) -> None:
         )
 
 
-class MessageReader:
-    """The messages of a client; a line that is not a message is answered at once and left out.
+async def forward_messages(
+    lines: AsyncIterable[SessionMessage | Exception],
+    answer: Callable[[SessionMessage], Awaitable[None]],
+    messages: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    """Forward a client's messages to the server, and answer lines that are not messages.
 
-    The SDK's transport skips such lines without an answer, so that the client would wait for ever.
+    The SDK skips such lines without an answer, and the client would wait for ever.
     """
-
-    def __init__(
-        self, reading: ReadStream[SessionMessage | Exception], writing: WriteStream[SessionMessage]
-    ) -> None:
-        self._reading = reading
-        self._writing = writing
-
-    @property
-    def last_context(self) -> VariableContext | None:
-        """Return the context in which the last message was sent; the SDK asks for it."""
-        return getattr(self._reading, "last_context", None)
-
-    async def receive(self) -> SessionMessage:
-        """Return the next message."""
-        while True:
-            item = await self._reading.receive()
-            if not isinstance(item, Exception):
-                return item
-            answer = error_response(item)
-            if answer is not None:
-                # The client may have closed its end already.
-                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                    await self._writing.send(SessionMessage(answer))
-
-    async def aclose(self) -> None:
-        """Stop reading."""
-        await self._reading.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.aclose()
+    # Either end may be closed already when the client or the server has ended.
+    with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with messages:
+            async for line in lines:
+                if not isinstance(line, Exception):
+                    await messages.send(line)
+                elif (error := error_response(line)) is not None:
+                    await answer(SessionMessage(error))
 
 
 def error_response(error: Exception) -> types.JSONRPCError | None:

@@ -42,14 +42,17 @@ def serve_stdio(memory: MemoryServer) -> None:
     """Serve the client at stdin and stdout until it disconnects. Logging goes to stderr."""
     import anyio
     from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
 
-    from archivist.edges.mcp.server import MessageReader
+    from archivist.edges.mcp.server import forward_messages
 
     async def run() -> None:
         server = memory.build_server()
-        async with stdio_server() as (reading, writing):
-            messages = MessageReader(reading, writing)
-            await server.run(messages, writing, server.create_initialization_options())
+        sending, receiving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
+            tasks.start_soon(forward_messages, reading, writing.send, sending)
+            await server.run(receiving, writing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
     _prepare()
     # stdin is read in a thread that KeyboardInterrupt does not reach. Ending at once is safe: every write is
