@@ -38,6 +38,7 @@ WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _JSON = "application/json"
 _UNCOMPRESSED = "identity"
 _KEY = re.compile(r"[!-~]{1,200}")
+# File systems allow 255 bytes; the end of a name has the suffix by which a log is recognised.
 _MAX_NAME = 100
 # The name of an upload's folder ends in its process, so that the next server removes what a dead one left.
 _FOLDER_PREFIX = "archivist-"
@@ -210,13 +211,14 @@ def has_process_ended(process: str) -> bool:
 
 def remove_leftovers() -> None:
     """Remove the uploads that ended servers left: a raw log may hold secrets."""
+    own_uid = os.getuid() if hasattr(os, "getuid") else None
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
         process = folder.name.removeprefix(_FOLDER_PREFIX).rpartition("-")[0]
         try:
             found = folder.lstat()
         except OSError:
             continue
-        is_own = found.st_uid == getattr(os, "getuid", lambda uid=found.st_uid: uid)()
+        is_own = own_uid in (None, found.st_uid)
         if has_process_ended(process) and is_own and stat.S_ISDIR(found.st_mode):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -34,7 +34,9 @@ from archivist.records.plain import to_plain
 from archivist.store.ledger import LedgerEntry
 
 _ID = re.compile(r"(\d{1,18})(?:\.(\d{1,18}))?")
+# A long backlog is sent in batches, so that it does not hold the bank or the memory for one listener.
 _BATCH = 500
+# How long a browser waits before it reconnects.
 _RETRY_MS = 2_000
 # A listener that accepts no bytes for this long is gone.
 _SEND_TIMEOUT_S = 60.0

@@ -34,6 +34,7 @@ from archivist.edges.wire.refusals import Refusal, add_default_headers
 from archivist.records import Actor, ActorKind
 
 OPEN_PATH = "/open"
+# A working day. Links are shown in a terminal, whose history others may read, so they end much sooner.
 SESSION_LIFETIME = timedelta(hours=12)
 _LINK_LIFETIME = timedelta(minutes=15)
 _ANONYMOUS = Actor(ActorKind.AGENT)

@@ -21,6 +21,7 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 # Some cursors hold names of several hundred letters.
 _MAX_CURSOR = 8_000
+# SQLite's integers have 64 bits with the sign; a cursor with a larger one would fail in the store.
 _INT_BITS = 63
 _MAX_SHOWN = 1 << 40
 

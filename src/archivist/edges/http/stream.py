@@ -28,7 +28,9 @@ from archivist.errors import NotFoundError
 from archivist.stream.service import BY_CYCLE, LATEST
 
 router = APIRouter(prefix="/api", tags=["stream and archive"], route_class=BodyRoute)
+# The largest cycle that a query may name; an open range ends here.
 _LAST_CYCLE = (1 << 31) - 1
+# A search ranks no more hits than this, however far a client pages.
 _MOST_HITS = 200
 _Cycle = Annotated[int | None, Query(ge=0, le=_LAST_CYCLE)]
 

@@ -17,7 +17,9 @@ from archivist.records import Actor
 
 KEY = "archivist.visit"
 REPEATABLE = "archivist.repeatable"
+# Far below Python's recursion limit of 1,000, which the encoders reach with deeper values.
 _MAX_DEPTH = 64
+# SQLite's integers have 64 bits with the sign.
 _INT_BITS = 63
 
 

@@ -13,6 +13,7 @@ from archivist.errors import InputError
 
 PROGRAM = "archivist"
 _HOOKS = "hooks"
+# The commands of our program that clients call.
 _HOOK, _SERVER = "hook", "mcp"
 # A shell operator, which ends a command; or a word, quoted or not.
 _TOKEN = re.compile(

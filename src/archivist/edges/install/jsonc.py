@@ -17,6 +17,7 @@ from archivist.errors import InputError
 _TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _INDENTED = re.compile(r"\n([ \t]+)[\"{\[/]")
+# A value that fits into this width is written on one line.
 _WIDTH = 120
 CORRECT = "correct the file, then try again"
 _MOVE = "correct or move the file, then try again"

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 ROOT = "/memories"
+# The SDK's own limit: its line numbers have six digits.
 _MAX_LINES = 999_999
 _MAX_PATH_BYTES = 1_024
 # A path could be percent-encoded several times over; nobody decodes it more often than this.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
+# The SDK keeps the state of every session in memory until its client ends it, and many never do.
 MAX_SESSIONS = 50
 _log = logging.getLogger(__name__)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Context = ServerRequestContext[Any, Any]
 
 _log = logging.getLogger(__name__)
+# A model does not write more in one call; whole logs come in by `archivist capture`.
 _MAX_ARGUMENTS_BYTES = 1024 * 1024
 # Some hosts load tools on demand; these two are needed before an agent would search for them.
 _ALWAYS_LOADED = {"brief", "recall"}

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from archivist.errors import InputError
 
+# Running requests may finish within this time; then they are cancelled and answered 503.
 _GRACE_S = 5
 _MAX_HEADER_BYTES = 64 * 1024
 # uvicorn answers 503 above this. It bounds the memory that idle connections can take: event listeners
