@@ -18,7 +18,10 @@ _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]*?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 
 def find(text: str, path: tuple[str, ...], where: str) -> object:
     """Return the value at a path, or None."""
-    value: Any = _parse(text, where)
+    try:
+        value: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{where}: {error}", hint="correct or move the file, then try again") from None
     for key in path:
         if not isinstance(value, dict) or key not in value:
             return None
@@ -69,13 +72,6 @@ def remove(text: str, path: tuple[str, ...], where: str) -> str:
     after = "".join(kept + trailing)
     _check_edit(text, after, path, None, where)
     return after
-
-
-def _parse(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where}: {error}", hint="correct or move the file, then try again") from None
 
 
 def _check_edit(
