@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
@@ -144,9 +144,7 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
     app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
-    app.state.routes = [
-        route for router in _ROUTERS for route in router.routes if isinstance(route, APIRoute)
-    ]
+    app.state.routes = _api_routes(*_ROUTERS)
     problems.install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
     app.router.routes.extend(app.state.routes)
@@ -157,11 +155,15 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         browsers=browsers,
         rules=rules,
         is_beyond_loopback=is_beyond_loopback,
-        uploads=[route for route in runs.uploads.routes if isinstance(route, APIRoute)],
+        uploads=_api_routes(runs.uploads),
         incoming=incoming,
     )
     app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign]
     return app
+
+
+def _api_routes(*routers: APIRouter) -> list[APIRoute]:
+    return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 
 
 def _openapi_document(app: FastAPI) -> dict[str, Any]:
