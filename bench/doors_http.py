@@ -211,7 +211,7 @@ class Server:
 def _ours(folder: Path) -> Iterator[Server]:
     with Bank.open(folder, actor=ADA) as bank:
         token = bank.tokens.create("orchestrator:bench").secret
-    words = ["--bank", str(folder), "--set", "server.rate_per_minute=1000000", "serve", "--port", "0"]
+    words = ["--bank", str(folder), "serve", "--port", "0"]
     with _running([str(Path(sys.executable).parent / "archivist"), *words, "--quiet"]) as (process, url):
         yield Server(process, url, token)
 

@@ -25,7 +25,10 @@ from archivist.records.words import ActorKind
 if TYPE_CHECKING:
     from typing import Self
 
+    from archivist.access.idempotency_service import IdempotencyStore
     from archivist.access.service import Tokens
+    from archivist.archive.items_service import Items
+    from archivist.archive.memory_files_service import MemoryFiles
     from archivist.archive.service import Documents
     from archivist.audit.service import Audits
     from archivist.brief.liveness_service import Liveness
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from archivist.brief.service import Briefs
     from archivist.brief.session_service import SessionBriefs
     from archivist.bus import Bus
+    from archivist.capture.conversations_service import Conversations
     from archivist.capture.service import Runs
     from archivist.core.proposals_service import Proposals
     from archivist.core.service import Core
@@ -87,6 +91,10 @@ SERVICES = {
     "documents": ("archivist.archive.service", "Documents"),
     "workspace": ("archivist.workspace.service", "WorkspaceService"),
     "tokens": ("archivist.access.service", "Tokens"),
+    "idempotency": ("archivist.access.idempotency_service", "IdempotencyStore"),
+    "conversations": ("archivist.capture.conversations_service", "Conversations"),
+    "items": ("archivist.archive.items_service", "Items"),
+    "memory_files": ("archivist.archive.memory_files_service", "MemoryFiles"),
 }
 
 
@@ -116,6 +124,10 @@ class Bank:
     documents: Documents
     workspace: WorkspaceService
     tokens: Tokens
+    idempotency: IdempotencyStore
+    conversations: Conversations
+    items: Items
+    memory_files: MemoryFiles
 
     def __init__(
         self,

@@ -309,22 +309,24 @@ def test_an_edit_changes_one_key_and_no_other_line(text: str, key: str, number: 
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "after"),
     [
-        "brief = {max_lessons = 3}\n",
-        '[brief]\n"max_lessons" = 3\n',
-        '[recall]\nendpoint_model = """\n[brief]\nmax_lessons = 3\n"""\n[brief]\nmax_lessons = 3 \n',
-        '[recall]\nendpoint_model = """\n[brief]\n"""\n',
-        "brief.budget_tokens = 3\n",
-        "[ 'brief' ]\nmax_lessons = 3\n",
+        ("brief = {max_lessons = 3}\n", "brief = {max_lessons = 5}\n"),
+        ('[brief]\n"max_lessons" = 3\n', '[brief]\n"max_lessons" = 5\n'),
+        (
+            '[recall]\nendpoint_model = """\n[brief]\nmax_lessons = 3\n"""\n[brief]\nmax_lessons = 3 \n',
+            '[recall]\nendpoint_model = """\n[brief]\nmax_lessons = 3\n"""\n[brief]\nmax_lessons = 5 \n',
+        ),
+        (
+            '[recall]\nendpoint_model = """\n[brief]\n"""\n',
+            '[recall]\nendpoint_model = """\n[brief]\n"""\n\n[brief]\nmax_lessons = 5\n',
+        ),
+        ("brief.budget_tokens = 3\n", "brief.budget_tokens = 3\nbrief.max_lessons = 5\n"),
+        ("[ 'brief' ]\nmax_lessons = 3\n", "[ 'brief' ]\nmax_lessons = 5\n"),
     ],
 )
-def test_what_cannot_be_edited_safely_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "config.toml"
-    path.write_text(text, "utf-8")
-    with pytest.raises(ConfigError, match=r"config\.toml: brief\.max_lessons has a form"):
-        change_file(path, "brief.max_lessons", 5)
-    assert path.read_text("utf-8") == text
+def test_every_form_of_a_key_is_edited(text: str, after: str) -> None:
+    assert edit_text(text, "brief.max_lessons", 5, where="f") == after
 
 
 @pytest.mark.parametrize("text", ["brief = 3\n", "[brief\n"])

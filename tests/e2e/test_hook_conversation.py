@@ -275,7 +275,7 @@ def _status(shop: Path, run: str) -> str:
 def _hurry(name: str, *words: str) -> None:
     """Do what was handed over, with less patience."""
     code = (
-        f"import sys; from archivist.edges.hooks import afterwards as a; a.{name} = 0.3; a.main(sys.argv[1:])"
+        f"import sys; from archivist.edges.hooks import follow_up as a; a.{name} = 0.3; a.main(sys.argv[1:])"
     )
     subprocess.run([sys.executable, "-c", code, *words], check=True)
 
@@ -327,7 +327,7 @@ def test_work_that_waits_too_long_is_noted(shop: Path) -> None:
     with (shop / ".archivist" / hook_log.LOCK_NAME).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _hurry("_LOCK_WAIT_S", "end", "codex", "n-1", "", str(shop), str(shop))
-    assert "codex after end: other work held hooks.lock" in hook_log.read_log(shop / ".archivist")[-1]
+    assert "codex after end: another process held hooks.lock" in hook_log.read_log(shop / ".archivist")[-1]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}\n" * 3, b"\xff\xfe not a log"])

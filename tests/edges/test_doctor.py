@@ -16,7 +16,7 @@ from archivist import Bank
 from archivist import doctor as health
 from archivist.edges.cli.doctor import doctor
 from archivist.edges.cli.session import Session
-from archivist.edges.hooks import afterwards
+from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
 from archivist.paths import find_project, unreadable_above
 from tests.banks import lay_bank
@@ -122,7 +122,7 @@ def test_hooks_that_are_switched_off_are_told(archivist: Command, project: Path)
     local = project / ".claude" / "settings.local.json"
     local.write_text('{"disableAllHooks": true}')
     told = _lines(archivist("doctor").out)["clients"]
-    assert told.startswith("warn  clients     claude-code runs no hooks: take disableAllHooks out of ")
+    assert told.startswith("warn  clients     claude-code runs no hooks: remove disableAllHooks from ")
     assert told.endswith("settings.local.json")
     local.write_text('{"disableAllHooks": false}')
     (project / ".claude" / "settings.json").chmod(0o644)
@@ -146,11 +146,11 @@ def test_another_program_of_our_name_is_told(archivist: Command, project: Path, 
     [
         (
             '"/nonexistent/bin/archivist", "args": [',
-            "claude-code calls /nonexistent/bin/archivist, which is not there",
+            "claude-code calls /nonexistent/bin/archivist, which does not exist",
         ),
         (
             '"archivist", "args": ["--bank", "/nonexistent", ',
-            "claude-code names the bank /nonexistent, which is not there",
+            "claude-code names the bank /nonexistent, which does not exist",
         ),
     ],
 )
@@ -181,7 +181,7 @@ def _after(project: Path, moment: str, client: str, session: str, log: str = "")
     """Do what follows a moment of a session that was begun before."""
     with Bank.open(project) as bank:
         bank.sessions.brief_session(session, "shop", folder=project)
-    afterwards.main((moment, client, session, log, str(project), str(project)))
+    follow_up.main((moment, client, session, log, str(project), str(project)))
 
 
 def test_a_clients_log_that_never_comes_is_told(archivist: Command, project: Path, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_clients_log_that_never_comes_is_told(archivist: Command, project: Pat
     assert ran.code == 1
     told = _lines(ran.out)["capture"]
     assert told.startswith("warn")
-    assert "nothing is learnt from claude-code: in its last 3 sessions it names no log" in told
+    assert "nothing is learnt from claude-code: in its last 3 sessions the client names no log" in told
     log = agent_log(tmp_path / "s-3.jsonl", MISSING_MODULE, session="s-3", project="shop")
     _after(project, "end", "claude-code", "s-3", str(log))
     assert _lines(archivist("doctor").out)["capture"].startswith("ok")
@@ -208,4 +208,4 @@ def test_a_client_whose_log_nobody_can_read_is_told_and_no_fault(archivist: Comm
         _after(project, "end", "vscode", f"s-{number}")
     told = _lines(archivist("doctor").out)["capture"]
     assert told.startswith("ok")
-    assert told.endswith("it names no log: archivist capture FILE captures a log")
+    assert told.endswith("the client names no log: archivist capture FILE captures a log")

@@ -21,7 +21,7 @@ from archivist import Bank
 from archivist.capture.own_briefs import FENCE_CLOSE, fence, strip_briefs
 from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hook_events import CLIENTS
-from archivist.edges.hooks import said
+from archivist.edges.hooks import dialects
 from archivist.files import hook_log
 from archivist.paths import project_of_folder
 from archivist.records import Brief, Episode
@@ -634,7 +634,7 @@ def test_an_error_that_nobody_met_makes_no_class_that_it_does_not_need(learnt: P
 @given(st.text(max_size=400), st.integers(120, 400))
 def test_a_cut_text_is_short_and_still_fenced(text: str, limit: int) -> None:
     whole = fence(text, "b-1", ["m-001"])
-    cut = said.truncate_fenced(whole, limit)
+    cut = dialects.truncate_fenced(whole, limit)
     assert len(cut.encode("utf-16-le", "surrogatepass")) // 2 <= limit
     assert cut.rstrip("\n").endswith(FENCE_CLOSE)
     assert cut == whole or "…" in cut
@@ -646,4 +646,4 @@ fields = st.sampled_from(["error", "output", "exit_code", "metadata", "content",
 
 @given(st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(fields, inner), max_leaves=8))
 def test_any_answer_of_a_tool_can_be_read(response: object) -> None:
-    assert isinstance(said.response_failure(response), str)
+    assert isinstance(dialects.response_failure(response), str)

@@ -228,7 +228,7 @@ def test_a_lane_that_is_full_says_so_and_the_others_go_on(bank: Bank) -> None:
 
 def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
     patience_s = 1.0
-    monkeypatch.setitem(lanes._PATIENCE_S, PoolLane.WRITE, patience_s)
+    monkeypatch.setitem(lanes._TIMEOUT_S, PoolLane.WRITE, patience_s)
     config = Config(store=StoreRules(busy_timeout_s=patience_s))
     banks = BankPool(lambda: Bank.open(bank.path, config=config), 1)
     for lane in (PoolLane.WRITE, PoolLane.READ):

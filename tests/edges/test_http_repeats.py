@@ -61,7 +61,7 @@ def test_what_a_killed_server_did_is_not_done_again(tmp_path: Path) -> None:
             with httpx.Client(base_url=served.url, headers=head, timeout=60) as client:
                 sent += _until_killed(served, client, f"round-{number}")
     with (
-        serving(tmp_path, settings=("server.rate_per_minute=1000000",)) as served,
+        serving(tmp_path) as served,
         httpx.Client(base_url=served.url, headers=head, timeout=60) as client,
     ):
         for key in sent:

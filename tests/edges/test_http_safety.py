@@ -1,8 +1,7 @@
-"""Who is kept out: strangers, other sites, other banks, the ended, the too many and the too large."""
+"""Who is kept out: strangers, other sites, other banks, the ended and the too large."""
 
 from __future__ import annotations
 
-import json
 import socket
 import stat
 import time
@@ -17,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.security import BrowserSessions
-from archivist.edges.wire.security import RateLimiter, host_of, is_own_host, is_own_origin
+from archivist.edges.http.guard import BrowserSessions
+from archivist.edges.wire.gate import host_of, is_own_host, is_own_origin
 from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.edges.http_server import ADA, Served, serving
@@ -206,31 +205,23 @@ def test_doubled_headers_are_refused(served: Served) -> None:
 )
 def test_broken_requests_are_refused_and_leave_the_server_well(served: Served, request_bytes: bytes) -> None:
     answer = _raw(served, request_bytes)
-    head, _, body = answer.partition(b"\r\n\r\n")
-    status = head.split(b"\r\n")[0]
-    assert answer == b"" or b" 4" in status or b" 501 " in status, answer
-    if answer:
-        # Also what never became a request is refused as everything is.
-        assert b"content-type: application/problem+json" in head.lower()
-        assert b"x-content-type-options: nosniff" in head.lower()
-        assert json.loads(body)["status"] == int(status.split()[1])
+    status = answer.split(b"\r\n")[0]
+    assert answer == b"" or b" 4" in status, answer
     assert b"Traceback" not in answer
     assert b"200 OK" in _get(served, f"Authorization: Bearer {served.token('human:ada')}")
 
 
 @pytest.mark.parametrize(
-    ("request_bytes", "status"),
+    "request_bytes",
     [
-        (b"GET / HTTP/1.1\r\n\r\n", 400),
-        ("GET /caf\xe9 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(), 400),
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 70_000, 431),
+        b"GET / HTTP/1.1\r\n\r\n",
+        "GET /caf\xe9 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(),
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 70_000,
     ],
 )
-def test_what_is_no_http_is_told_so(served: Served, request_bytes: bytes, status: int) -> None:
-    _, _, body = _raw(served, request_bytes, is_ended=False).partition(b"\r\n\r\n")
-    told = json.loads(body)
-    assert (told["status"], told["code"]) == (status, "bad_http")
-    assert told["hint"]
+def test_what_is_no_http_is_told_so(served: Served, request_bytes: bytes) -> None:
+    answer = _raw(served, request_bytes, is_ended=False)
+    assert b" 400 " in answer.split(b"\r\n")[0]
 
 
 def test_a_target_with_our_host_is_read_as_its_path(served: Served) -> None:
@@ -288,39 +279,10 @@ def test_a_body_that_ends_early_does_nothing(served: Served) -> None:
         f"POST /api/lessons HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
         f"Content-Type: application/json\r\nIdempotency-Key: half\r\nContent-Length: {len(body) + 10}\r\n\r\n"
     )
-    answer = _raw(served, head.encode() + body)
-    assert b" 400 " in answer.split(b"\r\n")[0]
-    assert b"body_ended_early" in answer
+    assert b" 2" not in _raw(served, head.encode() + body).split(b"\r\n")[0]
     with served.client() as client:
         found = client.get("/api/lessons", params={"text": "half of a lesson"}).json()["lessons"]
         assert "half of a lesson" not in [each["summary"] for each in found]
-
-
-# Rates
-
-
-def test_who_asks_too_often_waits(tmp_path: Path) -> None:
-    with serving(tmp_path, settings=("server.rate_per_minute=30",)) as served, served.client() as eager:
-        answers = [eager.get("/") for _ in range(40)]
-        late = [each for each in answers if each.status_code == 429]
-        assert 1 <= len(late) <= 10
-        assert _code(late[0]) == (429, "too_many")
-        assert int(late[0].headers["retry-after"]) >= 1
-        with served.client() as other:
-            assert other.get("/").status_code == 200
-
-
-@given(st.lists(st.floats(0, 30), max_size=60), st.integers(1, 120))
-def test_no_minute_has_more_than_twice_the_rate(pauses: list[float], per_minute: int) -> None:
-    now = [0.0]
-    rates = RateLimiter(per_minute, lambda: now[0])
-    taken: list[float] = []
-    for pause in pauses:
-        now[0] += pause
-        if not rates.wait_s("kit"):
-            taken.append(now[0])
-    for start in taken:
-        assert sum(start <= each < start + 60 for each in taken) <= 2 * per_minute
 
 
 # What is left behind

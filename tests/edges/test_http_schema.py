@@ -24,7 +24,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve a bank that has something in it."""
     folder = tmp_path_factory.mktemp("schema")
     (folder / "made.txt").write_text("made", encoding="utf-8")
-    with serving(folder, "--quiet", settings=("server.rate_per_minute=1000000",)) as served:
+    with serving(folder, "--quiet") as served:
         with served.client() as client:
             client.post("/api/lessons", json={"summary": "Use uv for packages"}).raise_for_status()
         yield served

@@ -290,17 +290,17 @@ def test_codexs_table_goes_in_and_out(at: Path, form: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"hooks": {', "line 1: it ends too soon"),
+        ('{"hooks": {', "line 1: unexpected end"),
         ('{\n"a": 1\n"b": 2}', "line 3: a comma is missing"),
-        ('{"a" 1}', "the colon behind 'a' is missing"),
+        ('{"a" 1}', "the colon after 'a' is missing"),
         ("{'a': 1}", "a key in double quotes is missing"),
-        ('{"a": nope}', "'nope}' is no JSON"),
+        ('{"a": nope}', "'nope}' is not JSON"),
         ("[]", "holds a list, not an object"),
-        ('{"hooks": [], "a": 1}', "'hooks' is no object"),
-        ('{"hooks": {"Stop": {}}}', "is no list"),
-        ('{"hooks": {}, "hooks": {}}', "'hooks' stands twice"),
-        ("{} {}", "something stands behind the end"),
-        ('{"a": "x\ny"}', "a text does not end"),
+        ('{"hooks": [], "a": 1}', "'hooks' is not an object"),
+        ('{"hooks": {"Stop": {}}}', "is not a list"),
+        ('{"hooks": {}, "hooks": {}}', "'hooks' is there twice"),
+        ("{} {}", "text after the end of the object"),
+        ('{"a": "x\ny"}', "a string is not closed"),
         ("{" * 100_000, "a key in double quotes"),
         ('{"a":' * 50_000, "nested too deeply"),
     ],
@@ -326,10 +326,10 @@ def test_other_files_that_cannot_be_edited_are_refused(at: Path) -> None:
     assert "cannot be read" in str(_run(install, "claude-code").exception)
     (at / ".mcp.json").write_text('{"mcpServers": {"archivist": {"command": "other"}}}')
     settings.rmdir()
-    assert "is somebody else's" in str(_run(install, "claude-code").exception)
+    assert "is another program's server" in str(_run(install, "claude-code").exception)
     (at / ".codex").mkdir()
     (at / ".codex/config.toml").write_text('mcp_servers = { archivist = { command = "x" } }\n')
-    assert "is somebody else's" in str(_run(install, "codex").exception)
+    assert "is another program's server" in str(_run(install, "codex").exception)
     for text in ('mcp_servers = { db = { command = "x" } }\n', "mcp_servers = 3\n"):
         (at / ".codex/config.toml").write_text(text)
         assert "cannot be edited safely" in str(_run(install, "codex").exception)

@@ -16,7 +16,7 @@ from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain
-from archivist.edges.install.calls import ProgramCall, calls_in
+from archivist.edges.install.entries import ProgramCall, calls_in
 from archivist.errors import InputError
 from tests.banks import lay_bank
 
@@ -49,7 +49,7 @@ def test_a_folder_with_a_file_of_that_name_is_not_our_plugin(at: Path, name: str
     _put(at / name, '{"mcpServers": {"github": {"env": {"TOKEN": "t"}}}}')
     (at / "empty").mkdir()
     before = _files(at)
-    assert "holds something else" in str(_run(install, "plugin", ".").exception)
+    assert "has other contents" in str(_run(install, "plugin", ".").exception)
     assert _run(uninstall, "plugin", ".").stderr == "plugin is not installed here\n"
     assert _files(at) == before
     assert (at / "empty").is_dir()
@@ -105,7 +105,7 @@ def test_anothers_server_of_our_name_is_refused_and_stays(at: Path) -> None:
     _put(path, THEIRS)
     ran = _run(install, "codex")
     assert isinstance(ran.exception, InputError)
-    assert "'mcp_servers.archivist' is somebody else's" in ran.exception.message
+    assert "'mcp_servers.archivist' is another program's server" in ran.exception.message
     assert _run(uninstall, "codex").stderr == "codex is not installed here\n"
     assert _files(at) == {".codex/config.toml": THEIRS.encode()}
     assert chain.find_installs(at, None, CLIENTS) == []
@@ -381,7 +381,7 @@ def test_two_clients_of_which_one_runs_the_others_hooks_are_told_of(
     at: Path, clients: tuple[str, ...]
 ) -> None:
     first, second = (_run(install, client) for client in clients)
-    line = "VS Code runs claude-code's hooks too, so that a session in it is told twice"
+    line = "VS Code runs claude-code's hooks too, so that a session in it is briefed twice"
     assert line not in first.stderr
     assert f"hint: {line}: archivist uninstall vscode --project" in second.stderr
     check = next(each for each in chain.check_chain(at, None, at) if each.name == "clients")

@@ -110,7 +110,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     for name in ("mine", "file"):
         ran = _run(install, "plugin", str(tmp_path / name))
         assert isinstance(ran.exception, InputError)
-        assert "holds something else" in ran.exception.message
+        assert "has other contents" in ran.exception.message
     dry = _run(install, "plugin", str(tmp_path / "new"), "--dry-run")
     assert (dry.exit_code, (tmp_path / "new").exists()) == (0, False)
     assert dry.stdout.count("--- /dev/null") == len({*plugin.plugin_files(), ".archivist-plugin.json"})
@@ -164,10 +164,10 @@ def test_settings_that_lack_a_part_or_are_broken_are_named(clinic: Path) -> None
     (clinic / ".mcp.json").unlink()
     assert _checks()["clients"] == (
         False,
-        "claude-code has only a part of ours: archivist install claude-code --project",
+        "claude-code is installed only in part: archivist install claude-code --project",
     )
     (clinic / ".claude/settings.json").write_text("{")
-    assert (_checks()["clients"][0], "it ends too soon" in _checks()["clients"][1]) == (False, True)
+    assert (_checks()["clients"][0], "unexpected end" in _checks()["clients"][1]) == (False, True)
 
 
 def test_a_hook_that_fires_fails_or_hangs_is_told(
@@ -176,9 +176,9 @@ def test_a_hook_that_fires_fails_or_hangs_is_told(
     _run(install, "codex")
     places = tmp_path / "bin"
     _call_from(places, monkeypatch, "cat >/dev/null")
-    assert re.fullmatch(r"answers in \d+ ms, and has nothing to say yet", _checks()["firing"][1])
+    assert re.fullmatch(r"answers in \d+ ms: nothing to brief yet", _checks()["firing"][1])
     _call_from(places, monkeypatch, "cat >/dev/null; echo '{\"hookSpecificOutput\": {}}'")
-    assert "has something to say" in _checks()["firing"][1]
+    assert ": a brief" in _checks()["firing"][1]
     _call_from(places, monkeypatch, "echo broken >&2; exit 3")
     assert _checks()["firing"] == (False, "it failed: broken")
     _call_from(
@@ -194,7 +194,7 @@ def test_the_real_hook_answers_the_doctor(clinic: Path) -> None:
         list(bank.vectors.embed_waiting())
     _run(install, "claude-code")
     found = _checks()
-    assert re.fullmatch(r"answers in \d+ ms, and has something to say", found["firing"][1])
+    assert re.fullmatch(r"answers in \d+ ms: a brief", found["firing"][1])
     with Bank.open(clinic) as bank:
         assert bank.runs.episodes() == []
 

@@ -22,8 +22,8 @@ from mcp_types import INVALID_PARAMS, Implementation, TextContent, TextResourceC
 
 from archivist import Bank
 from archivist.config import Config
-from archivist.edges.mcp import late_bank
-from archivist.edges.mcp.late_bank import LazyBank, agent_from_client
+from archivist.edges.mcp import lazy_bank
+from archivist.edges.mcp.lazy_bank import LazyBank, agent_from_client
 from archivist.edges.mcp.server import MemoryServer
 from archivist.errors import InputError, NoBankError
 from archivist.recall.query import Query
@@ -222,8 +222,8 @@ def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[
         ("recall", {"query": 5}, "Expected `str`, got `int`"),
         ("recall", {"query": "x", "unheard": 1}, "unknown field"),
         ("recall", {"query": "x", "limit": 10_000}, "Expected `int` <= 50"),
-        ("recall", {"query": "x" * 2_000_000}, "KiB of arguments are too many"),
-        ("recall", {"query": "a\ud800b"}, "half a character"),
+        ("recall", {"query": "x" * 2_000_000}, "the arguments are too large"),
+        ("recall", {"query": "a\ud800b"}, "a lone surrogate"),
         ("lesson_add", {"summary": " \n "}, "a lesson needs words"),
         ("lesson_add", {"summary": "x", "evidence": ["nobody"]}, "no record for evidence 'nobody'"),
         ("memory_get", {"id": "nobody"}, "no record 'nobody'"),
@@ -343,8 +343,8 @@ def test_calls_that_wait_to_write_wait_once_and_a_refusal_does_not_wait(
     folder: Path, opening: Callable[[], Bank], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patience_s = 2.0
-    monkeypatch.setattr(late_bank, "_PATIENCE_S", patience_s)
-    monkeypatch.setattr(late_bank, "_MOST_WAITING", 3)
+    monkeypatch.setattr(lazy_bank, "_TIMEOUT_S", patience_s)
+    monkeypatch.setattr(lazy_bank, "_MAX_WAITING", 3)
     other = apsw.Connection(str(folder / ".archivist" / "memory.db"))
 
     async def timed(client: Client, name: str, given: dict[str, Any]) -> tuple[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import httpx2
 import pytest
 
 from archivist import Bank
-from archivist.edges.mcp.sessions import MOST_SESSIONS, Sessions
+from archivist.edges.mcp.http_app import MAX_SESSIONS, Sessions
 from archivist.edges.wire.listening import listen
 from archivist.edges.wire.refusals import Refusal
 from archivist.records import Actor, ActorKind
@@ -71,27 +70,14 @@ def test_what_is_answered_on_a_connection_is_sent_at_once() -> None:
 # Who, and how often
 
 
-def test_who_guesses_at_tokens_is_refused_and_then_not_even_that(bank: Bank) -> None:
+def test_who_guesses_at_tokens_is_refused(bank: Bank) -> None:
     with served(bank, "127.0.0.1:0") as url, httpx2.Client(headers=ACCEPTED) as http:
         answers = [
             http.post(url, headers={"Authorization": f"Bearer arch_{number}"}, json=INITIALIZE)
-            for number in range(160)
+            for number in range(3)
         ]
-        assert {each.status_code for each in answers} == {401, 429}
-        assert answers[0].json()["code"] == "bad_token"
-        assert answers[-1].json()["code"] == "too_many"
-        assert int(answers[-1].headers["Retry-After"]) >= 1
+        assert {(each.status_code, each.json()["code"]) for each in answers} == {(401, "bad_token")}
         assert http.post(url, headers=token(bank, "agent:w1"), json=INITIALIZE).status_code == 200
-
-
-def test_who_asks_too_often_waits_and_others_do_not(bank: Bank) -> None:
-    with served(bank, "127.0.0.1:0", settings=("server.rate_per_minute=30",)) as url:
-        with httpx2.Client(headers={**ACCEPTED, **token(bank, "agent:eager")}) as http:
-            late = [each for _ in range(40) if (each := http.get(url)).status_code == 429]
-            assert 1 <= len(late) <= 10
-            assert late[0].json()["code"] == "too_many"
-        with httpx2.Client(headers={**ACCEPTED, **token(bank, "agent:calm")}) as http:
-            assert http.post(url, json=INITIALIZE).status_code == 200
 
 
 def test_every_answer_is_kept_from_caches_and_sniffers(bank: Bank, url: str) -> None:
@@ -105,35 +91,12 @@ def test_every_answer_is_kept_from_caches_and_sniffers(bank: Bank, url: str) -> 
 # How it comes
 
 
-@pytest.mark.parametrize("begun", [b"", b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
-def test_who_does_not_ask_is_not_waited_for(url: str, begun: bytes) -> None:
-    with _line(url) as line:
-        line.sendall(begun)
-        began = time.monotonic()
-        assert _all(line) == b""
-        assert time.monotonic() - began < _SILENCE_S + 5
-
-
 def test_a_body_that_stops_is_not_waited_for(bank: Bank, url: str) -> None:
     with _line(url) as line:
         line.sendall(_post({**token(bank, "agent:w1"), "Connection": "close"}, "{", length=100))
         told = _all(line)
     assert told.startswith(b"HTTP/1.1 408")
     assert b"too_slow" in told
-
-
-def test_who_has_said_all_gets_his_answer(bank: Bank, url: str) -> None:
-    held = token(bank, "agent:w1")
-    with _line(url) as line:
-        line.sendall(_post(held, json.dumps(INITIALIZE)))
-        line.shutdown(socket.SHUT_WR)
-        told = _all(line)
-    assert told.startswith(b"HTTP/1.1 200")
-    assert b"serverInfo" in told
-    with _line(url) as line:
-        line.sendall(_post(held, "{", length=100))
-        line.shutdown(socket.SHUT_WR)
-        assert b"body_ended_early" in _all(line)
 
 
 @pytest.mark.parametrize("body", [[INITIALIZE], {"id": 1}, {"jsonrpc": "2.0", "id": 1}, 5])
@@ -155,7 +118,7 @@ def test_a_token_has_so_many_sessions_and_the_longest_unused_goes_first(bank: Ba
         with httpx2.Client(headers={**ACCEPTED, **token(bank, "agent:one")}) as other:
             others = _session(other, url)
             assert http.post(url, headers=first, json=_LISTING).status_code == 200
-            last = [_session(http, url) for _ in range(MOST_SESSIONS - 1)][-1]
+            last = [_session(http, url) for _ in range(MAX_SESSIONS - 1)][-1]
             assert http.post(url, headers=second, json=_LISTING).status_code == 404
             for session in (first, last):
                 assert http.post(url, headers=session, json=_LISTING).status_code == 200
@@ -163,7 +126,7 @@ def test_a_token_has_so_many_sessions_and_the_longest_unused_goes_first(bank: Ba
 
 
 def test_sessions_that_are_all_in_use_leave_no_room() -> None:
-    sessions = Sessions(most=2)
+    sessions = Sessions(limit=2)
     for name in ("a", "b"):
         assert sessions.add("kit", name) is None
     with sessions.track_request("kit", "a"):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from archivist.files import swap as exchange
-from archivist.files.compare_and_write import replace_if_unchanged
+from archivist.files import write as exchange
+from archivist.files.write import replace_if_unchanged
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.files.compare_and_write import replace_if_unchanged
+from archivist.files.write import replace_if_unchanged
 from archivist.workspace.link_files import LinkResult, LinkStatus, link, read_rules, unlink
 from archivist.workspace.links import (
     Client,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.files import compare_and_write as replacing
+from archivist.files import write as replacing
 from archivist.workspace import entries, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.memory import Workspace

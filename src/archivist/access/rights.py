@@ -6,15 +6,16 @@ their producer and read by all, and working memory belongs to its agent alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
 from archivist.records.kinds import BY_NAME
 from archivist.records.words import ActorKind, Status
-from archivist.tracing import trace_method
 
 if TYPE_CHECKING:
     from archivist.records.lesson import Lesson
@@ -26,6 +27,9 @@ DENIAL = "denial"
 # Cap repeated denials, so that one caller cannot fill the ledger.
 MAX_DENIALS = 10
 DENIALS_WITHIN_S = 60
+_TRACING_API = "opentelemetry.trace"
+# Named, not imported: no room imports an edge, and most programs do not trace.
+_SPANS = "archivist.edges.integrations.otel"
 
 
 class Layer(StrEnum):
@@ -151,10 +155,18 @@ def _require_access(
     def guard(method: Callable[Concatenate[G, P], T]) -> Callable[Concatenate[G, P], T]:
         @wraps(method)
         def check_and_call(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            self.require(layer, verb)
-            return method(self, *args, **kwargs)
+            def work() -> T:
+                self.require(layer, verb)
+                return method(self, *args, **kwargs)
+
+            # A program that traces has imported the API; any other pays for this one lookup.
+            if _TRACING_API not in sys.modules:
+                return work()
+            spans = import_module(_SPANS)
+            result: T = spans.call_in_span(work, verb, method.__name__, self, args, kwargs)
+            return result
 
         check_and_call.access = (layer, verb)  # type: ignore[attr-defined]
-        return trace_method(check_and_call)
+        return check_and_call
 
     return guard

@@ -153,7 +153,6 @@ class ServerRules(NamedTuple):
     port: int = 7777
     hosts: str = ""
     connections: int = 2
-    rate_per_minute: int = 12_000
     max_body_mb: int = 4
     max_upload_mb: int = 256
     max_unpacked_mb: int = 512

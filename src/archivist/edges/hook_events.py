@@ -1,4 +1,4 @@
-"""The moments of a session at which an agent's client asks: our words for them, whatever each client says."""
+"""The events of a session at which an agent's client calls us, and each client's name for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,41 @@ SUBAGENT_START = "subagent-start"
 STOP = "stop"
 SESSION_END = "session-end"
 MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, SUBAGENT_START, STOP, SESSION_END)
-# What the doctor puts into an event of its own: what then goes wrong is no client's failure.
+# Marks an event that the doctor sends: its failures are not a client's.
 PROBE = "archivist_probe"
-# The clients whose hooks and settings are known.
-CLIENTS = ("claude-code", "codex", "cursor", "gemini", "vscode")
+
+# Client → our name of an event → the client's name. Only Claude Code has an event for failed tools; the
+# others send every tool's result. Cursor passes context on at the start only. VS Code has no session end.
+EVENT_NAMES: dict[str, dict[str, str]] = {
+    "claude-code": {
+        SESSION_START: "SessionStart",
+        PROMPT: "UserPromptSubmit",
+        TOOL_FAILURE: "PostToolUseFailure",
+        SUBAGENT_START: "SubagentStart",
+        STOP: "Stop",
+        SESSION_END: "SessionEnd",
+    },
+    "codex": {
+        SESSION_START: "SessionStart",
+        PROMPT: "UserPromptSubmit",
+        TOOL_FAILURE: "PostToolUse",
+        SUBAGENT_START: "SubagentStart",
+        STOP: "Stop",
+        SESSION_END: "SessionEnd",
+    },
+    "cursor": {SESSION_START: "sessionStart", STOP: "stop", SESSION_END: "sessionEnd"},
+    "gemini": {
+        SESSION_START: "SessionStart",
+        PROMPT: "BeforeAgent",
+        TOOL_FAILURE: "AfterTool",
+        STOP: "AfterAgent",
+        SESSION_END: "SessionEnd",
+    },
+    "vscode": {
+        SESSION_START: "SessionStart",
+        TOOL_FAILURE: "PostToolUse",
+        SUBAGENT_START: "SubagentStart",
+        STOP: "Stop",
+    },
+}
+CLIENTS = tuple(EVENT_NAMES)

@@ -1,4 +1,4 @@
-"""Work on the log of hooks: a hook never fails its client, so what went wrong is kept here for the doctor."""
+"""The log of hooks: a hook never fails its client, so its failures are kept here for the doctor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE_CHARACTERS = 500
 
 
 def log_failure(folder: Path, text: str, now: datetime) -> None:
-    """Add one line to the log in a bank's folder; of a log that has grown large the newer half is kept."""
+    """Append a line to the log in a bank's folder; of a large log only the newer half is kept."""
     path = folder / FILE_NAME
     line = f"{to_text(now)} {' '.join(text.split())[:_LINE_CHARACTERS]}\n"
     is_new = not path.exists()
@@ -26,13 +26,22 @@ def log_failure(folder: Path, text: str, now: datetime) -> None:
     finally:
         os.close(descriptor)
     if size > MOST_BYTES:
-        _truncate_log(path)
+        # Hooks run at the same time, so each writes a file of its own and moves it over the log.
+        newer_half = path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2]
+        temporary = path.with_name(f"{FILE_NAME}.{os.getpid()}")
+        temporary.write_bytes(newer_half)
+        temporary.chmod(0o600)
+        temporary.replace(path)
     if is_new:
-        _ignore_in_git(folder)
+        # A bank that git ignores by its .gitignore may have one from before there was a log.
+        ignore = folder / ".gitignore"
+        ignored = ignore.read_text("utf-8") if ignore.is_file() else ""
+        if ignored and "hooks.*" not in ignored.splitlines():
+            ignore.write_text(f"{ignored.rstrip()}\nhooks.*\n", encoding="utf-8")
 
 
 def read_log(folder: Path) -> list[str]:
-    """Return the lines of the log, the oldest first; none when nothing ever went wrong."""
+    """Return the lines of the log, the oldest first; none when there is no log."""
     try:
         return (folder / FILE_NAME).read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -40,7 +49,7 @@ def read_log(folder: Path) -> list[str]:
 
 
 def last_failure(folder: Path) -> tuple[datetime | None, str]:
-    """Return when something last went wrong and what; an empty text for never."""
+    """Return the time and text of the last failure; None and an empty text for none."""
     for line in reversed(read_log(folder)):
         time, _, text = line.partition(" ")
         try:
@@ -48,19 +57,3 @@ def last_failure(folder: Path) -> tuple[datetime | None, str]:
         except ValueError:
             continue
     return None, ""
-
-
-def _truncate_log(path: Path) -> None:
-    kept = path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2]
-    fresh = path.with_name(f"{FILE_NAME}.{os.getpid()}")
-    fresh.write_bytes(kept)
-    fresh.chmod(0o600)
-    fresh.replace(path)
-
-
-def _ignore_in_git(folder: Path) -> None:
-    """Let git overlook the log where it overlooks the bank."""
-    ignore = folder / ".gitignore"
-    text = ignore.read_text("utf-8") if ignore.is_file() else ""
-    if text and "hooks.*" not in text.splitlines():
-        ignore.write_text(f"{text.rstrip()}\nhooks.*\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Read JSON lines so that one bad line costs only itself, and write them so that a crash costs nothing."""
+"""Read JSON lines so that a bad line costs only itself, and write them so that a crash costs nothing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from archivist.files.open import open_file
 from archivist.files.write import write_temporary
 
-# A longer line is nobody's record; it is skipped without being held in memory.
+# No record is this long; a longer line is skipped without being held in memory.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLine:
-    """One object of a file and where it stood."""
+    """One object of a file and its line number."""
 
     file: str
     number: int
@@ -29,7 +29,7 @@ class JsonLine:
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """A line that could not be taken, and why."""
+    """A line that could not be read, and why."""
 
     file: str
     number: int
@@ -40,30 +40,42 @@ class LineProblem:
 
 
 def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
-    """Yield each line of a file as an object, or as the problem that kept it from being one."""
+    """Yield each line of a file as an object, or as the problem with it."""
     name = str(path)
     with open_file(path) as stream:
         number = 0
         while True:
             number += 1
             try:
-                raw = stream.readline(MAX_LINE_BYTES + 1)
+                line = stream.readline(MAX_LINE_BYTES + 1)
             except OSError as error:
                 yield LineProblem(name, number, str(error))
                 return
-            if not raw:
+            if not line:
                 return
-            if len(raw) > MAX_LINE_BYTES:
-                _skip_line(stream, raw)
+            if len(line) > MAX_LINE_BYTES:
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(1 << 20)
                 yield LineProblem(name, number, f"longer than {MAX_LINE_BYTES >> 20} MiB")
                 continue
-            text = raw.removeprefix(_BOM).strip() if number == 1 else raw.strip()
-            if text:
-                yield _parse(name, number, text)
+            text = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
+            if not text:
+                continue
+            try:
+                value = msgspec.json.decode(text)
+            except UnicodeDecodeError:
+                yield LineProblem(name, number, "not UTF-8 text")
+            except (msgspec.DecodeError, RecursionError) as error:
+                yield LineProblem(name, number, f"not JSON: {error}")
+            else:
+                if isinstance(value, dict):
+                    yield JsonLine(name, number, value)
+                else:
+                    yield LineProblem(name, number, "not a JSON object")
 
 
 def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
-    """Write one object a line, whole or not at all, and return how many there were."""
+    """Write one object a line, all or none, and return how many there were."""
     count = 0
 
     def encode_values() -> Iterator[bytes]:
@@ -72,23 +84,6 @@ def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
             count += 1
             yield (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
-    with write_temporary(path, encode_values(), is_private=True) as fresh:
-        fresh.replace(path)
+    with write_temporary(path, encode_values(), is_private=True) as temporary:
+        temporary.replace(path)
     return count
-
-
-def _skip_line(stream: BinaryIO, raw: bytes) -> None:
-    while raw and not raw.endswith(b"\n"):
-        raw = stream.readline(1 << 20)
-
-
-def _parse(name: str, number: int, text: bytes) -> JsonLine | LineProblem:
-    try:
-        value = msgspec.json.decode(text)
-    except UnicodeDecodeError:
-        return LineProblem(name, number, "not UTF-8 text")
-    except (msgspec.DecodeError, RecursionError) as error:
-        return LineProblem(name, number, f"not JSON: {error}")
-    if not isinstance(value, dict):
-        return LineProblem(name, number, "not a JSON object")
-    return JsonLine(name, number, value)

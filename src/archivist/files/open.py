@@ -1,4 +1,4 @@
-"""Open a file: plain, gzip or zstd by its first bytes, UTF-8 or UTF-16, bounded in what it unpacks to."""
+"""Open a file for reading: plain, gzip or zstd, UTF-8 or UTF-16, with a limit on what it unpacks to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ else:
 
 HEAD_BYTES = 64 * 1024
 MAX_UNPACKED_BYTES = 8 * 1024**3
-# Real logs shrink 5 to 60 times; a long run of one byte shrinks a thousandfold or more.
+# Real logs shrink 5 to 60 times; a long run of one byte shrinks a thousandfold or more. Small files may
+# shrink as much without harm, so the ratio counts only above a size.
 MAX_RATIO = 400
 RATIO_COUNTS_FROM_BYTES = 256 * 1024**2
 _GZIP = b"\x1f\x8b"
@@ -29,13 +30,13 @@ _BUFFER_BYTES = 256 * 1024
 
 
 class _DecompressingReader(io.RawIOBase):
-    """What comes out of a decompressor, refused when it is out of all proportion to what went in."""
+    """The output of a decompressor; raises InputError for a decompression bomb."""
 
     def __init__(self, packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
         self._packed = packed
         self._unpacked = unpacked
         self._name = name
-        self._given = 0
+        self._unpacked_bytes = 0
         self._failure: OSError | None = None
 
     def readable(self) -> bool:
@@ -46,29 +47,26 @@ class _DecompressingReader(io.RawIOBase):
         filled = 0
         while filled < len(view) and self._failure is None:
             try:
-                piece = cast("io.BufferedReader", self._unpacked).read1(len(view) - filled)
+                chunk = cast("io.BufferedReader", self._unpacked).read1(len(view) - filled)
             except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
-                # What came before the damage is given first, the damage told at the next call.
+                # The bytes before the damage are returned first; the next call raises.
                 self._failure = OSError(f"the compressed file is cut or damaged: {error}")
                 break
-            if not piece:
+            if not chunk:
                 break
-            view[filled : filled + len(piece)] = piece
-            filled += len(piece)
+            view[filled : filled + len(chunk)] = chunk
+            filled += len(chunk)
         if not filled and self._failure is not None:
             raise self._failure
-        self._given += filled
-        self._refuse_bomb()
-        return filled
-
-    def _refuse_bomb(self) -> None:
-        taken = max(self._packed.tell(), 1)
-        is_bomb = self._given > RATIO_COUNTS_FROM_BYTES and self._given > MAX_RATIO * taken
-        if is_bomb or self._given > MAX_UNPACKED_BYTES:
+        self._unpacked_bytes += filled
+        size, packed_bytes = self._unpacked_bytes, max(self._packed.tell(), 1)
+        is_bomb = size > RATIO_COUNTS_FROM_BYTES and size > MAX_RATIO * packed_bytes
+        if is_bomb or size > MAX_UNPACKED_BYTES:
             raise InputError(
-                f"{self._name!r} unpacks beyond belief: {self._given >> 20} MiB of {taken >> 10} KiB",
+                f"{self._name!r} unpacks too far: {size >> 20} MiB from {packed_bytes >> 10} KiB",
                 hint="unpack it yourself and capture the plain file if it is a real log",
             )
+        return filled
 
     def close(self) -> None:
         self._unpacked.close()
@@ -77,7 +75,7 @@ class _DecompressingReader(io.RawIOBase):
 
 
 class _TranscodingReader(io.RawIOBase):
-    """Text in another encoding, given as UTF-8."""
+    """A text in another encoding, read as UTF-8."""
 
     def __init__(self, source: BinaryIO, encoding: str) -> None:
         self._source = source
@@ -90,10 +88,10 @@ class _TranscodingReader(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
         while not self._ready:
-            piece = self._source.read(_BUFFER_BYTES)
-            decoded = self._decoder.decode(piece, final=not piece)
+            chunk = self._source.read(_BUFFER_BYTES)
+            decoded = self._decoder.decode(chunk, final=not chunk)
             self._ready = decoded.encode("utf-8", "replace")
-            if not piece:
+            if not chunk:
                 break
         size = min(len(view), len(self._ready))
         view[:size] = self._ready[:size]
@@ -106,71 +104,65 @@ class _TranscodingReader(io.RawIOBase):
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for streaming. Raise InputError when it cannot be read, is empty or is a bomb."""
+    """Open a file for streaming; raise InputError when it cannot be read, is empty or is a bomb."""
     try:
-        packed = path.open("rb", buffering=_BUFFER_BYTES)
+        source: BinaryIO = path.open("rb", buffering=_BUFFER_BYTES)
     except FileNotFoundError:
         raise InputError(f"no such file: {str(path)!r}") from None
     except IsADirectoryError:
         raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
-    # A pipe cannot go back to its beginning.
-    magic = head_of(packed)[:4]
+    # The beginning is peeked at, because a pipe cannot seek back.
+    magic = head_of(source)[:4]
     if not magic:
-        packed.close()
+        source.close()
         raise InputError(
             f"{str(path)!r} is empty", hint="one JSON object a line, or the log of a run, is expected"
         )
-    source: BinaryIO = packed
+    decompressed = None
     if magic.startswith(_GZIP):
-        source = _open_decompressed(packed, cast("BinaryIO", gzip.GzipFile(fileobj=packed)), path)
+        decompressed = cast("BinaryIO", gzip.GzipFile(fileobj=source))
     elif magic == _ZSTD:
-        source = _open_decompressed(packed, cast("BinaryIO", zstd.ZstdFile(packed)), path)
-    return _ensure_utf8(source)
+        decompressed = cast("BinaryIO", zstd.ZstdFile(source))
+    if decompressed is not None:
+        reader = _DecompressingReader(source, decompressed, path.name)
+        source = io.BufferedReader(reader, _BUFFER_BYTES)
+    try:
+        encoding = _UTF_16.get(head_of(source)[:2])
+    except InputError:
+        source.close()
+        raise
+    if encoding is None:
+        return source
+    source.read(2)
+    return io.BufferedReader(_TranscodingReader(source, encoding), _BUFFER_BYTES)
 
 
 def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
-    """Say whether a file holds more than so many bytes once it is unpacked; no more than those are."""
+    """Say whether a file unpacks to more than so many bytes, without unpacking more than those."""
     if path.stat().st_size > max_bytes:
         return True
     with open_file(path) as source:
         left = max_bytes
         try:
-            while left >= 0 and (piece := source.read(_BUFFER_BYTES)):
-                left -= len(piece)
+            while left >= 0 and (chunk := source.read(_BUFFER_BYTES)):
+                left -= len(chunk)
         except OSError:
-            # Damage is told by who reads it.
+            # Whoever reads the file next reports the damage.
             return False
     return left < 0
 
 
 def head_of(source: BinaryIO) -> bytes:
-    """Return the beginning of an opened log without moving in it."""
+    """Return the first bytes of an open file without moving in it."""
     peek = getattr(source, "peek", None)
     if peek is None:
-        place = source.tell()
+        position = source.tell()
         head = source.read(HEAD_BYTES)
-        source.seek(place)
+        source.seek(position)
         return head
     try:
         return cast("bytes", peek(HEAD_BYTES))[:HEAD_BYTES]
     except OSError as error:
         raise InputError(str(error)) from error
-
-
-def _open_decompressed(packed: BinaryIO, unpacked: BinaryIO, path: Path) -> BinaryIO:
-    return io.BufferedReader(_DecompressingReader(packed, unpacked, path.name), _BUFFER_BYTES)
-
-
-def _ensure_utf8(source: BinaryIO) -> BinaryIO:
-    try:
-        mark = head_of(source)[:2]
-    except InputError:
-        source.close()
-        raise
-    encoding = _UTF_16.get(mark)
-    if encoding is None:
-        return source
-    source.read(2)
-    return io.BufferedReader(_TranscodingReader(source, encoding), _BUFFER_BYTES)

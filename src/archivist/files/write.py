@@ -1,42 +1,188 @@
-"""Put a file in its place whole or not at all, so that nobody ever reads half of one."""
+"""Write a file whole or not at all, only if it is unchanged, or under a lock on its folder."""
 
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from time import monotonic, sleep
+from typing import Protocol
 
-_PRIVATE = 0o600
-_ORDINARY = 0o666
+from archivist.errors import FilesLockedError, InputError
+
+_PRIVATE_MODE = 0o600
+_DEFAULT_MODE = 0o666
+# The arguments of renameat2(2) for "relative to the current folder" and "exchange the two names".
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_LOCK_TIMEOUT_S = 30.0
+_LOCK_POLL_S = 0.02
 
 
 @contextmanager
 def write_temporary(
     target: Path, pieces: Iterable[bytes], *, mode_from: Path | None = None, is_private: bool = False
 ) -> Iterator[Path]:
-    """Yield a file beside the target that holds the pieces, safe on the disk, to be moved or linked.
+    """Yield a synced temporary file beside the target that holds the pieces, to be moved or linked.
 
-    What is not moved away is removed. It has the rights of `like` where there is such a file, else those of
-    any new file, or its owner's alone when it is private.
+    If it is not moved, it is removed at the end. It has the permissions of `mode_from` if that exists, else
+    those of a new file, or of its owner alone when it is private.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE if is_private else _ORDINARY)
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    mode = _PRIVATE_MODE if is_private else _DEFAULT_MODE
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
         if mode_from is not None and mode_from.exists():
-            fresh.chmod(mode_from.stat().st_mode & 0o7777)
-        yield fresh
+            temporary.chmod(mode_from.stat().st_mode & 0o7777)
+        yield temporary
     finally:
-        fresh.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def replace_file(path: Path, data: bytes, *, mode_from: Path | None = None) -> None:
-    """Put new bytes in a file's place, with its rights (or those of another); a link is written through."""
+    """Replace a file's bytes and keep its permissions (or take another's); a link's target is written."""
     target = path.resolve()
-    with write_temporary(target, (data,), mode_from=mode_from or target) as fresh:
-        fresh.replace(target)
+    with write_temporary(target, (data,), mode_from=mode_from or target) as temporary:
+        temporary.replace(target)
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """Return a file's bytes, or None when there is no file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool:
+    """Replace a file's bytes if they are still those from before; otherwise write nothing, return False.
+
+    A link's target is written. An edit in between is never overwritten: see `swap_if_unchanged`. Raise
+    InputError for a read-only file.
+    """
+    path = path.resolve()
+    refuse_read_only(path)
+    with write_temporary(path, (after,), mode_from=path) as temporary:
+        if read_bytes(path) != before:
+            return False
+        if before is not None:
+            return swap_if_unchanged(temporary, path, before, after)
+        try:
+            # Unlike a rename, a hard link fails if the file was created meanwhile.
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError:
+            # A file system without hard links.
+            if path.exists():
+                return False
+            temporary.replace(path)
+        return True
+
+
+def is_read_only(path: Path) -> bool:
+    """Say whether a file's owner may not write it; the mode counts for a superuser as well."""
+    try:
+        return not path.stat().st_mode & stat.S_IWUSR
+    except OSError:
+        return False
+
+
+def refuse_read_only(path: Path) -> None:
+    """Raise InputError for a read-only file."""
+    if is_read_only(path):
+        raise InputError(
+            f"{str(path)!r} is read-only and stays as it is",
+            hint="make it writable first if it is to change: chmod u+w",
+        )
+
+
+@contextmanager
+def explain_os_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError into an InputError that says why a file or folder cannot be used."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be used: {error.strerror or error}",
+            hint="check that it is there and its permissions",
+        ) from error
+
+
+class _RenameAt2(Protocol):
+    def __call__(self, at: int, one: bytes, at_other: int, other: bytes, flags: int) -> int: ...
+
+
+@cache
+def _renameat2() -> _RenameAt2 | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return None
+
+
+def exchange_files(one: Path, other: Path) -> bool:
+    """Exchange the names of two files in one step; return False where the system cannot."""
+    rename = _renameat2()
+    if rename is None:
+        return False
+    return rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
+
+
+def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) -> bool:
+    """Move a temporary file to a path if that still holds the bytes from before; return False if not.
+
+    Comparing and then replacing would overwrite an edit that another program makes in between. So the files
+    are exchanged, the displaced bytes are compared, and exchanged back if they are not the expected ones.
+    """
+    if path.read_bytes() != before:
+        return False
+    if not exchange_files(temporary, path):
+        temporary.replace(path)
+        return True
+    displaced = temporary.read_bytes()
+    if displaced == before:
+        return True
+    exchange_files(temporary, path)
+    if temporary.read_bytes() != after and displaced != after:
+        # A third edit came between the two exchanges: it is kept beside the file.
+        temporary.replace(path.with_name(f"{path.name}.displaced"))
+    return False
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold an advisory lock on a folder itself: it leaves no file behind and ends with the process."""
+    try:
+        import fcntl
+    except ImportError:
+        # Windows has no advisory locks; `replace_if_unchanged` still detects other writers.
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        deadline = monotonic() + _LOCK_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if monotonic() > deadline:
+                    raise FilesLockedError(str(folder), _LOCK_TIMEOUT_S) from None
+                sleep(_LOCK_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.errors import InputError, NotFoundError
-from archivist.files.compare_and_write import explain_os_errors, replace_if_unchanged
+from archivist.files.write import explain_os_errors, replace_if_unchanged
 from archivist.reading.wording import clip_words
 from archivist.records import Brief, Episode, Event, Lesson, Status
 from archivist.service import BankService

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.files.compare_and_write import read_bytes, replace_if_unchanged
+from archivist.files.write import read_bytes, replace_if_unchanged
 from archivist.workspace.links import (
     FOLDERS,
     SECTIONS,

@@ -11,8 +11,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from archivist.errors import ArchivistError, BankError, InputError
-from archivist.files.compare_and_write import explain_os_errors, read_bytes, replace_if_unchanged
-from archivist.files.lock import lock_folder
+from archivist.files.write import explain_os_errors, lock_folder, read_bytes, replace_if_unchanged
 from archivist.workspace import entries, front_matter, learnings, plans, save, writing
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.learnings import Learning

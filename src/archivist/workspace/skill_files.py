@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError, NotFoundError
-from archivist.files.compare_and_write import explain_os_errors, read_bytes, replace_if_unchanged
+from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.workspace.skills import (
     FILE_NAME,
     FOLDER,

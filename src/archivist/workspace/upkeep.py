@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError
-from archivist.files.compare_and_write import (
+from archivist.files.write import (
     explain_os_errors,
     is_read_only,
     refuse_read_only,

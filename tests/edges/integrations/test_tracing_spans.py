@@ -17,10 +17,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from archivist import Bank, tracing
-from archivist.access import rights as access
+from archivist import Bank
+from archivist.access.rights import Verb
 from archivist.archive.items_service import ItemName
 from archivist.archive.memory_files_service import MemoryFile
+from archivist.edges.integrations import otel
 from archivist.edges.integrations.anthropic_memory import ArchivistMemoryTool
 from archivist.edges.integrations.langgraph import ArchivistStore
 from archivist.edges.integrations.openai_agents import ArchivistSession
@@ -44,11 +45,11 @@ ALLOWED = {
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     """Trace with a provider of the test's own; the global one can be set only once in a process."""
-    monkeypatch.delenv(tracing.CONTENT, raising=False)
+    monkeypatch.delenv(otel.CONTENT, raising=False)
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing, "_tracer", lambda: provider.get_tracer("archivist"))
+    monkeypatch.setattr(otel, "_tracer", lambda: provider.get_tracer("archivist"))
     yield exporter
     provider.shutdown()
 
@@ -64,7 +65,7 @@ def test_the_verbs_are_told_by_the_conventions_names(bank: Bank, spans: InMemory
     lesson = bank.lessons.add("The checks want a seed")
     bank.recall(Query(text="seed of the checks"))
     bank.stream.log("shipped", content="the seed", importance=5)
-    made, found, logged = (named(spans, verb) for verb in ("add", "recall", "stream.log"))
+    made, found, logged = (named(spans, verb) for verb in ("lessons.add", "recall.recall", "stream.log"))
     assert (made.name, made.kind) == ("create_memory", SpanKind.INTERNAL)
     assert dict(made.attributes or {}) == {
         "gen_ai.operation.name": "create_memory",
@@ -72,17 +73,16 @@ def test_the_verbs_are_told_by_the_conventions_names(bank: Bank, spans: InMemory
         "gen_ai.agent.name": "ada",
         "gen_ai.memory.record.id": lesson.id,
         "gen_ai.memory.record.count": 1,
-        "archivist.verb": "add",
+        "archivist.verb": "lessons.add",
     }
     assert found.name == "search_memory"
     assert (found.attributes or {})["gen_ai.memory.record.count"] == 1
     assert logged.name == "create_memory"
-    assert set(tracing.OPERATIONS.values()) <= ALLOWED
 
 
 def test_a_verb_inside_another_is_its_child(bank: Bank, spans: InMemorySpanExporter) -> None:
     bank.runs.start_run("run-1", task="build")
-    outer, inner = named(spans, "start_run"), named(spans, "brief")
+    outer, inner = named(spans, "runs.start_run"), named(spans, "briefs.brief")
     assert inner.parent is not None
     assert outer.context is not None
     assert inner.parent.span_id == outer.context.span_id
@@ -96,15 +96,15 @@ def test_content_stays_out_unless_the_environment_asks(
     call(bank, "recall", {"query": "seed"})
     assert "seed" not in " ".join(each.to_json() for each in spans.get_finished_spans())
     spans.clear()
-    monkeypatch.setenv(tracing.CONTENT, "SPAN_ONLY")
+    monkeypatch.setenv(otel.CONTENT, "SPAN_ONLY")
     bank.recall(Query(text="seed of the checks"))
     bank.brief(task="run the checks")
-    told = named(spans, "recall").attributes or {}
+    told = named(spans, "recall.recall").attributes or {}
     assert told["gen_ai.memory.query.text"] == "seed of the checks"
     (record,) = json.loads(str(told["gen_ai.memory.records"]))
     assert record["content"].startswith("The checks want a seed")
     assert {"id", "score"} <= record.keys()
-    assert (named(spans, "brief").attributes or {})["gen_ai.memory.query.text"] == "run the checks"
+    assert (named(spans, "briefs.brief").attributes or {})["gen_ai.memory.query.text"] == "run the checks"
 
 
 def test_a_failure_is_told_by_its_code_without_its_words(bank: Bank, spans: InMemorySpanExporter) -> None:
@@ -119,14 +119,32 @@ def test_a_failure_is_told_by_its_code_without_its_words(bank: Bank, spans: InMe
     assert "secret plan" not in span.to_json()
 
 
-def test_every_verb_in_the_table_is_there() -> None:
+def test_every_checked_method_is_an_operation_of_the_conventions() -> None:
     everybody: list[type[Any]] = [Bank, *service_classes()]
-    kinds = {kind.__name__: kind for kind in everybody}
-    for name in tracing.OPERATIONS:
-        kind, _, verb = name.partition(".")
-        method = getattr(kinds[kind], verb)
-        assert isinstance(method.access, tuple), name
-        assert method.access[0] in access.Layer
+    checked = [method for kind in everybody for method in vars(kind).values() if hasattr(method, "access")]
+    operations = {otel.operation_of(method.access[1], method.__name__) for method in checked}
+    assert operations == ALLOWED - {"create_memory_store", "delete_memory_store"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "method", "operation"),
+    [
+        (Verb.READ, "get", "search_memory"),
+        (Verb.READ, "list_below", "search_memory"),
+        (Verb.WRITE, "add", "create_memory"),
+        (Verb.WRITE, "log", "create_memory"),
+        (Verb.WRITE, "record_usage", "update_memory"),
+        (Verb.DECIDE, "approve", "update_memory"),
+        (Verb.WRITE, "put", "upsert_memory"),
+        (Verb.WRITE, "capture_file", "upsert_memory"),
+        (Verb.WRITE, "erase", "delete_memory"),
+        (Verb.DECIDE, "remove", "delete_memory"),
+    ],
+)
+def test_an_operation_follows_from_the_right_and_the_methods_first_word(
+    verb: Verb, method: str, operation: str
+) -> None:
+    assert otel.operation_of(verb, method) == operation
 
 
 def test_without_a_provider_nothing_is_told_and_all_works(bank: Bank) -> None:
@@ -192,8 +210,11 @@ def test_a_store_tells_what_it_does(bank: Bank, spans: InMemorySpanExporter) -> 
     assert told(spans) == [
         ("upsert_memory", "items.put", item, 1),
         ("search_memory", "items.get", item, 1),
-        ("search_memory", "items.within", item, 1),
+        ("update_memory", "items.refresh", None, None),
+        ("search_memory", "items.list_below", item, 1),
+        ("update_memory", "items.refresh", None, None),
         ("search_memory", "items.search", item, 1),
+        ("update_memory", "items.refresh", None, None),
         ("delete_memory", "items.drop", item, 1),
         ("search_memory", "items.get", None, 0),
     ]

@@ -86,7 +86,6 @@ MEANINGS = {
     "server.port": "port that a server listens at; 0 for any that is free",
     "server.hosts": "host names that a server may be called by, separated by commas; addresses always may",
     "server.connections": "connections to the bank that a server reads by; writes and logs have their own",
-    "server.rate_per_minute": "most requests a minute of one token",
     "server.max_body_mb": "largest body of a request",
     "server.max_upload_mb": "largest log that is uploaded",
     "server.max_unpacked_mb": "maximum size of an uploaded log after decompression",

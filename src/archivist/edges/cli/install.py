@@ -163,8 +163,7 @@ def _project_root(session: Session) -> Path:
 
 
 def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
-    from archivist.edges.install.changes import has_backup, refuse_unwritable
-    from archivist.edges.install.excluding import exclude_from_git
+    from archivist.edges.install.changes import exclude_from_git, has_backup, refuse_unwritable
 
     refuse_unwritable(plan.found)
     copies = [] if dry_run else plan.write()

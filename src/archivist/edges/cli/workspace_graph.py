@@ -90,7 +90,7 @@ def graph(
 
 
 def _draw_graph(found: Graph, file: str, about: str) -> None:
-    from archivist.files.compare_and_write import explain_os_errors
+    from archivist.files.write import explain_os_errors
     from archivist.workspace.graph_chart import render_svg
 
     image = render_svg(

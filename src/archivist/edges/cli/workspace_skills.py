@@ -106,7 +106,7 @@ def save(
 def _read_source(source: str) -> str:
     """Return a file's text, or that of stdin."""
     from archivist.errors import InputError
-    from archivist.files.compare_and_write import explain_os_errors
+    from archivist.files.write import explain_os_errors
 
     with explain_os_errors(Path(source)):
         data = sys.stdin.buffer.read(_LARGEST + 1) if source == "-" else Path(source).read_bytes()

@@ -1,1 +1,1 @@
-"""Hooks: what an agent's client asks at the moments of a session, answered in its own dialect."""
+"""Hooks: the events of an agent's client, answered in its own form."""

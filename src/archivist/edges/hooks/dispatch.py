@@ -1,11 +1,12 @@
-"""Answer a hook: read what the client says, ask the bank, answer in the client's dialect, and never fail it.
+"""Answer a hook: read the client's event, ask the bank, answer in the client's form, and never fail it.
 
-A cold process runs this many times a session, so that everything is imported where it is needed.
+A new process runs this many times a session, so everything is imported where it is needed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -22,12 +23,12 @@ from archivist.edges.hook_events import (
     SUBAGENT_START,
     TOOL_FAILURE,
 )
-from archivist.edges.hooks.said import (
-    LONGEST_NAME,
-    MOST_CHARACTERS,
+from archivist.edges.hooks.dialects import (
+    DIALECTS,
+    MAX_CHARACTERS,
+    MAX_NAME,
     Dialect,
     HookPayload,
-    canonical_event,
     first_text,
     truncate_fenced,
 )
@@ -38,47 +39,58 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
 
-# A tool's output is far below this; more is somebody's mistake.
-_MOST_BYTES = 16 * 1024 * 1024
-# At four characters a token, and with room for the marks around them.
-_MOST_TOKENS = MOST_CHARACTERS * 7 // 8 // 4
-# An agent waits: rather unrecorded than late.
-_PATIENCE_S = 1.0
+# Far above any tool's output: a larger event is a mistake.
+_MAX_BYTES = 16 * 1024 * 1024
+# Four characters a token, and an eighth for the fence.
+_MAX_TOKENS = MAX_CHARACTERS * 7 // 8 // 4
+# The agent waits for the answer, so a locked bank is given up soon and the brief stays unrecorded.
+_BUSY_TIMEOUT_S = 1.0
 
 
 def answer_hook(args: Sequence[str], bank: str = "") -> None:
-    """Answer the event on stdin to stdout; whatever goes wrong is noted for the doctor."""
-    # For `dataclasses` and for `urllib.parse`, a tenth of all there is to load.
+    """Answer the event on stdin to stdout; a failure is logged for the doctor."""
+    # `dataclasses` and `urllib.parse` import these and hardly use them: a tenth of the start-up time.
     _import_lazily("inspect")
     _import_lazily("ipaddress")
     folder = ""
-    written = ""
-    said: Mapping[str, object] = {}
+    answer = ""
+    event: Mapping[str, object] = {}
     try:
-        dialect = _load_dialect(args)
-        written = dialect.write("", "")
-        said = _parse_event(sys.stdin.buffer.read(_MOST_BYTES + 1) if sys.stdin else b"")
-        moment = canonical_event(dialect, args[1] if len(args) > 1 else _event_name(said))
-        heard = dialect.read(said)
-        folder = heard.folder
-        event = dialect.events.get(moment, "")
-        if moment and event:
-            written = dialect.write(event, truncate_fenced(_answer_event(dialect, moment, heard, bank)))
+        client = args[0] if args else ""
+        if client not in DIALECTS:
+            raise ValueError(f"no client {client!r}: one of {', '.join(CLIENTS)}")
+        dialect = DIALECTS[client]
+        answer = dialect.write("", "")
+        event = _parse_event(sys.stdin.buffer.read(_MAX_BYTES + 1) if sys.stdin else b"")
+        given_name = args[1] if len(args) > 1 else first_text(event, "hook_event_name", "hookEventName")
+        moment = dialect.canonical_event(given_name)
+        payload = dialect.read(event)
+        folder = payload.folder
+        event_name = dialect.events.get(moment, "")
+        if event_name:
+            answer = dialect.write(event_name, truncate_fenced(_answer_event(dialect, moment, payload, bank)))
         elif len(args) > 1 and not moment and "-" in args[1]:
-            # Clients have events that are nothing to us; a word with a hyphen is one of ours, misspelt.
+            # Clients have events that we ignore; a name with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
-        from archivist.edges.hooks.whereabouts import error_text, find_log_bank, note_failure
+        from archivist.edges.hooks.locate import error_text, find_log_bank, note_failure
 
-        if said.get(PROBE) is True:
+        if event.get(PROBE) is True:
             print(error_text(error), file=sys.stderr)
         else:
             note_failure(" ".join(args[:2]), error, find_log_bank(folder, bank))
-    _write_stdout(written)
+    # sys.stdout is None when the client has closed our output.
+    if answer and sys.stdout is not None:
+        try:
+            sys.stdout.buffer.write(answer.encode("utf-8", "replace") + b"\n")
+            sys.stdout.buffer.flush()
+        except OSError:
+            # The client has gone, so there is nobody to tell.
+            return
 
 
 def _import_lazily(name: str) -> None:
-    """Let a module be loaded when it is first used: what imports it here hardly ever does."""
+    """Load a module at its first use instead of at its import."""
     if name in sys.modules:
         return
     stand_in = ModuleType(name)
@@ -93,111 +105,85 @@ def _import_lazily(name: str) -> None:
     sys.modules[name] = stand_in
 
 
-def _load_dialect(args: Sequence[str]) -> Dialect:
-    client = args[0] if args else ""
-    if client not in CLIENTS:
-        raise ValueError(f"no client {client!r}: one of {', '.join(CLIENTS)}")
-    found: Dialect = import_module(f"archivist.edges.hooks.{client.replace('-', '_')}").DIALECT
-    return found
-
-
 def _parse_event(raw: bytes) -> Mapping[str, object]:
-    """Return the event that a client wrote; an empty one is an event of which nothing is known."""
-    if len(raw) > _MOST_BYTES:
-        raise ValueError(f"the event is larger than {_MOST_BYTES >> 20} MiB")
+    if len(raw) > _MAX_BYTES:
+        raise ValueError(f"the event is larger than {_MAX_BYTES >> 20} MiB")
     text = raw.decode("utf-8-sig", "replace").strip()
     if not text:
         raise ValueError("no event on stdin")
-    said = json.loads(text)
-    if not isinstance(said, dict):
-        raise TypeError(f"the event is a JSON {type(said).__name__}, not an object")
-    return said
+    event = json.loads(text)
+    if not isinstance(event, dict):
+        raise TypeError(f"the event is a JSON {type(event).__name__}, not an object")
+    return event
 
 
-def _event_name(raw_event: Mapping[str, object]) -> str:
-    return first_text(raw_event, "hook_event_name", "hookEventName")
-
-
-def _answer_event(dialect: Dialect, hook_event: str, payload: HookPayload, bank: str) -> str:
-    """Return what there is to say at a moment; what happens after a session is handed over."""
-    if hook_event == TOOL_FAILURE and not payload.error:
+def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str) -> str:
+    """Return the text for an event; the work after a turn or session is started in another process."""
+    if moment == TOOL_FAILURE and not payload.error:
         return ""
-    from archivist.edges.hooks.whereabouts import find_bank, note_failure
-    from archivist.errors import ArchivistError
-
-    place, foreign = find_bank(payload.folder, bank)
-    if foreign is not None:
-        note_failure(f"{dialect.name} {hook_event}", foreign, place)
-    if hook_event in (STOP, SESSION_END):
-        if place is not None:
-            from archivist.edges.hooks.handover import start_follow_up
-
-            start_follow_up(
-                dialect, payload, place, is_end=hook_event == SESSION_END or dialect.is_ended_by_stop
-            )
-        return ""
-    home = _open_global_bank(dialect, hook_event, place)
-    try:
-        return _brief_from_banks(dialect, hook_event, payload, place, home)
-    except ArchivistError as error:
-        if home is None or place is None:
-            raise
-        # Which of the two banks is damaged shows without the global one, and the project's may still speak.
-        told = _brief_from_banks(dialect, hook_event, payload, place, None)
-        note_failure(f"{dialect.name} {hook_event}, the global bank", error, place)
-        return told
-    finally:
-        if home is not None:
-            home.close()
-
-
-def _open_global_bank(dialect: Dialect, hook_event: str, place: Path | None) -> Bank | None:
-    """Open the user's global bank when there is one; one that cannot be does not mute the project's."""
-    from archivist.edges.hooks.whereabouts import note_failure
+    from archivist.edges.hooks.locate import find_bank, note_failure
     from archivist.errors import ArchivistError
     from archivist.paths import bank_file, home_folder, is_file
 
+    place, foreign = find_bank(payload.folder, bank)
+    if foreign is not None:
+        note_failure(f"{dialect.name} {moment}", foreign, place)
+    if moment in (STOP, SESSION_END):
+        if place is not None:
+            is_end = moment == SESSION_END or dialect.is_ended_by_stop
+            _start_follow_up(dialect, payload, place, is_end=is_end)
+        return ""
     home = home_folder()
-    if hook_event in (PROMPT, TOOL_FAILURE) or not is_file(bank_file(home)):
-        return None
+    global_bank = None
+    if moment not in (PROMPT, TOOL_FAILURE) and is_file(bank_file(home)):
+        try:
+            global_bank = _open_bank(home, dialect)
+        except ArchivistError as error:
+            # The project's bank can still answer.
+            note_failure(f"{dialect.name} {moment}, the global bank", error, place)
     try:
-        return _open_bank(home, dialect)
+        return _brief_from_banks(dialect, moment, payload, place, global_bank)
     except ArchivistError as error:
-        note_failure(f"{dialect.name} {hook_event}, the global bank", error, place)
-        return None
+        if global_bank is None or place is None:
+            raise
+        # If the project's bank answers alone, the global one is damaged.
+        text = _brief_from_banks(dialect, moment, payload, place, None)
+        note_failure(f"{dialect.name} {moment}, the global bank", error, place)
+        return text
+    finally:
+        if global_bank is not None:
+            global_bank.close()
 
 
 def _brief_from_banks(
-    dialect: Dialect, hook_event: str, payload: HookPayload, place: Path | None, global_bank: Bank | None
+    dialect: Dialect, moment: str, payload: HookPayload, place: Path | None, global_bank: Bank | None
 ) -> str:
     if place is None:
-        return (
-            global_bank.sessions.brief_session("", "").text
-            if global_bank is not None and hook_event == SESSION_START
-            else ""
-        )
+        if global_bank is None or moment != SESSION_START:
+            return ""
+        return global_bank.sessions.brief_session("", "").text
     with _open_bank(place, dialect) as bank:
-        told = _brief_for_event(bank, dialect, hook_event, payload, global_bank)
-        return told.text if told is not None else ""
+        brief = _brief_for_event(bank, dialect, moment, payload, global_bank)
+        return brief.text if brief is not None else ""
 
 
 def _brief_for_event(
-    bank: Bank, dialect: Dialect, hook_event: str, payload: HookPayload, global_bank: Bank | None
+    bank: Bank, dialect: Dialect, moment: str, payload: HookPayload, global_bank: Bank | None
 ) -> RenderedBrief | None:
     from pathlib import Path
 
     from archivist import projects
 
-    run = payload.run if len(payload.run) <= LONGEST_NAME else ""
+    run = payload.run if len(payload.run) <= MAX_NAME else ""
     folder = Path(payload.folder or bank.root)
     with bank.reading() as reader:
         project = projects.project_at(reader, folder, bank.root)
-    if hook_event == PROMPT:
+    if moment == PROMPT:
         return bank.sessions.brief_prompt(run, project, payload.prompt)
-    if hook_event == TOOL_FAILURE:
+    if moment == TOOL_FAILURE:
         tool = "Bash" if payload.command else payload.tool
         return bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=payload.command)
-    if hook_event == SUBAGENT_START:
+    if moment == SUBAGENT_START:
         return bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
     return bank.sessions.brief_session(
         run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
@@ -211,24 +197,53 @@ def _open_bank(place: Path, dialect: Dialect) -> Bank:
     from archivist.records import Actor, ActorKind
 
     config = load_effective(bank_file(place).parent).config
-    patience = min(config.store.busy_timeout_s, _PATIENCE_S)
-    # What would be cut off is not chosen in the first place: what is recorded as told has been told.
-    budget = min(config.brief.budget_tokens, _MOST_TOKENS)
-    hasty = config._replace(
-        store=config.store._replace(busy_timeout_s=patience),
+    timeout_s = min(config.store.busy_timeout_s, _BUSY_TIMEOUT_S)
+    # The brief is selected to fit, so that nothing recorded as shown was truncated.
+    budget = min(config.brief.budget_tokens, _MAX_TOKENS)
+    limited = config._replace(
+        store=config.store._replace(busy_timeout_s=timeout_s),
         brief=config.brief._replace(budget_tokens=budget),
     )
     actor = Actor(ActorKind.ORCHESTRATOR, dialect.name)
-    return Bank.open(place, create=False, actor=actor, config=hasty)
+    return Bank.open(place, create=False, actor=actor, config=limited)
 
 
-def _write_stdout(text: str) -> None:
-    # A client that has closed our output hears nothing; Python then has none.
-    if not text or sys.stdout is None:
+def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_end: bool) -> None:
+    """Start the work after a session in a process of its own, so that the client waits for none of it."""
+    if len(payload.session) > MAX_NAME:
+        raise ValueError(f"the session's name has {len(payload.session)} characters, at most {MAX_NAME}")
+    # -P: nothing may be imported from the project's folder.
+    command = [sys.executable, "-P", "-m", "archivist.edges.hooks.follow_up"]
+    command += ["end" if is_end else "stop", dialect.name, payload.session]
+    paths = [payload.transcript, payload.folder, str(place.absolute())]
+    if sys.platform == "win32":
+        import subprocess
+
+        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+        subprocess.Popen(  # noqa: S603 our own interpreter and module; the rest are data
+            [*command, *paths],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            close_fds=True,
+            creationflags=flags,
+        )
+        return
+    if os.fork():
         return
     try:
-        sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
-        sys.stdout.buffer.flush()
-    except OSError:
-        # The client has gone; nobody is left to tell.
-        return
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        try:
+            os.execv(command[0], [*command, *paths])  # noqa: S606 our own interpreter; the rest are data
+        except (OSError, ValueError) as error:
+            from archivist.edges.hooks.locate import note_failure
+
+            # A path is malformed or too long. The session is still to be closed, without its log.
+            note_failure(f"{command[5]} after {command[4]}", error, place)
+            os.execv(command[0], [*command, "", "", paths[-1]])  # noqa: S606
+    finally:
+        os._exit(127)

@@ -1,18 +1,20 @@
-"""Take the body of a request: within its size and time, once for each idempotency key."""
+"""Read request bodies: as JSON or into a file, and each idempotency key once."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
+import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from hashlib import sha256
 from inspect import signature
 from io import FileIO
@@ -24,10 +26,8 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from archivist.access.idempotency_service import IdempotencyStore
 from archivist.bank import Bank
 from archivist.edges.http.banks import PoolLane
-from archivist.edges.http.processes import has_process_ended, process_signature
 from archivist.edges.http.visits import REPEATABLE, IdempotentRequest, RequestContext
 from archivist.edges.wire.refusals import Refusal
 from archivist.errors import BankError, InputError
@@ -36,28 +36,28 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 Endpoint = Callable[..., Response]
 WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _JSON = "application/json"
-_AS_IT_IS = "identity"
+_UNCOMPRESSED = "identity"
 _KEY = re.compile(r"[!-~]{1,200}")
+# File systems allow 255 bytes; the end of a name has the suffix by which a log is recognised.
+_MAX_NAME = 100
+# The name of an upload's folder ends in its process, so that the next server removes what a dead one left.
+_FOLDER_PREFIX = "archivist-"
 _log = logging.getLogger("archivist.http")
-_NAME_CHARACTERS = 100
-_NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
-# An upload's folder is signed by its process, so that what a dead one left can be taken away.
-_FOLDER = "archivist-"
 
 
 class ExecutionMode(StrEnum):
-    """How something is done that may be asked for again."""
+    """How an endpoint runs when its request may be repeated."""
 
     READS = "changes nothing, whatever its key"
     WRITES = "in one transaction with its answer"
     LONG = "takes long, and changes nothing the second time"
 
 
-_MANNERS: dict[Endpoint, Callable[..., ExecutionMode]] = {}
+_MODES: dict[Endpoint, Callable[..., ExecutionMode]] = {}
 
 
 class Upload(NamedTuple):
-    """A body that was written to a file of its own."""
+    """A body that was written to a temporary file."""
 
     path: Path
     size_bytes: int
@@ -65,17 +65,17 @@ class Upload(NamedTuple):
 
 
 class BodyRoute(APIRoute):
-    """A route that takes JSON bodies, and does what has an idempotency key once."""
+    """A route that takes JSON bodies, and runs a request with an idempotency key once."""
 
-    manner: ClassVar[ExecutionMode] = ExecutionMode.WRITES
+    mode: ClassVar[ExecutionMode] = ExecutionMode.WRITES
 
     def __init__(self, path: str, endpoint: Endpoint, **rest: Any) -> None:
         if WRITING.intersection(rest.get("methods") or ()):
-            endpoint = _make_idempotent(endpoint, self.manner)
+            endpoint = _make_idempotent(endpoint, self.mode)
         super().__init__(path, endpoint, **rest)
 
     def get_route_handler(self) -> Handler:
-        """Return the handler: take the body, then answer as before or do it."""
+        """Return the handler: check the query, read the body, then answer."""
         inner, known = super().get_route_handler(), self._query_parameters()
 
         async def handle(request: Request) -> Response:
@@ -87,37 +87,37 @@ class BodyRoute(APIRoute):
         return handle
 
     def _query_parameters(self) -> frozenset[str]:
-        """Return what a query may hold, as the document tells it."""
-        found, rest = set[str](), [self.dependant]
-        while rest:
-            dependant = rest.pop()
-            found |= {each.alias for each in dependant.query_params}
-            rest += dependant.dependencies
-        return frozenset(found)
+        """Return the query parameters of the route and of everything it depends on."""
+        names, dependants = set[str](), [self.dependant]
+        while dependants:
+            dependant = dependants.pop()
+            names |= {parameter.alias for parameter in dependant.query_params}
+            dependants += dependant.dependencies
+        return frozenset(names)
 
     async def _body_digest(self, request: Request) -> str:
         body = await request.body()
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if body and kind != _JSON:
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if body and content_type != _JSON:
             raise Refusal(415, "not_json", "the body is not application/json", hint=f"Content-Type: {_JSON}")
-        if body and request.headers.get("content-encoding", _AS_IT_IS).strip().lower() != _AS_IT_IS:
-            hint = "send it as it is; only logs are taken compressed"
-            taken = {"Accept-Encoding": _AS_IT_IS}
-            raise Refusal(415, "compressed", "the body is compressed", hint=hint, headers=taken)
+        if body and request.headers.get("content-encoding", _UNCOMPRESSED).strip().lower() != _UNCOMPRESSED:
+            hint = "send it uncompressed; only logs may be compressed"
+            headers = {"Accept-Encoding": _UNCOMPRESSED}
+            raise Refusal(415, "compressed", "the body is compressed", hint=hint, headers=headers)
         return sha256(body).hexdigest()
 
 
 class LongRoute(BodyRoute):
-    """A route whose work may take minutes, and does nothing twice."""
+    """A route whose work may take minutes, and changes nothing when it is repeated."""
 
-    manner = ExecutionMode.LONG
+    mode = ExecutionMode.LONG
 
 
 class UploadRoute(LongRoute):
-    """A route that takes a file as its body, of any type; the handler finds it in the request's state."""
+    """A route that takes a file of any type as its body; the handler finds it in `request.state.upload`."""
 
     def get_route_handler(self) -> Handler:
-        """Return the handler: write the body to a file, then answer as before or do it."""
+        """Return the handler: check the query, write the body to a file, then answer."""
         inner, known = APIRoute.get_route_handler(self), self._query_parameters()
 
         async def handle(request: Request) -> Response:
@@ -128,150 +128,171 @@ class UploadRoute(LongRoute):
                     _record_idempotency_key(request, upload.digest)
                     return await inner(request)
                 except InputError as error:
-                    # Where the file lies on this machine is nobody's business outside.
-                    told = error.message.replace(f"{upload.path.parent}{os.sep}", "")
-                    raise InputError(told, hint=error.hint) from None
+                    # A client must not learn paths of this machine.
+                    message = error.message.replace(f"{upload.path.parent}{os.sep}", "")
+                    raise InputError(message, hint=error.hint) from None
 
         return handle
 
 
 def _check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Refuse a query that asks for what this path does not know: it would be answered as if it had not."""
+    """Refuse unknown query parameters: a misspelt filter would otherwise be ignored."""
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
         hint = f"it knows {', '.join(sorted(known))}" if known else "it takes no parameters"
-        raise Refusal(422, "bad_request", f"query: no parameter {unknown[0][:_NAME_CHARACTERS]!r}", hint=hint)
+        raise Refusal(422, "bad_request", f"query: no parameter {unknown[0][:_MAX_NAME]!r}", hint=hint)
 
 
 @asynccontextmanager
 async def _spool_body(request: Request) -> AsyncIterator[Upload]:
-    """Write a body to a file that only we can read, and take it away at the end."""
+    """Write a body to a private file, and remove the file at the end."""
+    # A log may be recognised by its name, so the client's name is kept, as a plain file name.
+    given_name = PurePosixPath(request.query_params.get("name", "")).name
+    name = re.sub(r"[^\w.-]", "_", given_name, flags=re.ASCII)[-_MAX_NAME:].lstrip(".") or "upload"
     digest, size = sha256(), 0
     with _refuse_when_full():
-        own = tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{process_signature()}-")
-    with own as folder:
-        path = Path(folder) / _file_name(request.query_params.get("name", ""))
+        temporary = tempfile.TemporaryDirectory(prefix=f"{_FOLDER_PREFIX}{process_signature()}-")
+    with temporary as folder:
+        path = Path(folder) / name
         with _refuse_when_full():
             path.touch(mode=0o600, exist_ok=False)
-        # What a buffer holds that finds no room would be in the way of its closing.
+        # Unbuffered: on a full disk, closing would try to flush the buffer and fail again.
         with path.open("wb", buffering=0) as file:
-            async for piece in request.stream():
-                digest.update(piece)
-                size += len(piece)
-                await run_sync(_append_chunk, file, piece)
+            async for chunk in request.stream():
+                digest.update(chunk)
+                size += len(chunk)
+                await run_sync(_append_chunk, file, chunk)
         yield Upload(path, size, digest.hexdigest())
 
 
 @contextmanager
 def _refuse_when_full() -> Iterator[None]:
-    """Say to somebody outside that there is no room for what he sends."""
+    """Turn an error of the disk into the refusal of an upload."""
     try:
         yield
     except OSError as error:
         _log.error("no room for an upload: %s", error)
-        hint = "the server's own output says why"
+        hint = "the server's log has the reason"
         raise Refusal(507, "no_room", "the server has no room for the upload", hint=hint) from error
 
 
 @_refuse_when_full()
-def _append_chunk(file: FileIO, piece: bytes) -> None:
-    while piece:
-        piece = piece[file.write(piece) :]
+def _append_chunk(file: FileIO, chunk: bytes) -> None:
+    while chunk:
+        chunk = chunk[file.write(chunk) :]
+
+
+@cache
+def process_signature() -> str:
+    """Return what identifies this process on this machine: its id, and a random word."""
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def has_process_ended(process: str) -> bool:
+    """Say whether the process of a signature has certainly ended."""
+    number, _, word = process.partition("-")
+    if not number.isdecimal() or not word or process == process_signature():
+        return False
+    pid = int(number)
+    if pid == os.getpid():
+        # In a container the next process often has the same id.
+        return True
+    if sys.platform == "win32":
+        # There, os.kill with signal 0 ends the process.
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False
 
 
 def remove_leftovers() -> None:
-    """Take away the uploads of servers that ended without: a raw log may hold secrets."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
-        mark = folder.name.removeprefix(_FOLDER).rpartition("-")[0]
-        if has_process_ended(mark) and _is_own_folder(folder):
+    """Remove the uploads that ended servers left: a raw log may hold secrets."""
+    own_uid = os.getuid() if hasattr(os, "getuid") else None
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
+        process = folder.name.removeprefix(_FOLDER_PREFIX).rpartition("-")[0]
+        try:
+            found = folder.lstat()
+        except OSError:
+            continue
+        is_own = own_uid in (None, found.st_uid)
+        if has_process_ended(process) and is_own and stat.S_ISDIR(found.st_mode):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_own_folder(folder: Path) -> bool:
-    try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == getattr(os, "getuid", lambda: found.st_uid)()
-
-
-def _file_name(given: str) -> str:
-    """Return a name for the file that is nothing but a name: a log may be recognised by it."""
-    return _NOT_IN_NAMES.sub("_", PurePosixPath(given).name)[-_NAME_CHARACTERS:].lstrip(".") or "upload"
-
-
 def set_execution_mode(mode_of: Callable[..., ExecutionMode]) -> Callable[[Endpoint], Endpoint]:
-    """Let what is asked say how an endpoint does it; `manner` is given the endpoint's own arguments."""
+    """Let an endpoint's arguments decide how it runs; `mode_of` gets the endpoint's own arguments."""
 
-    def note(endpoint: Endpoint) -> Endpoint:
-        _MANNERS[endpoint] = mode_of
+    def register(endpoint: Endpoint) -> Endpoint:
+        _MODES[endpoint] = mode_of
         return endpoint
 
-    return note
+    return register
 
 
-def _make_idempotent(endpoint: Endpoint, usual: ExecutionMode) -> Endpoint:
-    """Return an endpoint that does what may come again once, and keeps its answer with what it did.
+def _make_idempotent(endpoint: Endpoint, default: ExecutionMode) -> Endpoint:
+    """Return an endpoint that runs a repeatable request once, and stores its answer.
 
-    One transaction holds both, so that both are there or neither, whatever ends the server in between; the
-    same request at the same moment waits for it. What takes long would keep all others from writing: it does
-    nothing twice anyway, so that only its answer is kept, and it stands in one lane.
+    The change and its answer are stored in one transaction, so that a crash loses both or neither, and the
+    same request at the same moment waits. Long work would block all other writers: it changes nothing the
+    second time anyway, so only its answer is stored, and the LOG lane runs one such request at a time.
     """
-    manner_of: Callable[..., ExecutionMode] = _MANNERS.get(endpoint, lambda **_given: usual)
+    mode_of: Callable[..., ExecutionMode] = _MODES.get(endpoint, lambda **_arguments: default)
 
     @wraps(endpoint)
-    def run_once(**given: Any) -> Response:
-        visitor: RequestContext | None = given.get("visitor")
-        if visitor is None or visitor.repeatable is None:
-            return endpoint(**given)
-        manner = manner_of(**given)
-        if manner is ExecutionMode.READS:
-            return endpoint(**given)
-        is_long = manner is ExecutionMode.LONG
-        with visitor.bank(PoolLane.LOG if is_long else PoolLane.WRITE) as bank:
-            given["visitor"] = replace(visitor, held=bank)
+    def run_once(**arguments: Any) -> Response:
+        context: RequestContext | None = arguments.get("visitor")
+        if context is None or context.repeatable is None:
+            return endpoint(**arguments)
+        mode = mode_of(**arguments)
+        if mode is ExecutionMode.READS:
+            return endpoint(**arguments)
+        is_long = mode is ExecutionMode.LONG
+        with context.bank(PoolLane.LOG if is_long else PoolLane.WRITE) as bank:
+            arguments["visitor"] = replace(context, held=bank)
             with nullcontext() if is_long else bank.transaction():
-                return _replay_or_run(bank, visitor.repeatable, partial(endpoint, **given), is_long=is_long)
+                work = partial(endpoint, **arguments)
+                return _replay_or_run(bank, context.repeatable, work, is_long=is_long)
 
-    # The names of the types are those of the endpoint's own module.
+    # Resolved here, because the annotations are names of the endpoint's own module.
     run_once.__signature__ = signature(endpoint, eval_str=True)  # type: ignore[attr-defined]
     return run_once
 
 
 def _replay_or_run(
-    bank: Bank, asked: IdempotentRequest, work: Callable[[], Response], *, is_long: bool
+    bank: Bank, request: IdempotentRequest, work: Callable[[], Response], *, is_long: bool
 ) -> Response:
-    """Return what a request was answered before, or do it and keep the answer."""
-    repeats = IdempotencyStore(bank)
-    known = repeats.find_answer(asked.name)
-    if known is not None:
-        if known.digest != asked.digest:
-            hint = "take a new key for a new request"
-            raise Refusal(409, "key_reused", "another request has this Idempotency-Key", hint=hint)
-        told = {"Idempotency-Replayed": "true"}
-        return Response(known.body, known.status, headers=told, media_type=_JSON)
+    """Return the stored answer of a request, or run it and store its answer."""
+    stored = bank.idempotency.find_answer(request.name)
+    if stored is not None:
+        if stored.digest != request.digest:
+            hint = "use a new key for a new request"
+            raise Refusal(409, "key_reused", "another request used this Idempotency-Key", hint=hint)
+        headers = {"Idempotency-Replayed": "true"}
+        return Response(stored.body, stored.status, headers=headers, media_type=_JSON)
     response = work()
     try:
-        repeats.store_answer(asked.name, asked.digest, response.status_code, bytes(response.body).decode())
+        body = bytes(response.body).decode()
+        bank.idempotency.store_answer(request.name, request.digest, response.status_code, body)
     except BankError:
         if not is_long:
             raise
-        _log.warning("an answer could not be kept: the same Idempotency-Key is answered anew")
+        _log.warning("an answer was not stored: the same Idempotency-Key runs the request again")
     return response
 
 
 def _record_idempotency_key(request: Request, body_digest: str) -> None:
-    """Note what a request with an idempotency key is called, for who does it."""
+    """Store the name and digest of a request with an idempotency key in its scope."""
     key = request.headers.get("idempotency-key")
     if key is None:
         return
     if not _KEY.fullmatch(key):
-        hint = "1 to 200 letters, digits and marks"
-        raise Refusal(400, "bad_key", "the Idempotency-Key is none", hint=hint)
-    name = f"{RequestContext.from_request(request).token}:{key}"
-    request.scope[REPEATABLE] = IdempotentRequest(name, _request_digest(request, body_digest))
-
-
-def _request_digest(request: Request, body_digest: str) -> str:
+        hint = "1 to 200 visible ASCII characters"
+        raise Refusal(400, "bad_key", "the Idempotency-Key is malformed", hint=hint)
     whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
-    return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    name = f"{RequestContext.from_request(request).token}:{key}"
+    request.scope[REPEATABLE] = IdempotentRequest(name, digest)

@@ -1,4 +1,4 @@
-"""Cut lists into pages: an opaque cursor says where the next one begins."""
+"""Split lists into pages: an opaque cursor names where the next page begins."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ Scalar: TypeAlias = str | int | float | None
 Spot: TypeAlias = tuple[Scalar, ...]
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
-# Names of several hundred letters are part of some places.
+# Some cursors hold names of several hundred letters.
 _MAX_CURSOR = 8_000
+# SQLite's integers have 64 bits with the sign; a cursor with a larger one would fail in the store.
 _INT_BITS = 63
-_MOST_SHOWN = 1 << 40
+_MAX_SHOWN = 1 << 40
 
 
 class Page(NamedTuple, Generic[T]):
-    """Some of a list, and the cursor of the rest; None at the end."""
+    """A part of a list, and the cursor of the rest; None at the end."""
 
     items: Sequence[T]
     next: str | None
 
 
 class Paging(NamedTuple):
-    """What of a list is asked for. `mark` stands for the question that a cursor belongs to.
+    """The page that a request asks for. `mark` identifies the query that a cursor belongs to.
 
-    `place` is that of the last thing that was shown: its values of what the list is ordered by. What is gone
-    or has come meanwhile moves nothing of the rest. Where an order is found anew each time (`ranked`), it is
-    how many were shown, and the last one's name.
+    `place` holds the last shown item's values in the list's order, so that items that come or go meanwhile
+    do not shift the rest. For a ranking, which is computed anew for each page, it is how many items were
+    shown and the name of the last.
     """
 
     limit: int
@@ -47,50 +48,49 @@ class Paging(NamedTuple):
     def page_by_order(
         self, fetch: Callable[[Spot | None, int], Sequence[T]], order: Sequence[str]
     ) -> Page[T]:
-        """Return the page of a list that a store orders; `fetch` gives so many behind a place."""
-        return self._make_page(fetch(self.place or None, self.limit + 1), lambda each: cursor_of(each, order))
+        """Return the page of a list that a store orders; `fetch(after, limit)` reads from a place on."""
+        items = fetch(self.place or None, self.limit + 1)
+        return self._make_page(items, lambda item: cursor_of(item, order))
 
-    def page_by_key(self, found: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
-        """Return the page of a list that is there as a whole, ordered by a key that no two things share."""
-        begins = 0
+    def page_by_key(self, items: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
+        """Return the page of a whole list that is sorted by a unique key."""
+        start = 0
         if self.place:
             after: Any = self.place[0]
-            if len(self.place) != 1 or not isinstance(after, type(key(found[0])) if found else int | str):
+            if len(self.place) != 1 or not isinstance(after, type(key(items[0])) if items else int | str):
                 raise CursorError
-            begins = bisect_right(found, after, key=key)
-        return self._make_page(found[begins : begins + self.limit + 1], lambda last: (key(last),))
+            start = bisect_right(items, after, key=key)
+        return self._make_page(items[start : start + self.limit + 1], lambda last: (key(last),))
 
     def page_by_rank(self, fetch: Callable[[int | None], Sequence[T]], name: Callable[[T], str]) -> Page[T]:
-        """Return the page of a ranking, which is made anew for each page; `fetch` gives so many of the best.
+        """Return the page of a ranking, which is made anew for each page; `fetch` returns the best n.
 
-        It goes on behind the last thing that was shown, wherever that stands now; if it is gone, behind as
-        many as were shown.
+        It continues after the last shown item, wherever that ranks now; if it is gone, after as many items
+        as were shown.
         """
-        shown, last = self._ranked_offset()
-        found = fetch(shown + self.limit + 1)
-        if shown and not (len(found) >= shown and name(found[shown - 1]) == last):
-            found = fetch(None)
-            shown = next((number for number, each in enumerate(found, 1) if name(each) == last), shown)
-        return self._make_page(
-            found[shown : shown + self.limit + 1], lambda last: (shown + self.limit, name(last))
-        )
-
-    def _ranked_offset(self) -> tuple[int, str]:
         match self.place:
             case ():
-                return 0, ""
-            case (int(shown), str(last)) if 0 < shown < _MOST_SHOWN:
-                return shown, last
-        raise CursorError
+                shown, last = 0, ""
+            case (int(shown), str(last)) if 0 < shown < _MAX_SHOWN:
+                pass
+            case _:
+                raise CursorError
+        items = fetch(shown + self.limit + 1)
+        if shown and not (len(items) >= shown and name(items[shown - 1]) == last):
+            items = fetch(None)
+            shown = next((number for number, item in enumerate(items, 1) if name(item) == last), shown)
+        return self._make_page(
+            items[shown : shown + self.limit + 1], lambda item: (shown + self.limit, name(item))
+        )
 
-    def _make_page(self, found: Sequence[T], place: Callable[[T], Spot]) -> Page[T]:
-        """Return what is shown of one more than that, and the cursor behind it."""
-        items = found[: self.limit]
-        return Page(items, self._make_cursor(place(items[-1])) if len(found) > self.limit else None)
-
-    def _make_cursor(self, place: Spot) -> str:
-        text = json.dumps([self.mark, *place], separators=(",", ":"), ensure_ascii=False)
-        return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
+    def _make_page(self, items: Sequence[T], place_of: Callable[[T], Spot]) -> Page[T]:
+        """Return the page of items, one more than are shown, and the cursor after it."""
+        page = items[: self.limit]
+        if len(items) <= self.limit:
+            return Page(page, None)
+        text = json.dumps([self.mark, *place_of(page[-1])], separators=(",", ":"), ensure_ascii=False)
+        cursor = base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
+        return Page(page, cursor)
 
 
 async def _paging_from_query(
@@ -100,9 +100,9 @@ async def _paging_from_query(
         str, Query(max_length=_MAX_CURSOR, description="Where to go on: `next` of the answer before.")
     ] = "",
 ) -> Paging:
-    about = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in ("limit", "cursor"))
-    words = json.dumps([request.url.path, about])
-    mark = blake2s(words.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    query = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in ("limit", "cursor"))
+    question = json.dumps([request.url.path, query])
+    mark = blake2s(question.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return Paging(limit, _parse_cursor(cursor, mark) if cursor else (), mark)
 
 
@@ -110,16 +110,20 @@ Asked = Annotated[Paging, Depends(_paging_from_query)]
 
 
 def _parse_cursor(cursor: str, mark: str) -> Spot:
-    """Return the place that a cursor tells, or refuse what is none of ours.
+    """Return the place in a cursor, or refuse a cursor that is not ours.
 
-    Whether the place is one of the list, the list says: it alone knows what it is ordered by.
+    Whether the place exists is checked by the list, which alone knows its order.
     """
+
+    def reject_constant(word: str) -> NoReturn:
+        raise ValueError(word)
+
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
-        made_for, *place = json.loads(text, parse_constant=_reject_constant)
+        made_for, *place = json.loads(text, parse_constant=reject_constant)
     except (ValueError, TypeError, RecursionError):
-        raise CursorError("the cursor is none of ours") from None
-    if made_for != mark or not place or not all(_is_scalar(each) for each in place):
+        raise CursorError("the cursor is malformed") from None
+    if made_for != mark or not place or not all(_is_scalar(value) for value in place):
         raise CursorError
     return tuple(place)
 
@@ -131,10 +135,6 @@ def _is_scalar(value: object) -> bool:
         case int():
             return value.bit_length() <= _INT_BITS
         case str():
-            # JSON can spell half of a surrogate pair; no name holds one.
+            # JSON can spell half of a surrogate pair; no stored name contains one.
             return value.isascii() or value.encode("utf-8", "replace").decode() == value
     return value is None or isinstance(value, float)
-
-
-def _reject_constant(word: str) -> NoReturn:
-    raise ValueError(word)

@@ -1,4 +1,4 @@
-"""Say over HTTP what went wrong: `application/problem+json` with a stable code and a hint."""
+"""Answer errors as `application/problem+json`, with a stable code and a hint."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from archivist.errors import (
     NothingToUndoError,
 )
 
-_SHOWN = 5
+# A body with hundreds of wrong fields would otherwise be answered with hundreds of lines.
+_MAX_SHOWN = 5
 _log = logging.getLogger("archivist.http")
 
-# What an error's class means to a client.
+# The status of an error's class.
 STATUSES: dict[type[ArchivistError], int] = {
     NotFoundError: 404,
     NothingToUndoError: 409,
@@ -56,10 +57,10 @@ _LISTS = {
     "plan": "/api/workspace/plans",
     "tool": "/api/tools",
 }
-# A hint for who sits at the machine: a command, or a flag of one.
+# A hint that names a command or a flag is of no use to an HTTP client.
 _COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
-# What every operation may answer beside what it is asked for.
-DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503, 507)
+# The problems that any operation may answer with.
+DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
 
 
 def status_of(error: ArchivistError) -> int:
@@ -80,24 +81,18 @@ async def _handle_archivist_error(_request: Request, error: Exception) -> Respon
     assert isinstance(error, ArchivistError)  # noqa: S101 it is registered for this class
     status = status_of(error)
     if isinstance(error, BankError | ConfigError):
-        # Where the bank lies on this machine is nobody's business outside.
+        # The message names paths of this machine, so it goes to the log only.
         _log.error("%s", error.message)
-        again = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
-        return problem_response(
-            status, error.code, "the bank cannot serve this now", "the server's own output says why", again
-        )
-    return problem_response(status, error.code, error.message, _http_hint(error))
-
-
-def _http_hint(error: ArchivistError) -> str:
-    """Return what to do about an error as a client can do it, who has no command line here."""
+        headers = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
+        detail, hint = "the bank cannot serve this now", "the server's log has the reason"
+        return problem_response(status, error.code, detail, hint, headers)
+    hint = error.hint
     if isinstance(error, NotFoundError) and error.kind in _LISTS:
-        return f"GET {_LISTS[error.kind]} lists what there is"
-    if not _COMMAND.search(error.hint):
-        return error.hint
-    if isinstance(error, AccessError):
-        return "GET / says as whom you are here; a token of another actor may"
-    return "/openapi.json tells what can be asked"
+        hint = f"GET {_LISTS[error.kind]} lists what there is"
+    elif _COMMAND.search(hint):
+        is_denied = isinstance(error, AccessError)
+        hint = "use the token of another actor" if is_denied else "see /openapi.json for the requests"
+    return problem_response(status, error.code, error.message, hint)
 
 
 async def _handle_refusal(_request: Request, error: Exception) -> Response:
@@ -108,44 +103,41 @@ async def _handle_refusal(_request: Request, error: Exception) -> Response:
 async def _handle_validation_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for this class
     errors: Sequence[Any] = error.errors()
-    if any(each.get("type") == "json_invalid" for each in errors):
+    if any(detail.get("type") == "json_invalid" for detail in errors):
         return _bad_json_response()
-    # What was sent is not repeated: it may be a secret, or no text at all.
-    told = [f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in errors[:_SHOWN]]
-    rest = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    return problem_response(
-        422, "bad_request", "; ".join(told) + rest, "/openapi.json has the shape of every request"
-    )
+    # The values are not repeated: they may be secrets, or no text at all.
+    lines = [
+        f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in errors[:_MAX_SHOWN]
+    ]
+    rest = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+    hint = "/openapi.json has the shape of every request"
+    return problem_response(422, "bad_request", "; ".join(lines) + rest, hint)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 it is registered for this class
     if error.status_code == 405:
-        allowed = ", ".join(_allowed_methods(request))
-        told = "the path does not know that method"
-        return problem_response(405, "no_such_method", told, f"it knows {allowed}", {"Allow": allowed})
+        # Each method of a path is a route of its own, so the routes of the path are collected.
+        routes: Sequence[APIRoute] = request.app.state.routes
+        matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+        allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
+        detail = "the path does not support this method"
+        return problem_response(405, "no_such_method", detail, f"it supports {allowed}", {"Allow": allowed})
     if error.status_code == 400:
         return _bad_json_response()
-    codes = {404: "no_such_path"}
-    hint = "/openapi.json lists the paths" if error.status_code in codes else ""
-    code = codes.get(error.status_code, "refused")
+    is_unknown = error.status_code == 404
+    code, hint = ("no_such_path", "/openapi.json lists the paths") if is_unknown else ("refused", "")
     return problem_response(error.status_code, code, str(error.detail), hint, error.headers)
 
 
 def _bad_json_response() -> Response:
-    """Return the answer to a body that cannot be read: not JSON, not UTF-8, too deep, too large a number."""
-    return problem_response(
-        400, "bad_json", "the body is no JSON that can be read", "an object in UTF-8, application/json"
-    )
-
-
-def _allowed_methods(request: Request) -> list[str]:
-    """Return every method of a path: each has a route of its own, which knows only itself."""
-    routes: Sequence[APIRoute] = request.app.state.routes
-    found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    return sorted({method for route in found for method in route.methods or ()})
+    """Return the answer to a body that is not JSON, not UTF-8, too deep, or has too large a number."""
+    detail = "the body is not readable JSON"
+    return problem_response(400, "bad_json", detail, "send an object in UTF-8, application/json")
 
 
 async def _handle_unexpected_error(_request: Request, error: Exception) -> Response:
-    _log.error("%s: an error that nobody foresaw", type(error).__name__, exc_info=error)
-    return problem_response(500, "internal", "something went wrong here", "the server's own output says what")
+    _log.error("%s: unexpected error", type(error).__name__, exc_info=error)
+    return problem_response(
+        500, "internal", "an unexpected error occurred", "the server's log has the reason"
+    )

@@ -28,14 +28,16 @@ from archivist.errors import NotFoundError
 from archivist.stream.service import BY_CYCLE, LATEST
 
 router = APIRouter(prefix="/api", tags=["stream and archive"], route_class=BodyRoute)
+# The largest cycle that a query may name; an open range ends here.
 _LAST_CYCLE = (1 << 31) - 1
+# A search ranks no more hits than this, however far a client pages.
 _MOST_HITS = 200
 _Cycle = Annotated[int | None, Query(ge=0, le=_LAST_CYCLE)]
 
 
 @router.post("/stream", status_code=201, responses=answers.item_response("entry", answers.EntryOut, 201))
 def log(body: EntryBody, visitor: Visitor) -> Response:
-    """Log what was done; says when a reflection is due."""
+    """Add an entry; the answer says why a reflection is due, if one is."""
     fields = body.model_dump()
     with visitor.bank() as bank:
         entry = bank.stream.log(fields.pop("action"), **fields)
@@ -51,7 +53,7 @@ def entries(
     role: Only = "",
     min_importance: Annotated[Weight, Query()] = 1,
 ) -> Response:
-    """List what was logged: the latest first, or in order that of some cycles."""
+    """List entries: the latest first, or those of some cycles in order."""
     with visitor.bank() as bank:
         if start_cycle is None and end_cycle is None and min_importance == 1:
             page = asked.page_by_order(
@@ -65,7 +67,7 @@ def entries(
                 ),
                 BY_CYCLE,
             )
-    return json_response({"entries": [entry_view(each) for each in page.items], "next": page.next})
+    return json_response({"entries": [entry_view(entry) for entry in page.items], "next": page.next})
 
 
 @router.get("/stream/search", responses=answers.page_response("hits", answers.EntryOut))
@@ -78,9 +80,9 @@ def search_stream(
     min_importance: Annotated[Weight | None, Query()] = None,
     start_cycle: _Cycle = None,
     end_cycle: _Cycle = None,
-    archived: Annotated[bool, Query(description="Also what has left the hot cycles.")] = False,
+    archived: Annotated[bool, Query(description="Also entries that have left the hot cycles.")] = False,
 ) -> Response:
-    """Find what was logged: by recency, importance and relevance, the best first."""
+    """Search entries by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
     with visitor.bank() as bank:
         page = asked.page_by_rank(
@@ -93,9 +95,9 @@ def search_stream(
                 cycles=cycles,
                 tier="" if archived else "stream",
             ),
-            lambda each: each.entry.id,
+            lambda found: found.entry.id,
         )
-    rows = [{**entry_view(each.entry), "score": round(each.hit.score, 6)} for each in page.items]
+    rows = [{**entry_view(found.entry), "score": round(found.hit.score, 6)} for found in page.items]
     return json_response({"hits": rows, "next": page.next})
 
 
@@ -108,19 +110,19 @@ def begin_cycle(body: CycleBody, visitor: Visitor) -> Response:
 
 @router.post("/stream/reflect", responses=answers.model_response(answers.ExtensibleOut))
 def reflect_stream(body: InsightBody, visitor: Visitor) -> Response:
-    """Write what recurs since the last time to stream and archive."""
+    """Write recurring subjects since the last reflection to the stream and the archive."""
     with visitor.bank() as bank:
         return json_response(insights_view(bank.stream.reflect("" if body.if_due else "by hand")))
 
 
 @router.post("/archive", status_code=201, responses=answers.page_response("pieces", answers.PieceOut, 201))
 def insert(body: TextBody, visitor: Visitor) -> Response:
-    """Keep a text in pieces; the same text again changes nothing."""
+    """Store a text in pieces; the same text again changes nothing."""
     fields = body.model_dump()
     with visitor.bank() as bank:
-        made = bank.documents.insert(fields.pop("content"), **fields)
+        pieces = bank.documents.insert(fields.pop("content"), **fields)
     return json_response(
-        {"source": made[0].source, "pieces": [piece_view(each) for each in made], "next": None}, 201
+        {"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces], "next": None}, 201
     )
 
 
@@ -133,7 +135,7 @@ def search_archive(
     since: Since = None,
     until: Until = None,
 ) -> Response:
-    """Find what the archive says: texts and old cycles, the best first."""
+    """Search the archive, texts and old cycles, the best first."""
     with visitor.bank() as bank:
         page = asked.page_by_rank(
             lambda most: bank.documents.search(
@@ -141,7 +143,7 @@ def search_archive(
             ),
             lambda hit: f"{hit.kind}:{hit.id}",
         )
-    return json_response({"hits": [hit_view(each) for each in page.items], "next": page.next})
+    return json_response({"hits": [hit_view(hit) for hit in page.items], "next": page.next})
 
 
 @router.get("/archive/sources", responses=answers.page_response("sources", answers.SourceTextOut))
@@ -152,9 +154,9 @@ def sources(
 ) -> Response:
     """List the texts of the archive by their names."""
     with visitor.bank() as bank:
-        found = bank.documents.sources(type=type)
-    page = asked.page_by_key(found, lambda each: each.source)
-    rows = [{**each._asdict(), "type": each.type.value, "date": time_text(each.date)} for each in page.items]
+        texts = bank.documents.sources(type=type)
+    page = asked.page_by_key(texts, lambda text: text.source)
+    rows = [{**text._asdict(), "type": text.type.value, "date": time_text(text.date)} for text in page.items]
     return json_response({"sources": rows, "next": page.next})
 
 
@@ -166,9 +168,9 @@ def read(
 ) -> Response:
     """Return a text's pieces in order, or one of them."""
     with visitor.bank() as bank:
-        found = bank.documents.read(source)
-    if not found:
+        pieces = bank.documents.read(source)
+    if not pieces:
         raise NotFoundError("document", source, hint="GET /api/archive/sources lists them")
-    page = asked.page_by_key(found, lambda each: each.position)
-    rows = [piece_view(each) for each in page.items]
-    return json_response({"source": found[0].source, "pieces": rows, "next": page.next})
+    page = asked.page_by_key(pieces, lambda piece: piece.position)
+    rows = [piece_view(piece) for piece in page.items]
+    return json_response({"source": pieces[0].source, "pieces": rows, "next": page.next})

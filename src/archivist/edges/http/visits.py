@@ -1,4 +1,4 @@
-"""Who is at the door: the token that was shown, and the bank that it opens."""
+"""The context of a request: its token, its actor, and the bank that it borrows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from archivist.records import Actor
 
 KEY = "archivist.visit"
 REPEATABLE = "archivist.repeatable"
+# Far below Python's recursion limit of 1,000, which the encoders reach with deeper values.
 _MAX_DEPTH = 64
+# SQLite's integers have 64 bits with the sign.
 _INT_BITS = 63
 
 
 class IdempotentRequest(NamedTuple):
-    """A request that may come again: its name, and what tells it from others of that name."""
+    """A request that may be repeated: the name of its key, and a digest of the request itself."""
 
     name: str
     digest: str
@@ -30,10 +32,7 @@ class IdempotentRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One request that was let in: the id of its token, and in whose name it acts.
-
-    `held` is the bank of a request that is done within one transaction, or one lane, from its beginning.
-    """
+    """One authenticated request. `held` is the bank of one that runs in a transaction or lane throughout."""
 
     token: str
     name: str
@@ -45,20 +44,20 @@ class RequestContext:
 
     @classmethod
     def from_request(cls, request: Request) -> RequestContext:
-        """Return the visit that the guard found a request to be."""
-        visit: RequestContext = request.scope[KEY]
-        return visit
+        """Return the context that the middleware stored in a request."""
+        context: RequestContext = request.scope[KEY]
+        return context
 
     def bank(self, lane: PoolLane | None = None) -> AbstractContextManager[Bank]:
-        """Open the bank in the visitor's name, in the lane of what the request does."""
+        """Borrow a bank that acts as the request's actor."""
         return nullcontext(self.held) if self.held else self.banks.borrow(self.actor, lane or self.lane)
 
 
 async def _request_context(request: Request) -> RequestContext:
-    visit = RequestContext.from_request(request)
+    context = RequestContext.from_request(request)
     if request.method in ("GET", "HEAD"):
-        return replace(visit, lane=PoolLane.READ)
-    return replace(visit, repeatable=request.scope.get(REPEATABLE))
+        return replace(context, lane=PoolLane.READ)
+    return replace(context, repeatable=request.scope.get(REPEATABLE))
 
 
 Visitor = Annotated[RequestContext, Depends(_request_context)]
@@ -70,22 +69,23 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def clean_json(value: object, depth: int = 0) -> object:
-    """Return a JSON value of any shape, or refuse one that could not be kept and given back."""
+    """Return a JSON value that can be stored and returned unchanged, or refuse it."""
     if depth > _MAX_DEPTH:
         raise InputError("the value is nested too deeply", hint=f"at most {_MAX_DEPTH} levels")
-    if isinstance(value, dict):
-        return {_replace_surrogates(key): clean_json(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, list):
-        return [clean_json(each, depth + 1) for each in value]
-    if isinstance(value, str):
-        return _replace_surrogates(value)
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        raise InputError("a number that is none", hint="JSON has no NaN and no Infinity")
-    if isinstance(value, int) and value.bit_length() > _INT_BITS:
-        raise InputError("a number beyond 64 bits", hint="send it as a text")
+    match value:
+        case dict():
+            return {_replace_surrogates(key): clean_json(item, depth + 1) for key, item in value.items()}
+        case list():
+            return [clean_json(item, depth + 1) for item in value]
+        case str():
+            return _replace_surrogates(value)
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            raise InputError("NaN and Infinity are not JSON numbers", hint="send null or a text")
+        case int() if value.bit_length() > _INT_BITS:
+            raise InputError("a number has more than 64 bits", hint="send it as a text")
     return value
 
 
 def _replace_surrogates(text: str) -> str:
-    # JSON can spell half of a surrogate pair; UTF-8 cannot hold it.
+    # JSON can spell half of a surrogate pair, which UTF-8 cannot encode.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

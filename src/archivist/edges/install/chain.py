@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -12,23 +13,22 @@ from typing import NamedTuple
 
 from archivist.doctor import Check
 from archivist.edges.hook_events import CLIENTS, PROBE
-from archivist.edges.install import changes, obstacles
-from archivist.edges.install.calls import PROGRAM
+from archivist.edges.install import changes, jsonc
 from archivist.edges.install.clients import InstallLocation, targets
-from archivist.edges.install.entries import named_programs
+from archivist.edges.install.entries import PROGRAM, named_programs
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
 from archivist.paths import bank_file, is_file
 
-_PATIENCE_S = 10
-# The client waits for every hook; one that takes longer than this is noticed.
+_TIMEOUT_S = 10
+# Clients wait for their hooks; users notice one that takes longer than this.
 _SLOW_S = 2.0
-# Claude Code runs a hook once that stands in several of its files.
-_RUN_ONCE = ("claude-code",)
+# Claude Code runs a hook once even if several of its files name it.
+_RUNS_ONCE = ("claude-code",)
 
 
 class ClientInstall(NamedTuple):
-    """What a client's settings hold of ours: everything, some of it, or a reason why nobody can tell."""
+    """What a client's settings have of ours: everything, a part, or a problem that hides it."""
 
     client: str
     scope: str
@@ -38,50 +38,59 @@ class ClientInstall(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return the command that mends the settings."""
+        """Return the command that repairs the settings."""
         return f"archivist install {self.client} --{self.scope}"
 
 
 def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
-    """Return every check of the chain for a project's folder and the user's home."""
-    found = find_installs(root, home, CLIENTS)
-    off = (
-        obstacles.find_disabling_file(root, home)
-        if any(each.client == "claude-code" for each in found)
-        else ""
-    )
-    return [_check_clients(found, off), _check_command(found), _check_hook(found, root, log_folder)]
+    """Return the checks of the chain for a project's folder and the user's home."""
+    installs = find_installs(root, home, CLIENTS)
+    has_claude = any(install.client == "claude-code" for install in installs)
+    disabling_file = _find_disabling_file(root, home) if has_claude else ""
+    # The client, the program as its settings name it, and the bank they name.
+    calls = [
+        (install.client, program, bank)
+        for install in installs
+        for path in sorted(install.hooks)
+        for program, bank in dict.fromkeys(named_programs(path.read_text("utf-8", "replace"), str(path)))
+    ]
+    programs = [program for _, program, _ in calls] or [PROGRAM]
+    command = next(filter(None, map(shutil.which, programs)), None)
+    return [
+        _check_clients(installs, disabling_file),
+        _check_command(command, calls, is_needed=bool(installs)),
+        _check_hook(command, installs, root, log_folder),
+    ]
 
 
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
-    """Return what the clients' settings in a project and in a home hold of ours."""
+    """Return what the clients' settings in a project and in a home have of ours."""
     places = [InstallLocation(root), *([InstallLocation(home, is_user=True)] if home is not None else [])]
-    return [
-        each for place in places for client in clients if (each := inspect_client(client, place)) is not None
-    ]
+    found = (inspect_client(client, place) for place in places for client in clients)
+    return [install for install in found if install is not None]
 
 
-def double_hook_warnings(found: Sequence[ClientInstall]) -> list[str]:
-    """Say of each client whose hooks stand in both places, and would both fire, how to leave one."""
-    places: dict[str, frozenset[Path]] = {}
-    for each in found:
-        places[each.client] = places.get(each.client, frozenset()) | each.hooks
-    twice = [
+def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
+    """Return a warning for each client whose hooks would fire twice, with the command that removes one."""
+    hook_files: dict[str, frozenset[Path]] = {}
+    for install in installs:
+        hook_files[install.client] = hook_files.get(install.client, frozenset()) | install.hooks
+    warnings = [
         f"{client} is installed for this project and for you, so that each hook fires twice:"
         f" archivist uninstall {client} --user, or --project"
-        for client, files in places.items()
-        if len(files) > 1 and client not in _RUN_ONCE
+        for client, files in hook_files.items()
+        if len(files) > 1 and client not in _RUNS_ONCE
     ]
-    both = [each for each in found if each.client == "vscode" and each.hooks and places.get("claude-code")]
-    return twice + [
-        "VS Code runs claude-code's hooks too, so that a session in it is told twice:"
-        f" archivist uninstall vscode --{each.scope}"
-        for each in both
+    return warnings + [
+        "VS Code runs claude-code's hooks too, so that a session in it is briefed twice:"
+        f" archivist uninstall vscode --{install.scope}"
+        for install in installs
+        if install.client == "vscode" and install.hooks and hook_files.get("claude-code")
     ]
 
 
 def inspect_client(client: str, place: InstallLocation) -> ClientInstall | None:
-    """Return what a client's settings in a place hold of ours; None for nothing."""
+    """Return what a client's settings in a place have of ours; None for nothing."""
     scope = "user" if place.is_user else "project"
     wanted = targets(client, place)
     try:
@@ -95,31 +104,58 @@ def inspect_client(client: str, place: InstallLocation) -> ClientInstall | None:
     return ClientInstall(client, scope, is_whole, hooks=hooks)
 
 
-def _check_clients(found: list[ClientInstall], off: str) -> Check:
-    broken = [f"{each.problem}: {each.remedy}" for each in found if each.problem]
-    partial = [
-        f"{each.client} has only a part of ours: {each.remedy}"
-        for each in found
-        if not each.is_whole and not each.problem
+def _find_disabling_file(root: Path, home: Path | None) -> str:
+    """Return the file that turns all hooks of Claude Code off; empty when none does."""
+    config_folder = os.environ.get("CLAUDE_CONFIG_DIR")
+    # In the order of precedence: the first file with the switch decides.
+    files = [root / ".claude" / "settings.local.json", root / ".claude" / "settings.json"]
+    if config_folder:
+        files.append(Path(config_folder).expanduser() / "settings.json")
+    elif home is not None:
+        files.append(home / ".claude" / "settings.json")
+    for path in files:
+        try:
+            settings = jsonc.parse(path.read_text("utf-8-sig"), str(path)).to_plain()
+        except (OSError, ValueError, ArchivistError):
+            continue
+        switch = settings.get("disableAllHooks")
+        if isinstance(switch, bool):
+            return str(path) if switch else ""
+    return ""
+
+
+def _check_clients(installs: list[ClientInstall], disabling_file: str) -> Check:
+    problems = [f"{install.problem}: {install.remedy}" for install in installs if install.problem]
+    problems += [
+        f"{install.client} is installed only in part: {install.remedy}"
+        for install in installs
+        if not install.is_whole and not install.problem
     ]
-    silent = [f"claude-code runs no hooks: take disableAllHooks out of {off}"] if off else []
-    if wrong := [*broken, *partial, *double_hook_warnings(found), *silent]:
-        return Check("clients", False, "; ".join(wrong))
-    if not found:
+    problems += double_hook_warnings(installs)
+    if disabling_file:
+        problems.append(f"claude-code runs no hooks: remove disableAllHooks from {disabling_file}")
+    if problems:
+        return Check("clients", False, "; ".join(problems))
+    if not installs:
         return Check("clients", True, f"none is installed: archivist install {'|'.join(CLIENTS)}")
-    return Check("clients", True, ", ".join(f"{each.client} ({each.scope})" for each in found))
+    return Check("clients", True, ", ".join(f"{install.client} ({install.scope})" for install in installs))
 
 
-def _check_command(found: list[ClientInstall]) -> Check:
-    if lost := _missing_paths(found):
-        return Check("command", False, "; ".join(lost))
-    place = _find_program(found)
-    if place is not None and found and obstacles.is_foreign_program(place):
-        other = f"{place} is another program: put the folder of ours before it on PATH"
-        return Check("command", False, other)
-    if place is not None:
-        return Check("command", True, place)
-    if not found:
+def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is_needed: bool) -> Check:
+    missing = []
+    for client, program, bank in calls:
+        if _is_path(program) and shutil.which(program) is None:
+            missing.append(f"{client} calls {program}, which does not exist: correct its settings")
+        if _is_path(bank) and not is_file(bank_file(Path(bank))):
+            missing.append(f"{client} names the bank {bank}, which does not exist: correct its settings")
+    if missing:
+        return Check("command", False, "; ".join(dict.fromkeys(missing)))
+    if command is not None and is_needed and _is_foreign_program(command):
+        text = f"{command} is another program: put the folder of ours before it on PATH"
+        return Check("command", False, text)
+    if command is not None:
+        return Check("command", True, command)
+    if not is_needed:
         return Check("command", True, f"{PROGRAM} is not on PATH, and no client needs it")
     return Check(
         "command",
@@ -129,62 +165,52 @@ def _check_command(found: list[ClientInstall]) -> Check:
     )
 
 
-def _called_programs(found: Sequence[ClientInstall]) -> list[tuple[str, str, str]]:
-    """Return what the settings call: the client, the program as it is named, and the bank."""
-    return [
-        (each.client, program, bank)
-        for each in found
-        for path in sorted(each.hooks)
-        for program, bank in dict.fromkeys(named_programs(path.read_text("utf-8", "replace"), str(path)))
-    ]
-
-
-def _missing_paths(found: Sequence[ClientInstall]) -> list[str]:
-    """Say of each program and bank that the settings name by a path whether it is gone."""
-    lost = []
-    for client, program, bank in _called_programs(found):
-        if _is_path(program) and shutil.which(program) is None:
-            lost.append(f"{client} calls {program}, which is not there")
-        if _is_path(bank) and not is_file(bank_file(Path(bank))):
-            lost.append(f"{client} names the bank {bank}, which is not there")
-    return [f"{each}: mend its settings" for each in dict.fromkeys(lost)]
-
-
-def _find_program(found: Sequence[ClientInstall]) -> str | None:
-    """Return the program that the settings call, or that they would."""
-    named_so = [program for _, program, _ in _called_programs(found)] or [PROGRAM]
-    return next(filter(None, map(shutil.which, named_so)), None)
-
-
 def _is_path(word: str) -> bool:
-    # What a shell would put in is not known here.
+    # Variables and ~ are expanded by the client's shell, not here.
     return "/" in word and "$" not in word and not word.startswith("~")
 
 
-def _check_hook(found: list[ClientInstall], root: Path, log_folder: Path) -> Check:
-    """Call a hook as a client would, with an event that names no session, so that nothing is recorded."""
-    place = _find_program(found)
-    if not found or place is None:
-        return Check("firing", True, "not tried: no client is installed" if not found else "not tried")
+def _is_foreign_program(command: str) -> bool:
+    """Say whether a command of our name is another program: ours prints its name and version."""
+    try:
+        ran = subprocess.run(  # noqa: S603 the command that the clients' settings name
+            [command, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return not ran.stdout.startswith(b"archivist, version ")
+
+
+def _check_hook(command: str | None, installs: list[ClientInstall], root: Path, log_folder: Path) -> Check:
+    """Call a hook as a client would, with an event without a session, so that nothing is recorded."""
+    if not installs or command is None:
+        return Check("firing", True, "not tried" if installs else "not tried: no client is installed")
     event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", PROBE: True})
-    before, started = len(hook_log.read_log(log_folder)), time.monotonic()
+    logged_before, started = len(hook_log.read_log(log_folder)), time.monotonic()
     try:
         ran = subprocess.run(  # noqa: S603 the command that the client's settings name
-            [place, "hook", found[0].client, "session-start"],
+            [command, "hook", installs[0].client, "session-start"],
             input=event.encode(),
             cwd=root,
             capture_output=True,
             check=False,
-            timeout=_PATIENCE_S,
+            timeout=_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("firing", False, f"{place} did not answer: {error}")
-    took = time.monotonic() - started
-    news = hook_log.read_log(log_folder)[before:]
-    if ran.returncode or news or ran.stderr.strip():
-        reason = news[-1].partition(" ")[2] if news else ran.stderr.decode("utf-8", "replace").strip()[-300:]
+        return Check("firing", False, f"{command} did not answer: {error}")
+    elapsed_s = time.monotonic() - started
+    logged = hook_log.read_log(log_folder)[logged_before:]
+    if ran.returncode or logged or ran.stderr.strip():
+        reason = (
+            logged[-1].partition(" ")[2] if logged else ran.stderr.decode("utf-8", "replace").strip()[-300:]
+        )
         return Check("firing", False, f"it failed: {reason or f'exit code {ran.returncode}'}")
-    if took > _SLOW_S:
-        return Check("firing", False, f"it took {took:.1f} s: archivist status says how large the bank is")
-    said = "has something to say" if len(ran.stdout) > len("{}\n") else "has nothing to say yet"
-    return Check("firing", True, f"answers in {took * 1000:.0f} ms, and {said}")
+    if elapsed_s > _SLOW_S:
+        text = f"it took {elapsed_s:.1f} s: archivist status shows how large the bank is"
+        return Check("firing", False, text)
+    answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing to brief yet"
+    return Check("firing", True, f"answers in {elapsed_s * 1000:.0f} ms: {answer}")

@@ -1,12 +1,14 @@
-"""Change a client's settings: say what would change, keep a copy of what was, write all files or none.
+"""Change a client's settings: plan, back up, then write all files or none.
 
-The copy beside a file, `NAME.archivist-backup`, is the file as it was without us. While a file is exactly
-what installing makes of that copy, uninstalling gives the copy's bytes back; else it takes out only ours.
-A folder that was there, but empty, gets a mark of that name. Git is told not to see them.
+The backup beside a file, `NAME.archivist-backup`, is the file as it was without us. While a file is exactly
+what installing makes of its backup, uninstalling restores the backup's bytes; otherwise it removes only our
+entries. A folder that was there and empty gets an empty backup file as a mark. Git is told to ignore both.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -15,21 +17,22 @@ from typing import NamedTuple
 
 from archivist.edges.install.clients import InstallTarget
 from archivist.errors import InputError
-from archivist.files.compare_and_write import refuse_read_only
-from archivist.files.write import replace_file
+from archivist.files.write import refuse_read_only, replace_file
 
 SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"
-_RIGHTS = "check the rights of the file and its folder"
-# The folders that installing may have made.
+# The folders that installing may create.
 _FOLDERS = (
     ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "Code", "User",
     "hooks", "rules",
 )  # fmt: skip
+# The first line tells our exclusion from one that the user wrote.
+_EXCLUSION = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()
+_GIT_TIMEOUT_S = 10
 
 
 class InstallChange(NamedTuple):
-    """What would become of one file; None stands for no file, before or after."""
+    """The change of one file; None means no file, before or after."""
 
     path: Path
     before: bytes | None
@@ -43,18 +46,18 @@ class InstallChange(NamedTuple):
         return "create" if self.before is None else "remove" if self.after is None else "change"
 
     def diff(self, root: Path, root_name: str = "") -> str:
-        """Return the change as a unified diff, its names from a folder on, and what that is called."""
+        """Return the change as a unified diff; names below a root begin with the root's name."""
         is_inside = self.path.is_relative_to(root)
         name = str(Path(root_name) / self.path.relative_to(root)) if is_inside else str(self.path)
-        old, new = (self._lines(each) for each in (self.before, self.after))
-        names = ("/dev/null" if self.before is None else name, "/dev/null" if self.after is None else name)
-        return "".join(unified_diff(old, new, *names))
 
-    def _lines(self, data: bytes | None) -> list[str]:
-        lines = (data or b"").decode("utf-8", "replace").splitlines(keepends=True)
-        if lines and not lines[-1].endswith("\n"):
-            lines[-1] += "\n\\ No newline at end of file\n"
-        return lines
+        def side(data: bytes | None) -> tuple[list[str], str]:
+            lines = (data or b"").decode("utf-8", "replace").splitlines(keepends=True)
+            if lines and not lines[-1].endswith("\n"):
+                lines[-1] += "\n\\ No newline at end of file\n"
+            return lines, "/dev/null" if data is None else name
+
+        (old, old_name), (new, new_name) = side(self.before), side(self.after)
+        return "".join(unified_diff(old, new, old_name, new_name))
 
 
 def read_file(path: Path) -> bytes | None:
@@ -65,92 +68,88 @@ def read_file(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise InputError(
-            f"{str(path)!r} cannot be read: {error.strerror}", hint="mend or move it, then again"
+            f"{str(path)!r} cannot be read: {error.strerror}", hint="correct or move it, then try again"
         ) from None
 
 
 def plan_install(targets: Sequence[InstallTarget]) -> list[InstallChange]:
     """Return what installing would change; nothing is written."""
-    found = []
+    changes = []
     for target in targets:
         before = read_file(target.path)
-        found.append(InstallChange(target.path, before, _edit_bytes(target.path, before, target.add)))
-    return found
+        changes.append(InstallChange(target.path, before, _edit_bytes(target.path, before, target.add)))
+    return changes
 
 
 def plan_uninstall(targets: Sequence[InstallTarget]) -> list[InstallChange]:
     """Return what uninstalling would change; nothing is written."""
-    found = []
+    changes = []
     for target in targets:
         before = read_file(target.path)
-        found.append(
-            InstallChange(target.path, before, None if before is None else _restore_bytes(target, before))
-        )
-    return found
+        after = None if before is None else _restore_bytes(target, before)
+        changes.append(InstallChange(target.path, before, after))
+    return changes
 
 
 def holds_ours(target: InstallTarget) -> bool:
-    """Say whether a file holds anything of ours."""
+    """Say whether a file has any entry of ours."""
     before = read_file(target.path)
     return before is not None and _remove_ours(target, before, None) != before
 
 
 def refuse_unwritable(changes: Sequence[InstallChange]) -> None:
-    """Raise InputError where a file that would change is read-only."""
+    """Raise InputError when a file that would change is read-only."""
     for change in changes:
         if change.action != "unchanged":
             refuse_read_only(change.path)
 
 
 def apply_changes(changes: Sequence[InstallChange], targets: Sequence[InstallTarget] = ()) -> list[Path]:
-    """Make all the changes or none; return the copies that were put beside the files of the targets."""
+    """Make all the changes or none; return the backups that were written beside the targets' files."""
     refuse_unwritable(changes)
     wanted = [change for change in changes if change.action != "unchanged"]
-    strangers = {target.path for target in targets if not holds_ours(target)}
-    steps, spent = [], []
+    without_ours = {target.path for target in targets if not holds_ours(target)}
+    steps, used_backups = [], []
     for change in wanted:
-        copy = _backup_of(change.path)
-        known = read_file(copy)
-        if change.before is not None and change.after is not None and change.path in strangers:
-            steps.append(_Step(copy, known, change.before, like=change.path))
-        elif known is not None and known == change.after:
-            spent.append(_Step(copy, known, None, like=copy))
-    copies = [step.path for step in steps]
-    steps += [_Step(mark, None, b"", like=mark) for mark in _empty_folder_marks(wanted)]
-    steps += [_Step(change.path, change.before, change.after, like=change.path) for change in wanted]
-    _apply_steps([*steps, *spent])
+        backup = _backup_of(change.path)
+        saved = read_file(backup)
+        if change.before is not None and change.after is not None and change.path in without_ours:
+            steps.append(_Step(backup, saved, change.before, mode_from=change.path))
+        elif saved is not None and saved == change.after:
+            used_backups.append(_Step(backup, saved, None, mode_from=backup))
+    backups = [step.path for step in steps]
+    # Folders that are there and empty are marked, so that uninstalling leaves them.
+    empty_folders = {
+        folder
+        for change in wanted
+        if change.before is None
+        for folder in _installed_folders(change.path)
+        if folder.is_dir() and not any(folder.iterdir())
+    }
+    marks = [folder / SUFFIX for folder in sorted(empty_folders)]
+    steps += [_Step(mark, None, b"", mode_from=mark) for mark in marks]
+    steps += [_Step(change.path, change.before, change.after, mode_from=change.path) for change in wanted]
+    _apply_steps([*steps, *used_backups])
     for change in wanted:
         if change.after is None:
-            _remove_made_folders(_installed_folders(change.path))
-    return copies
+            _remove_installed_folders(change.path)
+    return backups
 
 
 def _installed_folders(path: Path) -> list[Path]:
-    """Return the folders of a file that installing may have made, inner ones first."""
-    found: list[Path] = []
+    """Return the folders of a file that installing may have created, inner ones first."""
+    folders: list[Path] = []
     for folder in path.parents:
-        # A hidden folder is the outermost: what it lies in is somebody's project or home.
-        if folder.name not in _FOLDERS or (found and found[-1].name.startswith(".")):
+        # A hidden folder is the outermost: above it is the user's project or home.
+        if folder.name not in _FOLDERS or (folders and folders[-1].name.startswith(".")):
             break
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders
 
 
-def _empty_folder_marks(wanted: Sequence[InstallChange]) -> list[Path]:
-    """Return the marks for folders that were there with nothing in them, so that they stay when we go."""
-    made = [change.path for change in wanted if change.before is None]
-    empty = {
-        each
-        for path in made
-        for each in _installed_folders(path)
-        if each.is_dir() and not any(each.iterdir())
-    }
-    return [folder / SUFFIX for folder in sorted(empty)]
-
-
-def _remove_made_folders(folders: Iterable[Path]) -> None:
-    """Remove folders that installing made, once nothing is in them; what had a mark was there before."""
-    for folder in folders:
+def _remove_installed_folders(path: Path) -> None:
+    """Remove the folders of a file that installing created and that are empty; marked ones stay."""
+    for folder in _installed_folders(path):
         mark = folder / SUFFIX
         with suppress(OSError):
             if list(folder.iterdir()) == [mark]:
@@ -160,97 +159,91 @@ def _remove_made_folders(folders: Iterable[Path]) -> None:
 
 
 def remove_empty(folders: Iterable[Path]) -> None:
-    """Remove the folders with nothing in them, inner ones first as given."""
+    """Remove those of the folders that are empty, in the given order."""
     for folder in folders:
-        # A folder with anything in it says so by not going.
+        # rmdir fails for a folder that is not empty.
         with suppress(OSError):
             folder.rmdir()
 
 
 class _Step(NamedTuple):
-    """One file to write or to remove, and the file whose rights it gets."""
+    """One file to write or to remove, and the file whose permissions it gets."""
 
     path: Path
     before: bytes | None
     after: bytes | None
-    like: Path
+    mode_from: Path
 
 
 def _apply_steps(steps: Sequence[_Step]) -> None:
-    """Take all steps, or take those back that were taken and say so."""
+    """Apply all steps; if one fails, undo those before it and raise InputError."""
     done: list[tuple[_Step, list[Path]]] = []
     for step in steps:
-        folders = [each for each in step.path.resolve().parents if not each.exists()]
+        new_folders = [folder for folder in step.path.resolve().parents if not folder.exists()]
         try:
             _apply_step(step)
         except InputError as error:
-            remove_empty(folders)
-            stuck = _roll_back(done)
+            remove_empty(new_folders)
+            stuck = []
+            for earlier, folders in reversed(done):
+                try:
+                    _apply_step(earlier._replace(before=earlier.after, after=earlier.before))
+                except InputError:
+                    stuck.append(repr(str(earlier.path)))
+                remove_empty(folders)
             end = f"this stays changed: {', '.join(stuck)}" if stuck else "nothing was changed"
             raise InputError(f"{error.message}; {end}", hint=error.hint) from None
-        done.append((step, folders))
-
-
-def _roll_back(done: Sequence[tuple[_Step, list[Path]]]) -> list[str]:
-    """Undo steps and the folders they made, the last first; return the files that could not be put back."""
-    stuck = []
-    for step, folders in reversed(done):
-        try:
-            _apply_step(_Step(step.path, step.after, step.before, step.like))
-        except InputError:
-            stuck.append(repr(str(step.path)))
-        remove_empty(folders)
-    return stuck
+        done.append((step, new_folders))
 
 
 def _apply_step(step: _Step) -> None:
-    """Write or remove one file; a link stays, and what it points to is written or removed."""
+    """Write or remove one file; a link stays, and its target is written or removed."""
     if read_file(step.path) != step.before:
-        raise InputError(f"{str(step.path)!r} was changed meanwhile", hint="look at it, then again")
+        raise InputError(f"{str(step.path)!r} was changed meanwhile", hint="look at it, then try again")
     try:
         if step.after is None:
             step.path.resolve().unlink()
         else:
-            replace_file(step.path, step.after, mode_from=step.like)
+            replace_file(step.path, step.after, mode_from=step.mode_from)
     except OSError as error:
         verb = "removed" if step.after is None else "written"
-        raise InputError(f"{str(step.path)!r} cannot be {verb}: {error.strerror}", hint=_RIGHTS) from None
+        raise InputError(
+            f"{str(step.path)!r} cannot be {verb}: {error.strerror}",
+            hint="check the permissions of the file and its folder",
+        ) from None
 
 
 def _restore_bytes(target: InstallTarget, before: bytes) -> bytes | None:
-    """Return the file without us: as it was where nothing else has changed, else with ours cut out."""
-    was = read_file(_backup_of(target.path))
-    if was is None:
+    """Return a file without our entries: its backup if nothing else has changed, else with ours removed."""
+    backup = read_file(_backup_of(target.path))
+    if backup is None:
         if _edit_bytes(target.path, None, target.add) == before:
             return None
     else:
         with suppress(InputError):
-            if _edit_bytes(target.path, was, target.add) == before:
-                return was
-    after = _remove_ours(target, before, was)
-    is_hollow = after.decode("utf-8", "replace").strip(_BOM).strip() in ("", "{}")
-    return None if is_hollow and after != before and was is None else after
+            if _edit_bytes(target.path, backup, target.add) == before:
+                return backup
+    after = _remove_ours(target, before, backup)
+    is_empty = after.decode("utf-8", "replace").strip(_BOM).strip() in ("", "{}")
+    return None if is_empty and after != before and backup is None else after
 
 
-def _remove_ours(target: InstallTarget, data: bytes, was: bytes | None) -> bytes:
-    known = None if was is None else _decode_backup(target, was)
-    return _edit_bytes(target.path, data, lambda text: target.take(text, known)) or b""
-
-
-def _decode_backup(target: InstallTarget, copy: bytes) -> str | None:
-    """Return a copy's text; None for one that is broken, and tells nothing about what was."""
+def _remove_ours(target: InstallTarget, data: bytes, backup: bytes | None) -> bytes:
+    original = None
+    # A damaged backup is ignored.
     with suppress(InputError, UnicodeDecodeError):
-        text = copy.decode("utf-8").removeprefix(_BOM)
-        target.take(text, None)
-        return text
-    return None
+        if backup is not None:
+            text = backup.decode("utf-8").removeprefix(_BOM)
+            target.take(text, None)
+            original = text
+    return _edit_bytes(target.path, data, lambda text: target.take(text, original)) or b""
 
 
 def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes | None:
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{str(path)!r} is not UTF-8", hint="save it as UTF-8, then again") from None
+        raise InputError(f"{str(path)!r} is not UTF-8", hint="save it as UTF-8, then try again") from None
     bom = _BOM if text.startswith(_BOM) else ""
     after = edit(text.removeprefix(bom))
     if data is None and not after:
@@ -259,9 +252,65 @@ def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> b
 
 
 def has_backup(path: Path) -> bool:
-    """Say whether a copy of a file, or the mark of its folder, is there."""
+    """Say whether a file has a backup, or one of its folders a mark."""
     return _backup_of(path).exists() or any((folder / SUFFIX).exists() for folder in _installed_folders(path))
 
 
 def _backup_of(path: Path) -> Path:
     return path.with_name(path.name + SUFFIX)
+
+
+def exclude_from_git(backups: Iterable[Path]) -> None:
+    """Add backups to `info/exclude` of their repositories, which no commit carries."""
+    for folder in sorted({backup.parent for backup in backups}):
+        path = _exclude_file(folder)
+        # If the file cannot be written, git shows the backups; nothing worse happens.
+        with suppress(OSError, InputError):
+            before = read_file(path) if path is not None else None
+            if path is None or f"*{SUFFIX}".encode() in (before or b"").splitlines():
+                continue
+            if before is None or before.endswith(b"\n"):
+                after = (before or b"") + _EXCLUSION + b"\n"
+            else:
+                # No newline at the end marks where the lines were added, so that they come out exactly.
+                after = before + b"\n" + _EXCLUSION
+            replace_file(path, after, mode_from=path)
+
+
+def remove_exclusion(folder: Path) -> None:
+    """Remove our lines from `info/exclude` once no worktree of the repository has a backup."""
+    path = _exclude_file(folder)
+    with suppress(OSError, InputError):
+        before = read_file(path) if path is not None else None
+        if path is None or before is None or _EXCLUSION not in before or _has_backups(folder):
+            return
+        if before.endswith(b"\n" + _EXCLUSION):
+            replace_file(path, before.removesuffix(b"\n" + _EXCLUSION), mode_from=path)
+        elif after := before.replace(_EXCLUSION + b"\n", b"", 1):
+            replace_file(path, after, mode_from=path)
+        else:
+            path.unlink()
+            path.parent.rmdir()
+
+
+def _has_backups(folder: Path) -> bool:
+    """Say whether a worktree of a folder's repository has a backup; True when git does not answer."""
+    listed = _run_git(folder, "worktree", "list", "--porcelain") or b""
+    names = [line.removeprefix(b"worktree ") for line in listed.splitlines() if line.startswith(b"worktree ")]
+    worktrees = [path for path in (Path(os.fsdecode(name)) for name in names) if path.is_dir()]
+    ignored = ("ls-files", "--others", "--ignored", f"--exclude=*{SUFFIX}")
+    return not worktrees or any(_run_git(worktree, *ignored) != b"" for worktree in worktrees)
+
+
+def _exclude_file(folder: Path) -> Path | None:
+    """Return `info/exclude` of a folder's repository; None outside of repositories, or without git."""
+    found = _run_git(folder, "rev-parse", "--git-path", "info/exclude")
+    return None if found is None else folder / os.fsdecode(found.removesuffix(b"\n"))
+
+
+def _run_git(folder: Path, *words: str) -> bytes | None:
+    """Return git's output in a folder, or None when it fails."""
+    with suppress(OSError, subprocess.SubprocessError, ValueError):
+        command = ["git", "-C", str(folder), *words]
+        return subprocess.run(command, capture_output=True, check=True, timeout=_GIT_TIMEOUT_S).stdout  # noqa: S603
+    return None

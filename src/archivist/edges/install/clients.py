@@ -1,4 +1,4 @@
-"""What each client wants written, and where: its hooks and its entry for our server."""
+"""The settings files of each client, and the hooks and server entry that go into them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from archivist.edges.hook_events import PROMPT, SESSION_END, SESSION_START, STOP, SUBAGENT_START, TOOL_FAILURE
+from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
-from archivist.edges.install.calls import PROGRAM
-from archivist.edges.install.entries import Hook
+from archivist.edges.install.entries import PROGRAM, Hook
 
-_SOURCES = "startup|resume|clear|compact|fork"
 _RULE = """\
 ---
 description: Memory of this project's earlier sessions
@@ -27,9 +25,9 @@ keeps what the next session should know.
 
 
 class InstallTarget(NamedTuple):
-    """One file of a client's settings, and how ours goes in and out of its text.
+    """One file of a client's settings, and the edits that add our entries to its text and remove them.
 
-    Taking out is told what the text was without us, or None where nobody knows.
+    `take` gets the text, and the text without our entries where that is known.
     """
 
     path: Path
@@ -39,35 +37,42 @@ class InstallTarget(NamedTuple):
 
 
 class InstallLocation(NamedTuple):
-    """Where settings go: into a project's folder, or into the user's home for all projects."""
+    """Where settings go: a project's folder, or the user's home for all projects."""
 
     root: Path
     is_user: bool = False
 
-    def file(self, project: str, user: str) -> Path:
-        """Return the file of a scope, named from the project's folder or from the home."""
-        return self.root / (user if self.is_user else project)
+    def file(self, project: str, user: str = "") -> Path:
+        """Return a file by its path in a project, or by its path in the home where that differs."""
+        return self.root / (user if self.is_user and user else project)
 
 
 def targets(client: str, place: InstallLocation) -> list[InstallTarget]:
-    """Return the files in which a client looks, with what is ours in each."""
+    """Return the settings files of a client with our entries for each."""
     return _TARGETS[client](place)
 
 
 def claude_hooks() -> list[Hook]:
-    """Return Claude Code's hooks; a plugin's are the same."""
+    """Return Claude Code's hooks; its plugin has the same."""
+    hooks = []
+    for moment, event in EVENT_NAMES["claude-code"].items():
+        is_start = moment == SESSION_START
+        command = {
+            "type": "command",
+            "command": PROGRAM,
+            "args": ["hook", "claude-code", moment],
+            "timeout": 10 if is_start else 5,
+        }
+        matcher = {"matcher": "startup|resume|clear|compact|fork"} if is_start else {}
+        hooks.append(Hook(event, {**matcher, "hooks": [command]}))
+    return hooks
 
-    def make_hook(event: str, moment: str, timeout_s: int, **more: str) -> Hook:
-        command = {"type": "command", "command": PROGRAM, "args": ["hook", "claude-code", moment]}
-        return Hook(event, {**more, "hooks": [{**command, "timeout": timeout_s}]})
 
+def vscode_hooks() -> list[Hook]:
+    """Return VS Code's hooks; the portable plugin has the same."""
     return [
-        make_hook("SessionStart", SESSION_START, 10, matcher=_SOURCES),
-        make_hook("UserPromptSubmit", PROMPT, 5),
-        make_hook("PostToolUseFailure", TOOL_FAILURE, 5),
-        make_hook("SubagentStart", SUBAGENT_START, 5),
-        make_hook("Stop", STOP, 5),
-        make_hook("SessionEnd", SESSION_END, 5),
+        Hook(event, {"type": "command", "command": f"{PROGRAM} hook vscode {moment}", "timeout": 10})
+        for moment, event in EVENT_NAMES["vscode"].items()
     ]
 
 
@@ -76,123 +81,110 @@ def server_entry() -> dict[str, Any]:
     return {"type": "stdio", "command": PROGRAM, "args": ["mcp"]}
 
 
-def vscode_hooks() -> list[Hook]:
-    """Return VS Code's hooks; the portable plugin's part for it has the same."""
-    events = {
-        "SessionStart": SESSION_START,
-        "PostToolUse": TOOL_FAILURE,
-        "SubagentStart": SUBAGENT_START,
-        "Stop": STOP,
-    }
-    return [
-        Hook(event, {"type": "command", "command": f"{PROGRAM} hook vscode {moment}", "timeout": 10})
-        for event, moment in events.items()
-    ]
-
-
 def _claude_code(place: InstallLocation) -> list[InstallTarget]:
-    settings = place.file(".claude/settings.json", ".claude/settings.json")
+    settings = place.file(".claude/settings.json")
     if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
         settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
     return [
         _hooks_target(settings, claude_hooks()),
-        _server_target(place.file(".mcp.json", ".claude.json"), "mcpServers", server_entry()),
+        _server_target(place.file(".mcp.json", ".claude.json"), "mcpServers"),
     ]
 
 
 def _codex(place: InstallLocation) -> list[InstallTarget]:
-    # A session's end is given a second, of at most three; a tool's answer comes at every call.
-    events = {
-        "SessionStart": (SESSION_START, 10),
-        "UserPromptSubmit": (PROMPT, 5),
-        "PostToolUse": (TOOL_FAILURE, 5),
-        "SubagentStart": (SUBAGENT_START, 5),
-        "Stop": (STOP, 5),
-        "SessionEnd": (SESSION_END, 3),
-    }
+    # Codex allows a hook at the session's end at most 3 seconds.
+    timeouts_s = {SESSION_START: 10, SESSION_END: 3}
     hooks = [
-        _hook_group(event, f"{PROGRAM} hook codex {moment}", wait) for event, (moment, wait) in events.items()
+        _hook_group(event, f"{PROGRAM} hook codex {moment}", timeouts_s.get(moment, 5))
+        for moment, event in EVENT_NAMES["codex"].items()
     ]
-    config, table = place.file(".codex/config.toml", ".codex/config.toml"), ("mcp_servers", PROGRAM)
+    config, table = place.file(".codex/config.toml"), ("mcp_servers", PROGRAM)
     values = {"command": PROGRAM, "args": ["mcp"], "startup_timeout_sec": 10, "tool_timeout_sec": 60}
     where = str(config)
     return [
-        _hooks_target(place.file(".codex/hooks.json", ".codex/hooks.json"), hooks),
+        _hooks_target(place.file(".codex/hooks.json"), hooks),
         InstallTarget(
             config,
             lambda text: entries.add_table(text, table, values, where),
-            lambda text, _was: entries.remove_table(text, table, where),
+            lambda text, _original: entries.remove_table(text, table, where),
             "server",
         ),
     ]
 
 
 def _cursor(place: InstallLocation) -> list[InstallTarget]:
-    path, version = place.file(".cursor/hooks.json", ".cursor/hooks.json"), ("version",)
+    path, version = place.file(".cursor/hooks.json"), ("version",)
     where = str(path)
-    events = {"sessionStart": SESSION_START, "stop": STOP, "sessionEnd": SESSION_END}
-    hooks = [Hook(event, {"command": f"{PROGRAM} hook cursor {moment}"}) for event, moment in events.items()]
+    hooks = [
+        Hook(event, {"command": f"{PROGRAM} hook cursor {moment}"})
+        for moment, event in EVENT_NAMES["cursor"].items()
+    ]
 
     def add(text: str) -> str:
         if jsonc.find(jsonc.parse(text, where), version, where) is None:
             text = jsonc.put(text, version, 1, where)
         return entries.add_hooks(text, hooks, where)
 
-    def take(text: str, was: str | None) -> str:
-        after = entries.remove_hooks(text, was, where)
-        left, theirs = (jsonc.parse(each, where).to_plain() for each in (after, was or ""))
-        # Ours as long as nobody's hooks need it: they did without it, or nothing else is there.
-        is_known = left == {"version": 1} if was is None else "version" not in theirs
-        is_spare = is_known and left.get("hooks") == theirs.get("hooks")
-        return jsonc.remove(after, version, where) if after != text and is_spare else after
+    def take(text: str, original: str | None) -> str:
+        after = entries.remove_hooks(text, original, where)
+        left, before = (jsonc.parse(part, where).to_plain() for part in (after, original or ""))
+        # The version is ours if the original had none, or if nothing else is left; it goes with our hooks
+        # unless the user has added hooks since.
+        is_ours = left == {"version": 1} if original is None else "version" not in before
+        is_unused = is_ours and left.get("hooks") == before.get("hooks")
+        return jsonc.remove(after, version, where) if after != text and is_unused else after
 
     found = [
         InstallTarget(path, add, take, "hooks"),
-        _server_target(place.file(".cursor/mcp.json", ".cursor/mcp.json"), "mcpServers", server_entry()),
+        _server_target(place.file(".cursor/mcp.json"), "mcpServers"),
     ]
     if not place.is_user:
-        found.append(_whole_file_target(place.root / ".cursor/rules/archivist.mdc", _RULE))
+        # Cursor gives hooks no context at a prompt, so a rule tells the agent of the tools. An edited rule
+        # is the user's, and stays.
+        rule = InstallTarget(
+            place.root / ".cursor/rules/archivist.mdc",
+            lambda text: text or _RULE,
+            lambda text, _original: "" if text.replace("\r\n", "\n") == _RULE else text,
+            "rule",
+        )
+        found.append(rule)
     return found
 
 
 def _gemini(place: InstallLocation) -> list[InstallTarget]:
-    path = place.file(".gemini/settings.json", ".gemini/settings.json")
+    path = place.file(".gemini/settings.json")
     where, servers = str(path), ("mcpServers", PROGRAM)
-    events = {
-        "SessionStart": SESSION_START,
-        "BeforeAgent": PROMPT,
-        "AfterTool": TOOL_FAILURE,
-        "AfterAgent": STOP,
-        "SessionEnd": SESSION_END,
-    }
-    # Here the clock counts milliseconds.
+    # Gemini counts timeouts in milliseconds.
     hooks = [
-        _hook_group(event, f"{PROGRAM} hook gemini {moment}", 10_000) for event, moment in events.items()
+        _hook_group(event, f"{PROGRAM} hook gemini {moment}", 10_000)
+        for moment, event in EVENT_NAMES["gemini"].items()
     ]
     entry = {key: value for key, value in server_entry().items() if key != "type"}
 
     def add(text: str) -> str:
         return entries.add_server(entries.add_hooks(text, hooks, where), servers, entry, where)
 
-    def take(text: str, was: str | None) -> str:
-        return entries.remove_server(entries.remove_hooks(text, was, where), was, servers, where)
+    def take(text: str, original: str | None) -> str:
+        return entries.remove_server(entries.remove_hooks(text, original, where), original, servers, where)
 
     return [InstallTarget(path, add, take, "hooks and server")]
 
 
 def _vscode(place: InstallLocation) -> list[InstallTarget]:
-    hooks = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
-    path = _vscode_user_folder(place.root) / "mcp.json" if place.is_user else place.root / ".vscode/mcp.json"
-    return [_hooks_target(hooks, vscode_hooks()), _server_target(path, "servers", server_entry())]
-
-
-def _vscode_user_folder(home: Path) -> Path:
-    """Return the folder of VS Code's own user settings."""
-    if sys.platform == "darwin":
-        return home / "Library/Application Support/Code/User"
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or home / "AppData/Roaming") / "Code/User"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "Code/User"
+    if not place.is_user:
+        folder = place.root / ".vscode"
+    elif sys.platform == "darwin":
+        folder = place.root / "Library/Application Support/Code/User"
+    elif sys.platform == "win32":
+        folder = Path(os.environ.get("APPDATA") or place.root / "AppData/Roaming") / "Code/User"
+    else:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or place.root / ".config") / "Code/User"
+    return [
+        _hooks_target(
+            place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json"), vscode_hooks()
+        ),
+        _server_target(folder / "mcp.json", "servers"),
+    ]
 
 
 def _hook_group(event: str, command: str, timeout: int) -> Hook:
@@ -204,32 +196,22 @@ def _hooks_target(path: Path, hooks: Sequence[Hook]) -> InstallTarget:
     return InstallTarget(
         path,
         lambda text: entries.add_hooks(text, hooks, where),
-        lambda text, was: entries.remove_hooks(text, was, where),
+        lambda text, original: entries.remove_hooks(text, original, where),
         "hooks",
     )
 
 
-def _server_target(path: Path, owner: str, entry: Mapping[str, Any]) -> InstallTarget:
+def _server_target(path: Path, owner: str) -> InstallTarget:
     where, names = str(path), (owner, PROGRAM)
     return InstallTarget(
         path,
-        lambda text: entries.add_server(text, names, entry, where),
-        lambda text, was: entries.remove_server(text, was, names, where),
+        lambda text: entries.add_server(text, names, server_entry(), where),
+        lambda text, original: entries.remove_server(text, original, names, where),
         "server",
     )
 
 
-def _whole_file_target(path: Path, content: str) -> InstallTarget:
-    """Return a file that is all ours; what somebody made of it is left alone."""
-    return InstallTarget(
-        path,
-        lambda text: text or content,
-        lambda text, _was: "" if text.replace("\r\n", "\n") == content else text,
-        "rule",
-    )
-
-
-_TARGETS: dict[str, Callable[[InstallLocation], list[InstallTarget]]] = {
+_TARGETS: Mapping[str, Callable[[InstallLocation], list[InstallTarget]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,

@@ -1,37 +1,113 @@
-"""Put our hooks and our server into a client's settings, and take them out: pure edits of a text."""
+"""Add our hooks and our server to the text of a client's settings, and remove them; recognise our calls."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from archivist.edges.install import jsonc, toml_table
-from archivist.edges.install.calls import ProgramCall, calls_in, programs_in
 from archivist.errors import InputError
 
+PROGRAM = "archivist"
 _HOOKS = "hooks"
+# The commands of our program that clients call.
 _HOOK, _SERVER = "hook", "mcp"
+# A shell operator, which ends a command; or a word, quoted or not.
+_TOKEN = re.compile(
+    r"""(?P<mark>[;&|<>()`\n]|\$\()|(?P<word>(?:"[^"]*"|'[^']*'|\$(?!\()|[^\s;&|<>()`"'$])+)|(?P<odd>\S)"""
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+# The program's options that take a value.
+_WITH_VALUE = ("--bank", "--actor", "--set")
 
 
 class Hook(NamedTuple):
-    """One event that a client is to call us for: its name for it, and what it wants written there."""
+    """One event that a client calls us for: the client's name of it, and the entry for it."""
 
     event: str
     entry: Mapping[str, Any]
 
 
-def add_hooks(text: str, hooks: Sequence[Hook], where: str) -> str:
-    """Add the hooks that are missing; what is ours and is no longer wanted goes, all else stays.
+class ProgramCall(NamedTuple):
+    """A call of our program: its words after the program's own options."""
 
-    A line in which somebody calls our hook among other things is theirs, and does for its event.
+    words: tuple[str, ...]
+    is_alone: bool
+    """Whether the command does nothing else; otherwise a user wrote it around our call."""
+
+
+def calls_in(handler: object) -> Iterator[ProgramCall]:
+    """Yield the calls of our program in a handler or a server's entry."""
+    commands, is_one = _commands(handler)
+    for words in commands:
+        at = _program_index(words)
+        if at is None:
+            continue
+        start = at + 1
+        while start < len(words) and words[start].startswith("-"):
+            start += 2 if words[start] in _WITH_VALUE else 1
+        before = [word for word in words[:at] if not _ASSIGNMENT.match(word)]
+        is_alone = is_one and (not before or before[-1] == "-m")
+        yield ProgramCall(tuple(words[start:]), is_alone)
+
+
+def named_programs(text: str, where: str) -> list[tuple[str, str]]:
+    """Return the program and the bank, if any, that each hook of ours in a file names."""
+    hooks = jsonc.find(jsonc.parse(text, where), (_HOOKS,), where)
+    found = []
+    for entry in hooks.entries if hooks is not None else ():
+        for _, handler in _iter_handlers(entry.node):
+            for words in _commands(handler)[0]:
+                at = _program_index(words)
+                if at is not None:
+                    bank = next((after for word, after in pairwise(words[at + 1 :]) if word == "--bank"), "")
+                    found.append((words[at], bank))
+    return found
+
+
+def _commands(handler: object) -> tuple[list[list[str]], bool]:
+    """Return the commands of a handler as words, and whether they are a single command."""
+    if not isinstance(handler, Mapping):
+        return [], True
+    command, args = handler.get("command"), handler.get("args")
+    if isinstance(command, list):
+        return [[str(word) for word in command]], True
+    if not isinstance(command, str):
+        return [], True
+    if isinstance(args, list):
+        return [[command, *(str(word) for word in args)]], True
+    commands: list[list[str]] = [[]]
+    for token in _TOKEN.finditer(command.strip()):
+        if token["word"] is not None:
+            commands[-1].append(re.sub(r"[\"']", "", token["word"]))
+        else:
+            commands.append([])
+    return commands, len(commands) == 1
+
+
+def _program_index(words: Sequence[str]) -> int | None:
+    names = (PurePosixPath(word.replace("\\", "/")).name.removesuffix(".exe") for word in words)
+    return next((index for index, name in enumerate(names) if name == PROGRAM), None)
+
+
+def add_hooks(text: str, hooks: Sequence[Hook], where: str) -> str:
+    """Add the hooks that are missing, remove outdated ones of ours, and leave the rest.
+
+    A user's command line that calls our hook among other things serves its event, and stays.
     """
     wanted = {hook.event: next(calls_in(_handlers_of(hook.entry)[0])) for hook in hooks}
     text = _remove_hooks(text, where, wanted, None)
     for hook in hooks:
-        known = jsonc.find(jsonc.parse(text, where), (_HOOKS, hook.event), where)
-        if known is None or not any(
+        node = jsonc.find(jsonc.parse(text, where), (_HOOKS, hook.event), where)
+        entries = node.to_plain() if node is not None else []
+        if not isinstance(entries, list):
+            raise InputError(f"{where}: an event of 'hooks' is not a list", hint=jsonc.CORRECT)
+        if not any(
             _serves(call, hook.event, wanted)
-            for entry in _require_list(known, where)
+            for entry in entries
             for handler in _handlers_of(entry)
             for call in calls_in(handler)
         ):
@@ -40,87 +116,75 @@ def add_hooks(text: str, hooks: Sequence[Hook], where: str) -> str:
 
 
 def remove_hooks(text: str, original: str | None, where: str) -> str:
-    """Take every hook out that is ours, and what is empty then, but for what was there before, if known."""
+    """Remove our hooks and what is empty then, except what the original text, if known, had."""
     return _remove_hooks(text, where, {}, original)
 
 
 def add_server(text: str, path: tuple[str, str], server: Mapping[str, Any], where: str) -> str:
-    """Add our server; ours is left as it stands, another's of that name is refused."""
-    known = jsonc.find(jsonc.parse(text, where), path, where)
-    if known is not None and _require_own_server(known.to_plain(), path, where):
-        return text
-    return jsonc.put(text, path, server, where)
+    """Add our server to a JSON text, unless it is there; refuse another server of that name."""
+    node = jsonc.find(jsonc.parse(text, where), path, where)
+    if node is None:
+        return jsonc.put(text, path, server, where)
+    _require_own_server(node.to_plain(), path, where)
+    return text
 
 
 def remove_server(text: str, original: str | None, path: tuple[str, str], where: str) -> str:
-    """Take our server out, and the object around it when nothing else is in it."""
-    known = jsonc.find(jsonc.parse(text, where), path, where)
-    if known is None or not is_server(known.to_plain()):
+    """Remove our server from a JSON text, and the object around it when that is empty then."""
+    node = jsonc.find(jsonc.parse(text, where), path, where)
+    if node is None or not _is_server(node.to_plain()):
         return text
-    return _cut_empty(jsonc.remove(text, path, where), path[:1], where, original)
+    return _remove_if_empty(jsonc.remove(text, path, where), path[:1], where, original)
 
 
 def add_table(text: str, path: tuple[str, str], server: Mapping[str, object], where: str) -> str:
-    """Add our server to a TOML text; ours is left as it stands, another's of that name is refused."""
-    known = toml_table.find(text, path, where)
-    if known is not None and _require_own_server(known, path, where):
-        return text
-    return toml_table.add(text, path, server, where)
+    """Add our server to a TOML text, unless it is there; refuse another server of that name."""
+    table = toml_table.find(text, path, where)
+    if table is None:
+        return toml_table.add(text, path, server, where)
+    _require_own_server(table, path, where)
+    return text
 
 
 def remove_table(text: str, path: tuple[str, str], where: str) -> str:
-    """Take our server out of a TOML text."""
-    return toml_table.remove(text, path, where) if is_server(toml_table.find(text, path, where)) else text
+    """Remove our server from a TOML text."""
+    return toml_table.remove(text, path, where) if _is_server(toml_table.find(text, path, where)) else text
 
 
-def is_server(entry: object) -> bool:
-    """Say whether an entry starts our server."""
+def _is_server(entry: object) -> bool:
     return any(call.is_alone and call.words[:1] == (_SERVER,) for call in calls_in(entry))
 
 
-def _require_own_server(entry: object, path: tuple[str, str], where: str) -> bool:
-    if not is_server(entry):
-        raise InputError(
-            f"{where}: {'.'.join(path)!r} is somebody else's",
-            hint="give that server another name, then again",
-        )
-    return True
+def _require_own_server(entry: object, path: tuple[str, str], where: str) -> None:
+    if not _is_server(entry):
+        hint = "give that server another name, then try again"
+        raise InputError(f"{where}: {'.'.join(path)!r} is another program's server", hint=hint)
 
 
-def _remove_hooks(text: str, where: str, keep: Mapping[str, ProgramCall], was: str | None) -> str:
-    """Take our handlers out, one at a time from the end, but those that are to be kept."""
+def _remove_hooks(text: str, where: str, keep: Mapping[str, ProgramCall], original: str | None) -> str:
+    """Remove our handlers one at a time, except those to keep, with the containers that are empty then."""
     while (path := _find_unwanted(text, where, keep)) is not None:
         text = jsonc.remove(text, path, where)
         while len(path) > 1:
             path = path[:-1]
             if path[-1] == _HOOKS and len(path) > 1:
-                # A group of handlers is nothing without them, whatever it matches.
+                # A group without handlers does nothing, whatever its matcher.
                 node = jsonc.find(jsonc.parse(text, where), path, where)
                 if node is not None and not node.entries:
                     path = path[:-1]
                     text = jsonc.remove(text, path, where)
                 continue
-            text = _cut_empty(text, path, where, was)
+            text = _remove_if_empty(text, path, where, original)
     return text
 
 
-def named_programs(text: str, where: str) -> list[tuple[str, str]]:
-    """Return the program and the bank of each hook of ours in a file, as they are named there."""
-    hooks = jsonc.find(jsonc.parse(text, where), (_HOOKS,), where)
-    return [
-        pair
-        for entry in (hooks.entries if hooks is not None else ())
-        for _, handler in _iter_handlers(entry.node)
-        for pair in programs_in(handler)
-    ]
-
-
 def _find_unwanted(text: str, where: str, keep: Mapping[str, ProgramCall]) -> tuple[str | int, ...] | None:
+    """Return the path of a handler of ours that is not to be kept; None when there is none left."""
     hooks = jsonc.find(jsonc.parse(text, where), (_HOOKS,), where)
     if hooks is None:
         return None
     if hooks.kind != "object":
-        raise InputError(f"{where}: 'hooks' is no object", hint="mend the file, then again")
+        raise InputError(f"{where}: 'hooks' is not an object", hint=jsonc.CORRECT)
     for entry in hooks.entries:
         for path, handler in _iter_handlers(entry.node):
             for call in calls_in(handler):
@@ -131,7 +195,7 @@ def _find_unwanted(text: str, where: str, keep: Mapping[str, ProgramCall]) -> tu
 
 
 def _serves(call: ProgramCall, event: str, wanted: Mapping[str, ProgramCall]) -> bool:
-    """Say whether a call is the one wanted for an event, by our name for it, the client's, or none."""
+    """Say whether a call is the one wanted for an event: with our name of it, the client's, or none."""
     if event not in wanted:
         return False
     name, client, moment = wanted[event].words
@@ -139,35 +203,29 @@ def _serves(call: ProgramCall, event: str, wanted: Mapping[str, ProgramCall]) ->
 
 
 def _iter_handlers(event: jsonc.Node) -> Iterator[tuple[tuple[str | int, ...], object]]:
-    """Yield each handler of an event and where it stands: in a group of handlers, or by itself."""
-    for place, item in reversed(list(enumerate(event.entries))):
-        value = item.node.to_plain()
+    """Yield each handler of an event and its path, the last first: in a group of handlers, or by itself."""
+    for index, entry in reversed(list(enumerate(event.entries))):
+        value = entry.node.to_plain()
         if not isinstance(value, dict):
             continue
-        inner = value.get(_HOOKS)
-        if isinstance(inner, list):
-            yield from (((place, _HOOKS, at), each) for at, each in reversed(list(enumerate(inner))))
+        handlers = value.get(_HOOKS)
+        if isinstance(handlers, list):
+            for inner_index, handler in reversed(list(enumerate(handlers))):
+                yield (index, _HOOKS, inner_index), handler
         else:
-            yield (place,), value
-
-
-def _require_list(node: jsonc.Node, where: str) -> list[Any]:
-    value = node.to_plain()
-    if not isinstance(value, list):
-        raise InputError(f"{where}: an event of 'hooks' is no list", hint="mend the file, then again")
-    return value
+            yield (index,), value
 
 
 def _handlers_of(entry: object) -> list[Any]:
     if not isinstance(entry, Mapping):
         return []
-    inner = entry.get(_HOOKS)
-    return inner if isinstance(inner, list) else [entry]
+    handlers = entry.get(_HOOKS)
+    return handlers if isinstance(handlers, list) else [entry]
 
 
-def _cut_empty(text: str, path: Sequence[str | int], where: str, was: str | None) -> str:
+def _remove_if_empty(text: str, path: Sequence[str | int], where: str, original: str | None) -> str:
     node = jsonc.find(jsonc.parse(text, where), path, where)
     if node is None or node.kind not in ("object", "list") or node.entries:
         return text
-    is_theirs = was is not None and jsonc.find(jsonc.parse(was, where), path, where) is not None
-    return text if is_theirs else jsonc.remove(text, path, where)
+    was_there = original is not None and jsonc.find(jsonc.parse(original, where), path, where) is not None
+    return text if was_there else jsonc.remove(text, path, where)

@@ -1,6 +1,7 @@
-"""Change single places of a JSON text; comments, order, indentation, line ends and trailing commas stay.
+"""Edit single values of a JSON text with comments; everything else stays as it is, byte for byte.
 
-The text is read into spans; an edit cuts or inserts characters and leaves all others where they are.
+The text is parsed into spans; an edit inserts or removes characters and leaves all others. No library for
+Python does this: those that read comments write the whole text anew.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ import json
 import re
 from collections.abc import Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from archivist.errors import InputError
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _INDENTED = re.compile(r"\n([ \t]+)[\"{\[/]")
+# A value that fits into this width is written on one line.
 _WIDTH = 120
+CORRECT = "correct the file, then try again"
+_MOVE = "correct or move the file, then try again"
 
 
 class Node(NamedTuple):
-    """A value and where it stands; of an object or a list also what it holds."""
+    """A value and its span in the text, and the entries of an object or a list."""
 
     start: int
     end: int
@@ -29,14 +33,14 @@ class Node(NamedTuple):
     entries: tuple[JsonEntry, ...] = ()
 
     def to_plain(self) -> Any:
-        """Return the value itself."""
+        """Return the value as plain Python."""
         if self.kind == "object":
             return {entry.key: entry.node.to_plain() for entry in self.entries}
         return [entry.node.to_plain() for entry in self.entries] if self.kind == "list" else self.value
 
 
 class JsonEntry(NamedTuple):
-    """A member of an object or an item of a list, and where the comma behind it stands, or -1."""
+    """A member of an object or an item of a list, and the index of the comma after it, or -1."""
 
     key: str
     start: int
@@ -48,7 +52,7 @@ Path = Sequence[str | int]
 
 
 def parse(text: str, where: str = "the file") -> Node:
-    """Read a text, or refuse it with the line at which it cannot be read; no value is an empty object."""
+    """Parse a text, or raise InputError with the line of the error; an empty text is an empty object."""
     reader = _Reader(text, where)
     first = reader.skip(0)
     if first == len(text):
@@ -56,19 +60,17 @@ def parse(text: str, where: str = "the file") -> Node:
     try:
         node = reader.read_value(first)
     except RecursionError:
-        raise InputError(f"{where}: nested too deeply", hint="mend or move the file, then again") from None
+        raise InputError(f"{where}: nested too deeply", hint=_MOVE) from None
     rest = reader.skip(node.end)
     if rest < len(text):
-        reader.refuse(rest, "something stands behind the end")
+        reader.refuse(rest, "text after the end of the object")
     if node.kind != "object":
-        raise InputError(
-            f"{where} holds a {node.kind}, not an object", hint="mend or move the file, then again"
-        )
+        raise InputError(f"{where} holds a {node.kind}, not an object", hint=_MOVE)
     return node
 
 
 def find(node: Node, path: Path, where: str = "the file") -> Node | None:
-    """Return the value at a path, or None; a key that stands twice on the way is refused."""
+    """Return the value at a path, or None; raise InputError for a duplicate key on the way."""
     for step in path:
         if isinstance(step, int):
             if node.kind != "list" or step >= len(node.entries):
@@ -79,7 +81,9 @@ def find(node: Node, path: Path, where: str = "the file") -> Node | None:
             return None
         found = [entry.node for entry in node.entries if entry.key == step]
         if len(found) > 1:
-            raise InputError(f"{where}: {step!r} stands twice", hint="leave one of the two, then again")
+            raise InputError(
+                f"{where}: {step!r} is there twice", hint="remove one of the two, then try again"
+            )
         if not found:
             return None
         node = found[0]
@@ -87,7 +91,7 @@ def find(node: Node, path: Path, where: str = "the file") -> Node | None:
 
 
 def put(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
-    """Set the value at a path of keys; objects on the way that are missing are made."""
+    """Set the value at a path of keys; missing objects on the way are added."""
     root = parse(text, where)
     if root.start == root.end:
         text = text + ("" if text.endswith("\n") or not text else _newline(text)) + "{}" + _newline(text)
@@ -99,36 +103,31 @@ def put(text: str, path: Sequence[str], value: object, where: str = "the file") 
     depth = next(size for size in range(len(path) - 1, -1, -1) if find(root, path[:size], where) is not None)
     owner = find(root, path[:depth], where)
     if owner is None or owner.kind != "object":
-        raise InputError(
-            f"{where}: {'.'.join(path[:depth])!r} is no object", hint="mend the file, then again"
-        )
+        raise InputError(f"{where}: {'.'.join(path[:depth])!r} is not an object", hint=CORRECT)
     for key in reversed(path[depth + 1 :]):
         value = {key: value}
     return _insert(text, owner, value, key=path[depth])
 
 
 def append(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
-    """Add a value at the end of the list at a path; one that is missing is made."""
+    """Add a value at the end of the list at a path; a missing list is added."""
     owner = find(parse(text, where), path, where)
     if owner is None:
         return put(text, path, [value], where)
     if owner.kind != "list":
-        raise InputError(f"{where}: {'.'.join(path)!r} is no list", hint="mend the file, then again")
+        raise InputError(f"{where}: {'.'.join(path)!r} is not a list", hint=CORRECT)
     return _insert(text, owner, value)
 
 
 def remove(text: str, path: Path, where: str = "the file") -> str:
-    """Take the member or item at a path out, with its comma and the line that it leaves empty."""
+    """Remove the member or item at a path, with its comma and the line that it leaves empty."""
     owner = find(parse(text, where), path[:-1], where)
     if owner is None:
         return text
-    step = path[-1]
-    places = [
-        at for at, each in enumerate(owner.entries) if (at if owner.kind == "list" else each.key) == step
-    ]
-    if not places:
+    steps = [index if owner.kind == "list" else entry.key for index, entry in enumerate(owner.entries)]
+    if path[-1] not in steps:
         return text
-    place = places[0]
+    place = steps.index(path[-1])
     entry = owner.entries[place]
     end = entry.comma + 1 if entry.comma >= 0 else entry.node.end
     start, end = _widen_to_line(text, entry.start, end)
@@ -150,9 +149,9 @@ class _Reader:
         found = _TRIVIA.match(self._text, at)
         return found.end() if found else at
 
-    def refuse(self, at: int, reason: str) -> None:
+    def refuse(self, at: int, reason: str) -> NoReturn:
         line = self._text.count("\n", 0, at) + 1
-        raise InputError(f"{self._where}, line {line}: {reason}", hint="mend or move the file, then again")
+        raise InputError(f"{self._where}, line {line}: {reason}", hint=_MOVE)
 
     def read_value(self, at: int) -> Node:
         mark = self._text[at : at + 1]
@@ -163,8 +162,7 @@ class _Reader:
             return Node(at, end, "text", value)
         found = _SCALAR.match(self._text, at)
         if found is None:
-            self.refuse(at, f"{self._text[at : at + 12]!r} is no JSON" if mark else "it ends too soon")
-            raise AssertionError
+            self.refuse(at, f"{self._text[at : at + 12]!r} is not JSON" if mark else "unexpected end")
         return Node(at, found.end(), "value", json.loads(found.group()))
 
     def _read_container(self, start: int, kind: str) -> Node:
@@ -175,14 +173,12 @@ class _Reader:
             first, key = at, ""
             if kind == "object":
                 if self._text[at : at + 1] != '"':
-                    self.refuse(
-                        at,
-                        "a key in double quotes is missing" if at < len(self._text) else "it ends too soon",
-                    )
+                    is_end = at == len(self._text)
+                    self.refuse(at, "unexpected end" if is_end else "a key in double quotes is missing")
                 key, at = self._read_string(at)
                 at = self.skip(at)
                 if self._text[at : at + 1] != ":":
-                    self.refuse(at, f"the colon behind {key!r} is missing")
+                    self.refuse(at, f"the colon after {key!r} is missing")
                 at = self.skip(at + 1)
             node = self.read_value(at)
             at = self.skip(node.end)
@@ -191,20 +187,19 @@ class _Reader:
             if is_comma:
                 at = self.skip(at + 1)
             elif self._text[at : at + 1] != closing:
-                self.refuse(at, "a comma is missing" if at < len(self._text) else "it ends too soon")
+                self.refuse(at, "a comma is missing" if at < len(self._text) else "unexpected end")
         return Node(start, at + 1, kind, None, tuple(entries))
 
     def _read_string(self, at: int) -> tuple[str, int]:
         try:
             value, end = scanstring(self._text, at + 1)
         except ValueError:
-            self.refuse(at, "a text does not end, or holds what none may")
-            raise AssertionError from None
+            self.refuse(at, "a string is not closed, or contains a control character")
         return str(value), int(end)
 
 
 def _insert(text: str, owner: Node, value: object, *, key: str | None = None) -> str:
-    """Put a value behind the last entry and what is said about that."""
+    """Insert a value after the last entry and the comments after it."""
     newline = _newline(text)
     outer = _indent_at(text, owner.start)
     indent = _indent_at(text, owner.entries[-1].start) if owner.entries else ""
@@ -214,7 +209,7 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
     if key is not None:
         written = f"{json.dumps(key, ensure_ascii=False)}: {written}"
     if owner.entries and owner.entries[-1].comma >= 0:
-        # A list that ends with a comma has it back when ours is cut with its own.
+        # Keeps the style of trailing commas; removing the value removes its comma with it.
         written += ","
     last = owner.end - 1
     at = len(text[:last].rstrip())
@@ -227,10 +222,10 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
 
 
 def _close_gap(text: str, owner: Node, last: JsonEntry | None, closing: int) -> str:
-    """Draw the closing bracket near again: to the opening one, or to a last entry that began beside that.
+    """Put the closing bracket back to its place before `_insert` moved it to a line of its own.
 
-    Nobody opens on the line of the first entry and closes on one alone: `_insert` did. What stood before the
-    bracket is taken to be what stands behind the opening one.
+    That was the case if the first entry is on the line of the opening bracket. The blanks before the closing
+    bracket are then those after the opening one.
     """
     first = owner.start + 1
     gap, end = "", first
@@ -241,7 +236,7 @@ def _close_gap(text: str, owner: Node, last: JsonEntry | None, closing: int) -> 
 
 
 def _widen_to_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span to the line that it would leave empty, else to the blanks at its side."""
+    """Extend a span to the whole line if that would be left empty, else to the blanks beside it."""
     line = text.rfind("\n", 0, start) + 1
     behind = end
     while text[behind : behind + 1] in (" ", "\t"):
@@ -257,26 +252,25 @@ def _widen_to_line(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _render(text: str, value: object, indent: str) -> str:
-    """Write a value: on one line where it fits and holds no object, else a line for each entry."""
+    """Return a value as text: on one line if it fits and has no objects inside, else one line an entry."""
     flat = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value:
         return flat
-    is_deep = any(_holds_object(each) for each in (value.values() if isinstance(value, dict) else value))
+    is_deep = any(_holds_object(item) for item in (value.values() if isinstance(value, dict) else value))
     if not is_deep and len(indent) + len(flat) <= _WIDTH:
         return flat
     inner, newline = indent + _indent_unit(text), _newline(text)
     if isinstance(value, dict):
-        lines = [
-            f"{json.dumps(key, ensure_ascii=False)}: {_render(text, each, inner)}"
-            for key, each in value.items()
-        ]
-        return "{" + newline + f",{newline}".join(inner + line for line in lines) + newline + indent + "}"
-    lines = [_render(text, each, inner) for each in value]
-    return "[" + newline + f",{newline}".join(inner + line for line in lines) + newline + indent + "]"
+        (opening, closing), keys = "{}", [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
+    else:
+        (opening, closing), keys = "[]", [""] * len(value)
+    items = value.values() if isinstance(value, dict) else value
+    lines = [inner + key + _render(text, item, inner) for key, item in zip(keys, items, strict=True)]
+    return opening + newline + f",{newline}".join(lines) + newline + indent + closing
 
 
 def _holds_object(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(_holds_object(each) for each in value))
+    return isinstance(value, dict) or (isinstance(value, list) and any(_holds_object(item) for item in value))
 
 
 def _indent_at(text: str, at: int) -> str:

@@ -9,16 +9,15 @@ from pathlib import Path
 
 from archivist import __version__
 from archivist.edges.install import changes as changing
-from archivist.edges.install.calls import PROGRAM
 from archivist.edges.install.changes import InstallChange
 from archivist.edges.install.clients import claude_hooks, server_entry, vscode_hooks
-from archivist.edges.install.entries import Hook
+from archivist.edges.install.entries import PROGRAM, Hook
 from archivist.errors import InputError
 
 _DESCRIPTION = "A memory that lets coding agents learn from their own runs."
 _SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 _SKILL = "archivist-memory"
-# Which files of a folder are ours, and as we wrote them: a name alone says neither.
+# The digests of the files that we wrote: a name alone does not say whether the user has changed a file.
 _RECORD = ".archivist-plugin.json"
 
 
@@ -46,63 +45,65 @@ def plugin_files() -> dict[str, str]:
 
 
 def plan_install(folder: Path) -> list[InstallChange]:
-    """Return what would be written into a folder; one that holds something else is refused.
+    """Return what would be written into a folder; refuse one that has other contents.
 
-    A file that somebody has changed since, or made where ours would be, is theirs and stays.
+    A file that the user has changed, or created where ours would be, stays.
     """
-    known = _read_record(folder)
-    if not known and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{str(folder)!r} holds something else", hint="name a folder that is new or empty")
+    digests = _read_record(folder)
+    if not digests and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{str(folder)!r} has other contents", hint="name a folder that is new or empty")
     wanted = {name: text.encode("utf-8") for name, text in plugin_files().items()}
-    found = [_plan_change(folder / name, known.get(name), data) for name, data in wanted.items()]
-    record = _to_json({name: _digest(data) for name, data in wanted.items()}).encode("utf-8")
-    return [*found, InstallChange(folder / _RECORD, _read(folder / _RECORD), record)]
+    changes = [_plan_change(folder / name, digests.get(name), data) for name, data in wanted.items()]
+    record = _to_json({name: sha256(data).hexdigest() for name, data in wanted.items()}).encode("utf-8")
+    return [*changes, InstallChange(folder / _RECORD, _read(folder / _RECORD), record)]
 
 
 def plan_uninstall(folder: Path) -> list[InstallChange]:
-    """Return what would be removed: the files that we wrote, as far as nobody has changed them."""
-    known = _read_record(folder)
-    found = [_plan_change(folder / name, known[name], None) for name in plugin_files() if name in known]
-    return [*found, InstallChange(folder / _RECORD, _read(folder / _RECORD), None)] if known else []
+    """Return what would be removed: the files that we wrote and nobody has changed."""
+    digests = _read_record(folder)
+    if not digests:
+        return []
+    changes = [_plan_change(folder / name, digests[name], None) for name in plugin_files() if name in digests]
+    return [*changes, InstallChange(folder / _RECORD, _read(folder / _RECORD), None)]
 
 
 def user_modified_files(changes: Sequence[InstallChange], folder: Path) -> list[Path]:
-    """Return the files among the changes that stay as somebody else has made them."""
+    """Return the files among the changes that stay as the user has made them."""
     ours = {folder / name: text.encode("utf-8") for name, text in plugin_files().items()}
-    return [each.path for each in changes if each.path in ours and each.after not in (None, ours[each.path])]
+    return [
+        change.path
+        for change in changes
+        if change.path in ours and change.after not in (None, ours[change.path])
+    ]
 
 
 def write_plugin(changes: Sequence[InstallChange], folder: Path) -> list[Path]:
-    """Make all the changes or none, and leave no empty folder behind; return the copies: none."""
-    copies = changing.apply_changes(changes)
+    """Make all the changes or none, and remove folders that are empty then; return the backups: none."""
+    backups = changing.apply_changes(changes)
     for change in changes:
         if change.after is None:
-            inner = change.path.relative_to(folder).parents
-            changing.remove_empty(folder / each for each in inner if each.name)
-    return copies
+            parents = change.path.relative_to(folder).parents
+            changing.remove_empty(folder / parent for parent in parents if parent.name)
+    return backups
 
 
 def _plan_change(path: Path, digest: str | None, after: bytes | None) -> InstallChange:
     before = _read(path)
-    is_ours = before is None or _digest(before) == digest
+    is_ours = before is None or sha256(before).hexdigest() == digest
     return InstallChange(path, before, after if is_ours else before)
 
 
 def _read_record(folder: Path) -> dict[str, str]:
     """Return the digests of the files that we wrote into a folder; none for a folder that is not ours."""
     try:
-        found = json.loads(_read(folder / _RECORD) or b"")
+        record = json.loads(_read(folder / _RECORD) or b"")
     except ValueError:
         return {}
-    return {name: str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+    return {name: str(digest) for name, digest in record.items()} if isinstance(record, dict) else {}
 
 
 def _read(path: Path) -> bytes | None:
     return changing.read_file(path) if path.is_file() else None
-
-
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
 
 
 def _by_event(hooks: Sequence[Hook]) -> dict[str, list[object]]:

@@ -1,8 +1,10 @@
-"""The doors into other libraries: each is imported by its own name, and needs its extra."""
+"""Integrations with other libraries: each is imported by its own name, and needs its extra."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from archivist.errors import InputError
 from archivist.records.actor import Actor
@@ -11,21 +13,31 @@ from archivist.records.words import ActorKind
 if TYPE_CHECKING:
     from archivist.bank import Bank
 
+T = TypeVar("T")
+
 
 def missing_library_error(library: str, extra: str) -> InputError:
-    """Return the error for a library that is not installed, with what installs it."""
-    return InputError(
-        f"{library} is not installed", hint=f'pip install "archivist-memory[{extra}]" brings it in'
-    )
+    """Return the error for a library that is not installed, with the command that installs it."""
+    return InputError(f"{library} is not installed", hint=f'pip install "archivist-memory[{extra}]"')
 
 
 def with_actor(
     bank: Bank, name: str, actor: Actor | None = None, *, kind: ActorKind = ActorKind.AGENT
 ) -> Bank:
-    """Return a bank in the name of the program that is let in: as told, else with no person's rights.
+    """Return the bank acting as the given actor, else as a named agent if it acts as a person.
 
-    Who opens a bank in Python is a person unless they say otherwise; a model that they hand it to is none.
+    A bank that is opened in Python acts as a person by default; a model must not have a person's rights.
     """
     if actor is None and bank.actor.kind is not ActorKind.HUMAN:
         return bank
     return bank.acting_as(actor or Actor(kind, name))
+
+
+async def run_to_completion(work: Callable[[], T]) -> T:
+    """Run work in a thread; if the caller is cancelled meanwhile, wait for its end first."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

@@ -1,14 +1,17 @@
-"""Let Claude's memory tool keep its files in a bank, in the SDK's own words.
+"""Keep the files of Claude's memory tool in a bank.
 
-The texts are those of the SDK's tool for a folder, which models were taught with. The files are in the bank
-and on no disk: links cannot lead out of it, and a path that would is refused by its name alone.
+The answers are worded as those of the SDK's tool for a folder, which models were trained with. The files are
+records, not files on disk, so no link can lead out; a path that would is refused by its name.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from archivist.edges.integrations import missing_library_error, with_actor
@@ -19,7 +22,6 @@ try:
 except ImportError as error:
     raise missing_library_error("anthropic", "anthropic") from error
 
-from archivist.archive.memory_files_service import MemoryFiles
 from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
@@ -40,15 +42,17 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 ROOT = "/memories"
-_MOST_LINES = 999_999
-_MOST_PATH_BYTES = 1_024
-_MOST_ENCODED = 4
+# The SDK's own limit: its line numbers have six digits.
+_MAX_LINES = 999_999
+_MAX_PATH_BYTES = 1_024
+# A path could be percent-encoded several times over; nobody decodes it more often than this.
+_MAX_DECODINGS = 4
 _DEPTH = 2
-_AROUND = 2
+_CONTEXT_LINES = 2
 _EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
 
-# What each command needs; a model may leave out or mix up anything.
-_NEEDED: dict[str, dict[str, type]] = {
+# The parameters of each command: a model may omit or confuse any.
+_PARAMETERS: dict[str, dict[str, type]] = {
     "view": {"path": str},
     "create": {"path": str, "file_text": str},
     "str_replace": {"path": str, "old_str": str, "new_str": str},
@@ -61,7 +65,7 @@ T = TypeVar("T")
 
 
 class ArchivistMemoryTool(BetaAbstractMemoryTool):
-    """Claude's memory tool in a bank, as the agent `claude` where that is a person's, or as `actor` says."""
+    """Claude's memory tool in a bank; acts as `actor`, else as the agent `claude` for a person's bank."""
 
     def __init__(
         self,
@@ -71,10 +75,10 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         actor: Actor | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._files = MemoryFiles(with_actor(bank, "claude", actor))
+        self._files = with_actor(bank, "claude", actor).memory_files
 
     def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
-        """Do what a command asks, once it is whole."""
+        """Check a command and run it."""
         _check_command(command)
         return super().execute(command)
 
@@ -82,35 +86,63 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         """Show a folder, or a file with its lines numbered."""
         path = resolve_path(command.path)
         text = _call_bank(partial(self._files.read, path)) if path else None
-        if text is not None:
-            return _view_file(command.path, text, command.view_range)
-        files = _call_bank(partial(self._files.files, path))
-        if path and not files:
-            raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
-        return _view_folder(command.path, path, files)
+        if text is None:
+            files = _call_bank(partial(self._files.files, path))
+            if path and not files:
+                raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
+            return _view_folder(command.path, path, files)
+        lines, view_range = text.split("\n"), command.view_range
+        if len(lines) > _MAX_LINES:
+            raise ToolError(f"File {command.path} exceeds maximum line limit of 999,999 lines.")
+        first, last = 0, len(lines)
+        if view_range and len(view_range) == 2:
+            first = max(1, view_range[0]) - 1
+            last = len(lines) if view_range[1] == -1 else view_range[1]
+            # Below zero it counts from the end, as in the SDK.
+            last = last if last >= 0 else max(0, len(lines) + last)
+        # The newline is there even for an empty range.
+        shown = "\n".join(_number_lines(lines, first, last))
+        return f"Here's the content of {command.path} with line numbers:\n{shown}"
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Make a file."""
+        """Create a file."""
         path = resolve_path(command.path)
         if not _call_bank(partial(self._files.create, path, command.file_text)):
             raise ToolError(f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Put a text in the place of another one, which the file holds once."""
+        """Replace a text that occurs once in a file."""
         snippet: list[str] = []
 
         def edit(text: str) -> str:
-            line = _find_unique_line(text, command.old_str, command.path)
-            changed = text.replace(command.old_str, command.new_str)
-            snippet[:] = _number_lines(changed.split("\n"), line - _AROUND, line + _AROUND + 1)
+            old = command.old_str
+            if not old:
+                raise ToolError("No replacement was performed, old_str is empty.")
+            count = text.count(old)
+            if count == 0:
+                raise ToolError(
+                    f"No replacement was performed, old_str `{old}` did not appear verbatim"
+                    f" in {command.path}."
+                )
+            if count > 1:
+                line_starts = list(accumulate(len(line) + 1 for line in text.split("\n")))
+                # The lookahead finds overlapping occurrences, as the SDK does.
+                places = (match.start() for match in re.finditer(f"(?={re.escape(old)})", text))
+                lines = ", ".join(str(bisect_right(line_starts, place) + 1) for place in places)
+                raise ToolError(
+                    f"No replacement was performed. Multiple occurrences of old_str `{old}`"
+                    f" in lines: {lines}. Please ensure it is unique"
+                )
+            changed, line = text.replace(old, command.new_str), text.count("\n", 0, text.find(old))
+            snippet[:] = _number_lines(changed.split("\n"), line - _CONTEXT_LINES, line + _CONTEXT_LINES + 1)
             return changed
 
         self._edit_file(command.path, edit)
         return "\n".join((_EDITED, *snippet))
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Put lines in after another one."""
+        """Insert lines after a line."""
 
         def edit(text: str) -> str:
             lines = text.split("\n")
@@ -129,7 +161,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         return f"The file {command.path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Let a file go, or a folder with all that is in it."""
+        """Delete a file, or a folder with its contents."""
         path = resolve_path(command.path)
         if not path:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
@@ -138,7 +170,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Give a file or a folder another name."""
+        """Rename a file or a folder."""
         old, new = resolve_path(command.old_path), resolve_path(command.new_path)
         if not old:
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
@@ -149,7 +181,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
-        """Let all files go."""
+        """Delete all files."""
         _call_bank(partial(self._files.remove, ""))
         return "All memory cleared"
 
@@ -167,6 +199,15 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         return bool(_call_bank(partial(self._files.files, path)))
 
 
+def _call_in_thread(name: str) -> Any:
+    """Return a method that calls the plain tool's method of a name in a thread."""
+
+    async def call(self: AsyncArchivistMemoryTool, command: Any) -> str:
+        return await run_sync(getattr(self.tool, name), command)
+
+    return call
+
+
 class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
     """Claude's memory tool in a bank, for the asynchronous client."""
 
@@ -178,47 +219,30 @@ class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
         actor: Actor | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = ArchivistMemoryTool(bank, actor=actor)
+        self.tool = ArchivistMemoryTool(bank, actor=actor)
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
-        """Do what a command asks, once it is whole."""
+        """Check a command and run it."""
         _check_command(command)
         return await super().execute(command)
 
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Show a folder, or a file with its lines numbered."""
-        return await run_sync(self._tool.view, command)
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Make a file."""
-        return await run_sync(self._tool.create, command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Put a text in the place of another one, which the file holds once."""
-        return await run_sync(self._tool.str_replace, command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Put lines in after another one."""
-        return await run_sync(self._tool.insert, command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Let a file go, or a folder with all that is in it."""
-        return await run_sync(self._tool.delete, command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Give a file or a folder another name."""
-        return await run_sync(self._tool.rename, command)
+    view = _call_in_thread("view")
+    create = _call_in_thread("create")
+    str_replace = _call_in_thread("str_replace")
+    insert = _call_in_thread("insert")
+    delete = _call_in_thread("delete")
+    rename = _call_in_thread("rename")
 
     async def clear_all_memory(self) -> str:
-        """Let all files go."""
-        return await run_sync(self._tool.clear_all_memory)
+        """Delete all files."""
+        return await run_sync(self.tool.clear_all_memory)
 
 
 def resolve_path(given: str) -> str:
-    """Return a path below `/memories` without its detours; raise ToolError when it leads anywhere else."""
+    """Return a path below `/memories`, normalized; raise ToolError when it leads anywhere else."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {given}")
-    if any(_leads_up(spelling) for spelling in _decoded_variants(given)):
+    if any(".." in variant.split("/") for variant in _decoded_variants(given)):
         raise ToolError(f"Path {given} would escape {ROOT} directory")
     parts: list[str] = []
     for part in given.removeprefix(ROOT).split("/"):
@@ -230,15 +254,15 @@ def resolve_path(given: str) -> str:
             parts.append(part)
     path = "/".join(parts)
     if any(not character.isprintable() for character in path):
-        raise ToolError(f"Path {given!r} has a character that no name may have")
-    if len(path.encode("utf-8", "replace")) > _MOST_PATH_BYTES:
-        raise ToolError(f"Path is longer than {_MOST_PATH_BYTES} bytes: {given[:80]}…")
+        raise ToolError(f"Path {given!r} has a character that is not printable")
+    if len(path.encode("utf-8", "replace")) > _MAX_PATH_BYTES:
+        raise ToolError(f"Path is longer than {_MAX_PATH_BYTES} bytes: {given[:80]}…")
     return path
 
 
 def _decoded_variants(path: str) -> Iterator[str]:
-    """Yield what a path becomes when somebody decodes it, once or more often, and for another system."""
-    for _ in range(_MOST_ENCODED):
+    """Yield what a path becomes when it is percent-decoded, once or several times, or read by Windows."""
+    for _ in range(_MAX_DECODINGS):
         decoded = unquote(path)
         if "\\" in path:
             yield path.replace("\\", "/")
@@ -248,44 +272,25 @@ def _decoded_variants(path: str) -> Iterator[str]:
         path = decoded
 
 
-def _leads_up(path: str) -> bool:
-    return ".." in path.split("/")
-
-
 def _check_command(command: object) -> None:
-    """Refuse a command that is unknown, or lacks what it needs."""
+    """Raise ToolError for an unknown command, or one with missing or malformed parameters."""
     name = getattr(command, "command", None)
-    if name not in _NEEDED:
-        raise ToolError(f"Unknown command: {name}. One of {', '.join(_NEEDED)}")
-    for field, kind in _NEEDED[name].items():
+    if name not in _PARAMETERS:
+        raise ToolError(f"Unknown command: {name}. One of {', '.join(_PARAMETERS)}")
+    for field, kind in _PARAMETERS[name].items():
         if not isinstance(getattr(command, field, None), kind):
             raise ToolError(f"Invalid `{field}` parameter: {name} needs it, as a {kind.__name__}.")
-    seen = getattr(command, "view_range", None)
-    if seen is not None and not (isinstance(seen, list) and all(isinstance(each, int) for each in seen)):
+    lines = getattr(command, "view_range", None)
+    if lines is not None and not (isinstance(lines, list) and all(isinstance(line, int) for line in lines)):
         raise ToolError("Invalid `view_range` parameter: two line numbers, the last may be -1.")
 
 
 def _call_bank(call: Callable[[], T]) -> T:
-    """Do something in the bank; what goes wrong there is told to the model."""
+    """Run a call of the bank; its errors go to the model as tool errors."""
     try:
         return call()
     except ArchivistError as error:
         raise ToolError(f"{error.message} ({error.hint})" if error.hint else error.message) from error
-
-
-def _view_file(given: str, text: str, view_range: list[int] | None) -> str:
-    lines = text.split("\n")
-    if len(lines) > _MOST_LINES:
-        raise ToolError(f"File {given} exceeds maximum line limit of 999,999 lines.")
-    first, last = 0, len(lines)
-    if view_range and len(view_range) == 2:
-        first = max(1, view_range[0]) - 1
-        last = len(lines) if view_range[1] == -1 else view_range[1]
-        # Counted from the end when it is below zero, as in the SDK.
-        last = last if last >= 0 else max(0, len(lines) + last)
-    # The line end stands even when the range is empty.
-    shown = "\n".join(_number_lines(lines, first, last))
-    return f"Here's the content of {given} with line numbers:\n{shown}"
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> list[str]:
@@ -293,35 +298,8 @@ def _number_lines(lines: list[str], first: int, last: int) -> list[str]:
     return [f"{number + 1:>6}\t{lines[number]}" for number in range(first, last)]
 
 
-def _find_unique_line(text: str, old: str, given: str) -> int:
-    """Return the line, from 0, that holds a text which must be there once."""
-    if not old:
-        raise ToolError("No replacement was performed, old_str is empty.")
-    count = text.count(old)
-    if count == 0:
-        raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {given}.")
-    if count > 1:
-        lines = ", ".join(map(str, _matching_lines(text, old)))
-        raise ToolError(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
-            "Please ensure it is unique"
-        )
-    return text.count("\n", 0, text.find(old))
-
-
-def _matching_lines(text: str, old: str) -> Iterator[int]:
-    """Yield the line of each place that holds a text, counting every line once."""
-    line, seen = 1, 0
-    place = text.find(old)
-    while place != -1:
-        line += text.count("\n", seen, place)
-        seen = place
-        yield line
-        place = text.find(old, place + 1)
-
-
 def _view_folder(given: str, path: str, files: list[MemoryFile]) -> str:
-    """Show what is in a folder, two levels deep, without what is hidden."""
+    """List a folder two levels deep, without hidden names."""
     sizes: dict[tuple[str, ...], int] = {(): 0}
     folders: set[tuple[str, ...]] = set()
     for file in files:

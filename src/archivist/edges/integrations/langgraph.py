@@ -1,7 +1,7 @@
-"""Let LangGraph keep its long-term memory in a bank: a `BaseStore`.
+"""LangGraph's long-term memory in a bank: a `BaseStore`.
 
-Reads of a batch see the bank as it was before the batch, its writes are one transaction, and a later write of
-the same item wins, as in LangGraph's own stores. The bank's embedder makes the vectors.
+The reads of a batch see the bank before the batch, its writes are one transaction, and the last write of an
+item wins, as in LangGraph's own stores. The bank's embedder makes the vectors.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archivist.edges.integrations import missing_library_error, with_actor
 
@@ -35,15 +35,14 @@ try:
 except ImportError as error:
     raise missing_library_error("langgraph", "langgraph") from error
 
-from archivist.archive.items_service import Item as Kept
-from archivist.archive.items_service import ItemChange, ItemName, Items, as_json
+from archivist.archive.items_service import ItemChange, ItemName, as_json
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Actor
 
-# Some thousand years: times end before what is far beyond.
-_LONGEST_MINUTES = 1e9
+# About 1,900 years: adding more to a date would overflow it.
+_MAX_TTL_MINUTES = 1e9
 _COMPARISONS = {
     "$gt": lambda left, right: left > right,
     "$gte": lambda left, right: left >= right,
@@ -55,10 +54,10 @@ _COMPARISONS = {
 class ArchivistStore(BaseStore):
     """LangGraph's store in a bank.
 
-    `fields` are the paths of a value that it is found by, `$` for the whole value; none for no search by
-    query. `ttl` is LangGraph's configuration of how long items live; those that have expired are never
-    returned, and are removed by `sweep_ttl` or, at the configured interval, with a later write. It acts as
-    the agent `langgraph` where the bank is a person's, or as `actor` says.
+    `fields` are the paths of a value that are searched, `$` for the whole value; none for no search. `ttl` is
+    LangGraph's configuration of how long items live; expired items are never returned, and are removed by
+    `sweep_ttl` or, at the configured interval, with a later write. It acts as `actor`, else as the agent
+    `langgraph` if the bank acts as a person.
     """
 
     supports_ttl = True
@@ -76,147 +75,135 @@ class ArchivistStore(BaseStore):
         super().__init__()
         self.bank = with_actor(bank, "langgraph", actor)
         self.ttl_config = ttl
-        self._items = Items(self.bank)
+        self._items = self.bank.items
         self._fields = tuple(fields)
         self._next_sweep: datetime | None = None
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do what is asked, in one go, and return the answers in the order of the questions."""
-        asked = list(ops)
-        for op in asked:
+        """Run operations as one batch, and return their results in order."""
+        operations = list(ops)
+        for op in operations:
             validate_op_namespace(op)
-        answers = [self._read(op) for op in asked]
-        puts = {ItemName(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        results = [self._read(op) for op in operations]
+        puts = {ItemName(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
         if puts:
             changes = [self._change(op) for op in puts.values()]
             if all(change.value is None for change in changes):
                 self._items.drop([change.name for change in changes])
             else:
                 self._items.put(changes)
-            self._sweep_when_due()
-        return answers
+            minutes, now = (self.ttl_config or {}).get("sweep_interval_minutes"), self.bank.now()
+            if minutes and (self._next_sweep is None or now >= self._next_sweep):
+                self._next_sweep = now + timedelta(minutes=minutes)
+                self._items.sweep()
+        return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do the same without holding up the event loop."""
+        """Run operations in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Remove what has expired, and return how many items that were."""
+        """Remove expired items, and return how many there were."""
         return self._items.sweep()
 
     def _read(self, op: Op) -> Result:
-        if isinstance(op, GetOp):
-            return self._get(op)
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
             return _list_namespaces(op, self._items.namespaces())
         if isinstance(op, PutOp):
             return None
-        raise ValueError(f"Unknown operation type: {type(op)}")
-
-    def _get(self, op: GetOp) -> Item | None:
-        (kept,) = self._items.get([ItemName(op.namespace, op.key)])
-        if kept is None:
+        if not isinstance(op, GetOp):
+            raise ValueError(f"Unknown operation type: {type(op)}")
+        (stored,) = self._items.get([ItemName(op.namespace, op.key)])
+        if stored is None:
             return None
         if op.refresh_ttl:
-            self._items.refresh([kept])
+            self._items.refresh([stored])
         return Item(
-            value=kept.value,
-            key=kept.name.key,
-            namespace=kept.name.namespace,
-            created_at=kept.created,
-            updated_at=kept.updated,
+            value=stored.value,
+            key=stored.name.key,
+            namespace=stored.name.namespace,
+            created_at=stored.created,
+            updated_at=stored.updated,
         )
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        asked = dict(op.filter or {})
-        for each in asked.values():
-            _check_operators(each)
-        is_wanted = (lambda value: _matches(value, asked)) if asked else None
+        wanted = dict(op.filter or {})
+        for condition in wanted.values():
+            _check_operators(condition)
+        is_wanted = (lambda value: _matches(value, wanted)) if wanted else None
         prefix, limit, offset = tuple(op.namespace_prefix), index(op.limit), index(op.offset)
         if op.query and op.query.strip() and self._fields:
             found = self._items.search(prefix, op.query, is_wanted=is_wanted, limit=limit, offset=offset)
         else:
+            # JSON that every match contains, so that the store skips rows; a number may have two spellings.
+            fragments = [
+                f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(value, ensure_ascii=False)}"
+                for key, value in wanted.items()
+                if isinstance(value, str)
+            ]
             found = self._items.list_below(
-                prefix, is_wanted=is_wanted, fragments=_required_json(asked), limit=limit, offset=offset
+                prefix, is_wanted=is_wanted, fragments=fragments, limit=limit, offset=offset
             )
         if op.refresh_ttl:
             self._items.refresh(found)
-        return [_search_item(kept) for kept in found]
+        return [
+            SearchItem(item.name.namespace, item.name.key, item.value, item.created, item.updated, item.score)
+            for item in found
+        ]
 
     def _change(self, op: PutOp) -> ItemChange:
         if not op.namespace:
             raise ValueError("Namespace cannot be empty.")
         if op.value is None:
             return ItemChange(ItemName(tuple(op.namespace), op.key), None)
+        if op.ttl is not None and not 0 <= op.ttl <= _MAX_TTL_MINUTES:
+            raise ValueError(f"ttl: {op.ttl} is not a number of minutes")
         value = as_json(op.value, op.key)
         paths = self._fields if op.index is None else tuple(op.index or ())
         texts: list[str] = []
         for path in paths if self._fields else ():
             found = get_text_at_path(value, path if path == "$" else tokenize_path(path))
             texts += [text for text in found if text.strip()]
-        return ItemChange(ItemName(tuple(op.namespace), op.key), value, tuple(texts), _check_ttl(op.ttl))
-
-    def _sweep_when_due(self) -> None:
-        minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
-        if not minutes:
-            return
-        now = self.bank.now()
-        if self._next_sweep is None or now >= self._next_sweep:
-            self._next_sweep = now + timedelta(minutes=minutes)
-            self._items.sweep()
-
-
-def _check_ttl(minutes: float | None) -> float | None:
-    if minutes is not None and not 0 <= minutes <= _LONGEST_MINUTES:
-        raise ValueError(f"ttl: {minutes} is no number of minutes")
-    return minutes
-
-
-def _search_item(kept: Kept) -> SearchItem:
-    return SearchItem(kept.name.namespace, kept.name.key, kept.value, kept.created, kept.updated, kept.score)
+        return ItemChange(ItemName(tuple(op.namespace), op.key), value, tuple(texts), op.ttl)
 
 
 def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    def matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+        path = tuple(condition.path)
+        if condition.match_type not in ("prefix", "suffix"):
+            raise ValueError(f"Unsupported match type: {condition.match_type}")
+        if len(namespace) < len(path):
+            return False
+        start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
+        labels = namespace[start : start + len(path)]
+        return all(wanted in ("*", label) for label, wanted in zip(labels, path, strict=True))
+
     conditions = op.match_conditions or ()
-    found = {
-        each for each in namespaces if all(_matches_condition(each, condition) for condition in conditions)
+    matching = {
+        namespace[: op.max_depth]
+        for namespace in namespaces
+        if all(matches(namespace, condition) for condition in conditions)
     }
-    if op.max_depth is not None:
-        found = {each[: op.max_depth] for each in found}
-    return sorted(found)[op.offset : op.offset + op.limit]
+    return sorted(matching)[op.offset : op.offset + op.limit]
 
 
-def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    path = tuple(condition.path)
-    if condition.match_type not in ("prefix", "suffix"):
-        raise ValueError(f"Unsupported match type: {condition.match_type}")
-    if len(namespace) < len(path):
-        return False
-    part = (
-        namespace[: len(path)]
-        if condition.match_type == "prefix"
-        else namespace[len(namespace) - len(path) :]
-    )
-    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
-
-
-def _matches(value: object, asked: object) -> bool:
-    """Say whether a value is what a filter asks for, as LangGraph's own stores compare them."""
-    if isinstance(asked, Mapping):
-        if any(str(key).startswith("$") for key in asked):
-            return all(_compare_values(value, operator, other) for operator, other in asked.items())
+def _matches(value: object, wanted: object) -> bool:
+    """Say whether a value matches a filter, by the comparison of LangGraph's own stores."""
+    if isinstance(wanted, Mapping):
+        if any(str(key).startswith("$") for key in wanted):
+            return all(_compare_values(value, operator, other) for operator, other in wanted.items())
         return isinstance(value, Mapping) and all(
-            _matches(value.get(key), other) for key, other in asked.items()
+            _matches(value.get(key), other) for key, other in wanted.items()
         )
-    if isinstance(asked, list | tuple):
+    if isinstance(wanted, list | tuple):
         return (
             isinstance(value, list | tuple)
-            and len(value) == len(asked)
-            and all(_matches(one, other) for one, other in zip(value, asked, strict=True))
+            and len(value) == len(wanted)
+            and all(_matches(one, other) for one, other in zip(value, wanted, strict=True))
         )
-    return value == asked
+    return value == wanted
 
 
 def _compare_values(value: object, operator: str, other: object) -> bool:
@@ -227,7 +214,7 @@ def _compare_values(value: object, operator: str, other: object) -> bool:
     left, right = _to_number(value), _to_number(other)
     if left is not None and right is not None:
         return bool(_COMPARISONS[operator](left, right))
-    # Words have an order of their own; a thing that is missing has none.
+    # Texts are compared as texts; a missing value matches nothing.
     if isinstance(value, str) and isinstance(other, str):
         return bool(_COMPARISONS[operator](value, other))
     return False
@@ -240,25 +227,16 @@ def _to_number(value: object) -> float | None:
         return None
 
 
-def _check_operators(asked: object) -> None:
-    """Refuse an operator that nobody knows before anything is compared with it."""
-    if isinstance(asked, list | tuple):
-        for each in asked:
-            _check_operators(each)
-    if not isinstance(asked, Mapping):
+def _check_operators(condition: object) -> None:
+    """Raise ValueError for an unknown operator before anything is compared."""
+    if isinstance(condition, list | tuple):
+        for item in condition:
+            _check_operators(item)
+    if not isinstance(condition, Mapping):
         return
-    is_operation = any(str(key).startswith("$") for key in asked)
-    for key, other in asked.items():
+    is_operation = any(str(key).startswith("$") for key in condition)
+    for key, other in condition.items():
         if is_operation and key not in ("$eq", "$ne", *_COMPARISONS):
             raise ValueError(f"Unsupported operator: {key}")
         if not is_operation:
             _check_operators(other)
-
-
-def _required_json(asked: Mapping[str, Any]) -> list[str]:
-    """Return the JSON that every match holds: texts have one spelling, numbers may have two."""
-    return [
-        f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(value, ensure_ascii=False)}"
-        for key, value in asked.items()
-        if isinstance(value, str)
-    ]

@@ -1,4 +1,4 @@
-"""Offer a bank's tools to a pydantic-ai agent, with our own schemas and checks."""
+"""A bank's tools as a pydantic-ai toolset, with our own schemas and checks."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _log = logging.getLogger("archivist.pydantic_ai")
 
 
 class ArchivistToolset(AbstractToolset[AgentDepsT]):
-    """The tools of a bank: lessons and briefs, or the sets that are named, `default` and `all` among them.
+    """The tools of a bank: lessons and briefs, or the named sets, including `default` and `all`.
 
-    The model acts as the agent `pydantic-ai` where the bank is a person's, or as `actor` says. What it got
-    wrong, what it may not do and what failed come back to it as the answer of a failed call, and end no run.
-    `max_retries` is for arguments that are no JSON object, which pydantic-ai itself sends back.
+    The model acts as `actor`, else as the agent `pydantic-ai` if the bank acts as a person. Wrong arguments,
+    denials and errors are answers of a failed call, and do not end the run. `max_retries` is for arguments
+    that are not a JSON object, which pydantic-ai itself sends back.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         return self._id
 
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:  # noqa: ARG002
-        """Return the tools as pydantic-ai takes them."""
-        # What a model passes is checked by the tool itself, whose hints are better.
+        """Return the tools in pydantic-ai's form."""
+        # Any object: the tool checks its arguments itself, with better hints.
         anything = SchemaValidator(
             core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
         )
@@ -81,17 +81,14 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         ctx: RunContext[AgentDepsT],  # noqa: ARG002
         tool: ToolsetTool[AgentDepsT],  # noqa: ARG002
     ) -> Any:
-        """Call a tool in the bank without holding up the event loop."""
+        """Call a tool of the bank in a thread."""
         try:
             return await asyncio.to_thread(call, self._bank, name, tool_args)
         except ArchivistError as error:
-            raise ToolFailed(_error_text(error)) from error
+            text = f"{error.message} ({error.hint})" if error.hint else error.message
+            raise ToolFailed(text) from error
         except Exception as error:
             _log.exception("the tool %s failed", name)
             raise ToolFailed(
-                f"{name} failed within (the program's log has the reason; try otherwise)"
+                f"{name} failed with an internal error (the program's log has the reason; try something else)"
             ) from error
-
-
-def _error_text(error: ArchivistError) -> str:
-    return f"{error.message} ({error.hint})" if error.hint else error.message

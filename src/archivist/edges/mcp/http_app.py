@@ -1,9 +1,13 @@
-"""The MCP server as an HTTP application: a token on every request, and every answer to its end."""
+"""The MCP server as an HTTP app: a token on every request, and limits for sessions and streams."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,93 +20,96 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from archivist.edges.mcp.lines import error_response
-from archivist.edges.mcp.sessions import Sessions, Streams
+from archivist.edges.mcp.server import error_response
 from archivist.edges.wire.gate import Authenticator, TokenCheck, bearer_secret, check_token
 from archivist.edges.wire.receiving import MEGABYTE, BodyReceiver, check_length, stopping_refusal
 from archivist.edges.wire.refusals import Refusal, add_default_headers
+from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from archivist.config import ServerRules
+    from archivist.edges.mcp.lazy_bank import LazyBank
     from archivist.edges.mcp.server import MemoryServer
-    from archivist.records import Token
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
+# The SDK keeps the state of every session in memory until its client ends it, and many never do.
+MAX_SESSIONS = 50
+_log = logging.getLogger(__name__)
 
 
 class McpAuthMiddleware:
-    """Let in who shows a token, in the name that it was handed out for; refuse as every door does."""
+    """Let requests with a valid token in, as the token's actor, and refuse all others."""
 
     def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
         self._app = app
-        self._memory = memory
-        self._most_bytes = rules.max_body_mb * MEGABYTE
-        self._gate = Authenticator(rules, self._find_token)
+        self._max_bytes = rules.max_body_mb * MEGABYTE
+
+        async def find_token(secret: str) -> TokenCheck | None:
+            return await memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
+
+        self._gate = Authenticator(rules, find_token)
         self._incoming = BodyReceiver(rules.silence_s)
         self._sessions = Sessions()
         self._streams = Streams(memory, rules)
 
     def stop(self) -> None:
-        """Let go of who sends and who listens: they would outlast the server."""
+        """End uploads and streams, which would delay the shutdown."""
         self._incoming.stop()
         self._streams.finish()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it here."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         answer = _ResponseSender(send)
         try:
             headers = self._gate.check_headers(scope)
-            token = await self._gate.require_token(scope, bearer_secret(headers))
-            self._gate.count_request(token.id)
+            token = await self._gate.require_token(bearer_secret(headers))
             body = await self._read_body(headers, receive)
-            wrong = _bad_message_response(body) if scope["method"] == "POST" else None
-            if wrong is not None:
-                await wrong(scope, receive, answer.send)
+            error = _bad_message_response(body) if scope["method"] == "POST" else None
+            if error is not None:
+                await error(scope, receive, answer.send)
                 return
-            await self._serve_request(
-                {**scope, "user": _authenticated_user(token)}, headers, _replay_body(body, receive), answer
-            )
-        except Refusal as refused:
-            await refused.response()(scope, receive, answer.send)
+            # The secret itself is not passed on.
+            access = AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
+            authenticated = {**scope, "user": AuthenticatedUser(access)}
+            await self._serve_request(authenticated, headers, _replay_body(body, receive), answer)
+        except Refusal as refusal:
+            await refusal.response()(scope, receive, answer.send)
         except asyncio.CancelledError:
-            # The server has waited long enough for this request, and stops.
+            # The graceful shutdown has timed out while this request was running.
             if answer.status:
                 raise
             await stopping_refusal().response()(scope, receive, answer.send)
 
-    async def _find_token(self, secret: str) -> TokenCheck | None:
-        return await self._memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
-
     async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
-        check_length(headers.get("content-length", ""), self._most_bytes)
-        limited, pieces = self._incoming.limit_receive(receive, self._most_bytes), bytearray()
+        check_length(headers.get("content-length", ""), self._max_bytes)
+        limited, body = self._incoming.limit_receive(receive, self._max_bytes), bytearray()
         while True:
             message = await limited()
-            pieces += message.get("body", b"")
+            body += message.get("body", b"")
             if not message.get("more_body"):
-                return bytes(pieces)
+                return bytes(body)
 
     async def _serve_request(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _ResponseSender
     ) -> None:
         token, name = scope["user"].access_token.client_id, headers.get(_SESSION, "")
         if not name and headers.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
-            # Only the era of handshakes has sessions, and only who has none asks for one.
+            # Only revisions with a handshake have sessions, and only a request without one opens one.
             self._sessions.check_room(token)
-        with anyio.CancelScope() as until, self._sessions.track_request(token, name):
-            answer.on_stream = lambda: self._streams.add(until, token)
+        with anyio.CancelScope() as stream_scope, self._sessions.track_request(token, name):
+            answer.on_stream = lambda: self._streams.add(stream_scope, token)
             try:
                 await self._app(scope, receive, answer.send)
             finally:
-                self._streams.remove(until)
-        # A stream that was cut off just stops; the answer is still to be ended.
+                self._streams.remove(stream_scope)
+        # A cancelled stream stops in the middle; its response must still be ended.
         await answer.end()
         if answer.session and not name:
             surplus = self._sessions.add(token, answer.session)
@@ -112,25 +119,28 @@ class McpAuthMiddleware:
             self._sessions.remove(token, name)
 
     async def _end_session(self, scope: Scope, name: str) -> None:
-        """End a session as its client would, in the client's name."""
+        """End a session by the DELETE that its client would send."""
         headers = [(b"host", b"localhost"), (_SESSION.encode(), name.encode())]
-        asked = {**scope, "method": "DELETE", "headers": headers}
 
-        async def unheard(_message: Message) -> None:
+        async def receive_disconnect() -> Message:
+            return {"type": "http.disconnect"}
+
+        async def discard(_message: Message) -> None:
             return
 
-        await self._app(asked, _replay_body(b"", _receive_disconnect), unheard)
+        request = {**scope, "method": "DELETE", "headers": headers}
+        await self._app(request, _replay_body(b"", receive_disconnect), discard)
 
 
 class _ResponseSender:
-    """What is sent of an answer: with the headers of every answer, and to its end."""
+    """A response on its way: gets the default headers, and is ended if the app did not end it."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._is_open = False
         self.status = 0
         self.session = ""
-        self.on_stream = _do_nothing
+        self.on_stream: Callable[[], None] = lambda: None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -148,34 +158,126 @@ class _ResponseSender:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+class Sessions:
+    """The sessions of each token, and how many requests of each are running."""
+
+    def __init__(self, limit: int = MAX_SESSIONS) -> None:
+        self._limit = limit
+        # Token → session → running requests; the session unused for the longest time comes first.
+        self._held: dict[str, dict[str, int]] = {}
+
+    def check_room(self, token: str) -> None:
+        """Refuse another session to a token whose sessions are all in use."""
+        held = self._held.get(token, {})
+        if len(held) >= self._limit and all(held.values()):
+            hint = "end one with DELETE, or use protocol revision 2026-07-28, which has no sessions"
+            detail = f"{self._limit} sessions of this token are in use"
+            raise Refusal(429, "too_many_sessions", detail, hint=hint, headers={"Retry-After": "60"})
+
+    def add(self, token: str, name: str) -> str | None:
+        """Add a session; return the one to end for it, unused for the longest time, if there are too many."""
+        held = self._held.setdefault(token, {})
+        held[name] = 0
+        idle = next((session for session, uses in held.items() if not uses), None)
+        if len(held) <= self._limit or idle is None:
+            return None
+        self.remove(token, idle)
+        return idle
+
+    def remove(self, token: str, name: str) -> None:
+        """Remove a session."""
+        held = self._held.get(token, {})
+        held.pop(name, None)
+        if not held:
+            self._held.pop(token, None)
+
+    @contextmanager
+    def track_request(self, token: str, name: str) -> Iterator[None]:
+        """Count a request of a session while it runs."""
+        held = self._held.get(token, {})
+        if name not in held:
+            yield
+            return
+        held[name] = held.pop(name) + 1
+        try:
+            yield
+        finally:
+            if name in held:
+                held[name] -= 1
+
+
+class Streams:
+    """The open event streams by token; they end with their token, or with the server."""
+
+    def __init__(self, memory: MemoryServer, rules: ServerRules) -> None:
+        self._memory = memory
+        self._rules = rules
+        self._open: dict[anyio.CancelScope, str] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self._version = -1
+
+    def add(self, scope: anyio.CancelScope, token: str) -> None:
+        """Add a response that is an event stream."""
+        self._open[scope] = token
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+
+    def remove(self, scope: anyio.CancelScope) -> None:
+        """Remove a stream that has ended; other responses are ignored."""
+        self._open.pop(scope, None)
+
+    def finish(self) -> None:
+        """End all streams."""
+        for scope in list(self._open):
+            scope.cancel()
+
+    async def _watch(self) -> None:
+        """End the streams of revoked tokens when the bank changes, and of expired ones at each heartbeat."""
+        checked_at = time.monotonic()
+        while self._open:
+            await asyncio.sleep(self._rules.poll_s)
+            is_due = time.monotonic() - checked_at >= self._rules.heartbeat_s
+            try:
+                ended = await self._memory.reading.run(partial(self._ended_tokens, is_due))
+            except ArchivistError as error:
+                # The bank cannot be read now; the next poll tries again.
+                _log.warning("streams: %s", error.message)
+                continue
+            checked_at = time.monotonic() if is_due else checked_at
+            for scope, token in list(self._open.items()):
+                if token in ended:
+                    scope.cancel()
+
+    def _ended_tokens(self, is_due: bool, lazy_bank: LazyBank) -> set[str]:
+        bank = lazy_bank.ensure_open()
+        version = bank.version()
+        if version == self._version and not is_due:
+            return set()
+        self._version = version
+        return {token for token in set(self._open.values()) if not bank.tokens.is_valid(token)}
+
+
 def make_http_app(memory: MemoryServer, rules: ServerRules) -> McpAuthMiddleware:
-    """Return the application; its lifespan runs the sessions."""
+    """Return the app; its lifespan runs the sessions."""
     app = memory.build_server().streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=rules.max_body_mb * MEGABYTE,
-        # The door has looked at them before.
+        # The Authenticator checks Host and Origin.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     app.add_middleware(AuthContextMiddleware)
     return McpAuthMiddleware(app, memory, rules)
 
 
-def _authenticated_user(token: Token) -> AuthenticatedUser:
-    # The key itself goes no further than the gate.
-    return AuthenticatedUser(
-        AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
-    )
-
-
 def _bad_message_response(body: bytes) -> Response | None:
-    """Return the answer to a body that is no message, in the words in which such a line is answered."""
+    """Return the answer to a body that is not a message, as over stdio; None for a message."""
     try:
         types.jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError as error:
-        told = error_response(error)
-        said = told.model_dump_json(by_alias=True, exclude_unset=True) if told else ""
-        return Response(said, 400, media_type="application/json")
+        answer = error_response(error)
+        text = answer.model_dump_json(by_alias=True, exclude_unset=True) if answer else ""
+        return Response(text, 400, media_type="application/json")
     return None
 
 
@@ -186,11 +288,3 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return receive_next
-
-
-async def _receive_disconnect() -> Message:
-    return {"type": "http.disconnect"}
-
-
-def _do_nothing() -> None:
-    return

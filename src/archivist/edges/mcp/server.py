@@ -1,21 +1,24 @@
-"""The MCP server: what it offers, and what it answers. One object serves both eras and every transport."""
+"""The MCP server: its tools, resources and prompts, for every protocol revision and transport."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from archivist import __version__
-from archivist.edges.mcp.late_bank import CallQueue, LazyBank, agent_from_client
+from archivist.edges.mcp.lazy_bank import CallQueue, LazyBank, agent_from_client
 from archivist.errors import AccessError, ArchivistError, InputError, NotFoundError
 from archivist.records.actor import Actor
 from archivist.tools import prompts
@@ -23,14 +26,16 @@ from archivist.tools.functions import Tool, for_mcp
 from archivist.tools.paging import hint_for_agents
 
 if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectSendStream
+
     from archivist.bank import Bank
-    from archivist.tools.resources_service import Address
 
 Context = ServerRequestContext[Any, Any]
 
 _log = logging.getLogger(__name__)
+# A model does not write more in one call; whole logs come in by `archivist capture`.
 _MAX_ARGUMENTS_BYTES = 1024 * 1024
-# Some hosts load tools on demand; these two are of no use when nobody thinks of looking for them.
+# Some hosts load tools on demand; these two are needed before an agent would search for them.
 _ALWAYS_LOADED = {"brief", "recall"}
 _DAY_MS = 24 * 3600 * 1000
 _PROMPTS = {
@@ -58,18 +63,18 @@ class MemoryServer:
     """The memory of one bank for the clients of one process."""
 
     def __init__(self, open_bank: Callable[[], Bank], tools: Sequence[Tool], *, actor: Actor | None) -> None:
-        # Who reads need not wait for whom another process keeps from writing.
+        # Two connections, so that reads go on while a write waits for another process.
         self.reading, self.writing = CallQueue(open_bank, "read"), CallQueue(open_bank, "write")
         self._tools = {tool.name: tool for tool in tools}
         self._actor = actor
 
     def close(self) -> None:
-        """Let go of the bank; a later call opens it again."""
+        """Close the bank; a later call opens it again."""
         self.reading.bank.close()
         self.writing.bank.close()
 
     def build_server(self) -> Server[Any]:
-        """Return the server object of the SDK, which a transport runs."""
+        """Return the SDK's server object, which a transport runs."""
         lasting = CacheHint(ttl_ms=_DAY_MS, scope="public")
         return Server(
             "archivist",
@@ -99,32 +104,36 @@ class MemoryServer:
         return self._tools[name].schema() if name in self._tools else None
 
     async def _list_tools(self, _ctx: Context, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool_definition(each) for each in for_mcp(self._tools.values())])
+        return types.ListToolsResult(tools=[_tool_definition(tool) for tool in for_mcp(self._tools.values())])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in self._tools:
             offered = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} here; there are {offered}")
         tool, given, actor = self._tools[params.name], params.arguments or {}, self._actor_of(ctx)
-        # Who may not write is told so at once, whoever else waits to write.
-        changes = not tool.only_reads(given) and tool.is_open_to(actor)
-        lane = self.writing if changes else self.reading
+        # A refused write needs no turn among the writers.
+        is_write = not tool.only_reads(given) and tool.is_open_to(actor)
+        queue = self.writing if is_write else self.reading
+
+        def run_tool(bank: LazyBank) -> Any:
+            _check_size(tool.name, given)
+            return tool.call(bank.acting_as(actor), given)
+
         try:
-            answer = await lane.run(partial(_run_tool, tool, given, actor))
+            answer = await queue.run(run_tool)
         except ArchivistError as error:
             return _error_result(error.message, error.hint)
-        except Exception:  # noqa: BLE001 a mistake of ours must reach neither the model nor the protocol
+        except Exception:  # noqa: BLE001 the model gets an answer, and the log the traceback
             _log.exception("the tool %s failed", params.name)
-            return _error_result(
-                f"{params.name} failed within", "the server's log has the reason; try otherwise"
-            )
+            hint = "the server's log has the reason; try something else"
+            return _error_result(f"{params.name} failed with an internal error", hint)
         text = json.dumps(answer, ensure_ascii=False)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=answer
         )
 
     def _actor_of(self, ctx: Context) -> Actor:
-        """Return who acts: as the token says, as the server was started, or by the client's name."""
+        """Return the actor: of the token, of the command line, or by the client's name."""
         user = ctx.request.scope.get("user") if ctx.request is not None else None
         actor = getattr(getattr(user, "access_token", None), "subject", None)
         if actor:
@@ -139,7 +148,18 @@ class MemoryServer:
     async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:
         from archivist.tools.resources_service import ADDRESSES
 
-        return types.ListResourcesResult(resources=[_to_resource(each) for each in ADDRESSES])
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=address.uri,
+                    name=address.uri.partition("://")[2],
+                    title=address.title,
+                    description=address.description,
+                    mime_type=address.media_type,
+                )
+                for address in ADDRESSES
+            ]
+        )
 
     async def _list_templates(self, _ctx: Context, _params: object) -> types.ListResourceTemplatesResult:
         from archivist.tools.resources_service import TEMPLATE
@@ -165,9 +185,8 @@ class MemoryServer:
             said = _error_text(error.message, hint_for_agents(error))
             raise MCPError(types.INVALID_PARAMS, said, {"uri": params.uri}) from None
         except ArchivistError as error:
-            # A refusal is the asker's matter; that the bank cannot be read is ours.
-            is_asked_wrongly = isinstance(error, AccessError | InputError)
-            code = types.INVALID_PARAMS if is_asked_wrongly else types.INTERNAL_ERROR
+            is_client_error = isinstance(error, AccessError | InputError)
+            code = types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR
             raise MCPError(code, _error_text(error.message, error.hint), {"uri": params.uri}) from None
         contents = types.TextResourceContents(uri=params.uri, text=shown.text, mime_type=shown.media_type)
         return types.ReadResourceResult(contents=[contents])
@@ -184,7 +203,7 @@ class MemoryServer:
             )
         prompt = _PROMPTS[params.name]
         given = params.arguments or {}
-        known = {each.name for each in prompt.arguments or ()}
+        known = {argument.name for argument in prompt.arguments or ()}
         if unknown := sorted(set(given) - known):
             takes = ", ".join(sorted(known))
             raise MCPError(
@@ -197,25 +216,10 @@ class MemoryServer:
         )
 
 
-def _run_tool(tool: Tool, arguments: Mapping[str, Any], actor: Actor, bank: LazyBank) -> Any:
-    _check_size(tool.name, arguments)
-    return tool.call(bank.acting_as(actor), arguments)
-
-
 def _tool_definition(tool: Mapping[str, Any]) -> types.Tool:
     title = str(tool["name"]).replace("_", " ").capitalize()
     extra = {"_meta": {"anthropic/alwaysLoad": True}} if tool["name"] in _ALWAYS_LOADED else {}
     return types.Tool.model_validate({"title": title, **tool, **extra})
-
-
-def _to_resource(address: Address) -> types.Resource:
-    return types.Resource(
-        uri=address.uri,
-        name=address.uri.partition("://")[2],
-        title=address.title,
-        description=address.description,
-        mime_type=address.media_type,
-    )
 
 
 def _error_result(message: str, hint: str) -> types.CallToolResult:
@@ -231,11 +235,51 @@ def _check_size(name: str, arguments: Mapping[str, Any]) -> None:
     try:
         size = len(json.dumps(arguments, ensure_ascii=False).encode())
     except UnicodeEncodeError:
-        raise InputError(
-            f"{name}: half a character (a lone surrogate) is no text", hint="send whole UTF-8"
-        ) from None
+        raise InputError(f"{name}: the arguments contain a lone surrogate", hint="send valid UTF-8") from None
     if size > _MAX_ARGUMENTS_BYTES:
         raise InputError(
-            f"{name}: {size >> 10} KiB of arguments are too many",
-            hint=f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; long logs come in with archivist capture",
+            f"{name}: the arguments are too large ({size >> 10} KiB)",
+            hint=f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; import long logs with archivist capture",
         )
+
+
+async def forward_messages(
+    lines: AsyncIterable[SessionMessage | Exception],
+    answer: Callable[[SessionMessage], Awaitable[None]],
+    messages: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    """Forward a client's messages to the server, and answer lines that are not messages.
+
+    The SDK skips such lines without an answer, and the client would wait for ever.
+    """
+    # Either end may be closed already when the client or the server has ended.
+    with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with messages:
+            async for line in lines:
+                if not isinstance(line, Exception):
+                    await messages.send(line)
+                elif (error := error_response(line)) is not None:
+                    await answer(SessionMessage(error))
+
+
+def error_response(error: Exception) -> types.JSONRPCError | None:
+    """Return the answer to a line that is not a message, with the request's id if known; None if empty."""
+    problems = error.errors(include_url=False) if isinstance(error, ValidationError) else []
+    if problems and problems[0]["type"] != "json_invalid":
+        whole = next((problem["input"] for problem in problems if problem["type"] == "missing"), None)
+        return _make_error(whole, types.INVALID_REQUEST, "Invalid Request: not a JSON-RPC message")
+    line = str(problems[0]["input"]) if problems else ""
+    if problems and not line.strip():
+        return None
+    try:
+        # Python also reads lone surrogates, which pydantic refuses; the request's id is still useful.
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    return _make_error(message, types.PARSE_ERROR, "Parse error: the line is not valid JSON in UTF-8")
+
+
+def _make_error(request: object, code: int, text: str) -> types.JSONRPCError:
+    name = request.get("id") if isinstance(request, dict) else None
+    request_id = name if isinstance(name, str | int) and not isinstance(name, bool) else None
+    return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=text))

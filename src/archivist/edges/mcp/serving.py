@@ -1,4 +1,4 @@
-"""Run the MCP server: over stdin and stdout, or over HTTP on this machine."""
+"""Run the MCP server over stdin and stdout, or over HTTP on this machine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.edges.wire.listening import use_one_thread_for_vectors
-from archivist.edges.wire.security import is_loopback
+from archivist.edges.wire.listening import is_loopback, listen, url_of, use_one_thread_for_vectors
 from archivist.errors import InputError
 
 if TYPE_CHECKING:
     from archivist.edges.mcp.server import MemoryServer
 
-_GRACE_S = 3
 _log = logging.getLogger(__name__)
 
 
@@ -27,11 +25,11 @@ class ListenAddress(NamedTuple):
 
 
 def parse_address(text: str) -> ListenAddress:
-    """Read `HOST:PORT`, `:PORT` or `PORT`; only this machine's own addresses are served."""
+    """Parse `HOST:PORT`, `:PORT` or `PORT`; only loopback addresses are accepted."""
     host, _, port = text.strip().rpartition(":")
     name = host.strip("[]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and host[0] != "["):
-        raise InputError(f"{text!r} is no place to listen", hint="HOST:PORT, such as 127.0.0.1:7778")
+        raise InputError(f"{text!r} is not an address", hint="HOST:PORT, such as 127.0.0.1:7778")
     if not is_loopback(name):
         raise InputError(
             f"{name!r} is beyond this machine, where a token would travel in the clear",
@@ -41,52 +39,55 @@ def parse_address(text: str) -> ListenAddress:
 
 
 def serve_stdio(memory: MemoryServer) -> None:
-    """Serve the one client at stdin and stdout until it goes. Logging goes to stderr."""
+    """Serve the client at stdin and stdout until it disconnects. Logging goes to stderr."""
     import anyio
     from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
 
-    from archivist.edges.mcp.lines import MessageReader
+    from archivist.edges.mcp.server import forward_messages
 
     async def run() -> None:
         server = memory.build_server()
-        async with stdio_server() as (reading, writing):
-            lines = MessageReader(reading, writing)
-            await server.run(lines, writing, server.create_initialization_options())
+        sending, receiving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
+            tasks.start_soon(forward_messages, reading, writing.send, sending)
+            await server.run(receiving, writing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
     _prepare()
-    # Reading blocks in a thread that no interrupt reaches. What is written is written whole or not at all.
+    # stdin is read in a thread that KeyboardInterrupt does not reach. Ending at once is safe: every write is
+    # a transaction.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         anyio.run(run)
     except* (BrokenPipeError, ConnectionResetError):
-        _log.warning("the client has gone")
+        _log.warning("the client has disconnected")
     finally:
         memory.close()
 
 
 def serve_http(memory: MemoryServer, place: ListenAddress, *, announce: Callable[[str], None]) -> None:
-    """Serve any number of clients over streamable HTTP, each with a token of the bank, until interrupted."""
+    """Serve clients over streamable HTTP, each with a token of the bank, until interrupted."""
     from archivist.edges.mcp.http_app import PATH, make_http_app
-    from archivist.edges.wire.listening import listen, url_of
     from archivist.edges.wire.serving import make_server
 
     _prepare()
     rules = memory.reading.bank.ensure_open().config.server
-    listening = listen(place.host, place.port)
-    door = make_http_app(memory, rules)
-    server = make_server(door, silence_s=rules.silence_s, stop=door.stop)
-    announce(url_of(*listening.getsockname()[:2]) + PATH)
+    listener = listen(place.host, place.port)
+    app = make_http_app(memory, rules)
+    server = make_server(app, silence_s=rules.silence_s, stop=app.stop)
+    announce(url_of(*listener.getsockname()[:2]) + PATH)
     try:
-        server.run(sockets=[listening])
+        server.run(sockets=[listener])
     except KeyboardInterrupt:
-        # How people end it; the server has closed by now.
+        # Ctrl-C is the usual way to end it; the server has closed by now.
         return
     finally:
-        listening.close()
+        listener.close()
         memory.close()
 
 
 def _prepare() -> None:
-    """Keep stdout for the protocol, and the processor for whom it serves."""
+    """Log to stderr, because stdout carries the protocol, and scan vectors with one thread."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="archivist mcp: %(message)s")
     use_one_thread_for_vectors()

@@ -1,1 +1,1 @@
-"""What the doors that listen share: the socket, the connection, who may come in, and how one is refused."""
+"""What the HTTP and MCP servers share: the socket, the checks of a request, its body, and refusals."""

@@ -1,4 +1,4 @@
-"""Take what a client sends as it comes: not more than may come, not ever more slowly, not while we stop."""
+"""Receive a request body within a size limit and a time limit, and stop receiving when the server stops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEGABYTE = 1024 * 1024
 
 
 class BodyReceiver:
-    """The bodies that are under way. Used from the event loop alone."""
+    """The bodies that are being received. Used only from the event loop."""
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
@@ -20,29 +20,31 @@ class BodyReceiver:
         self._is_over = False
 
     def stop(self) -> None:
-        """Turn away what has not come wholly: what is left of it would outlast the server."""
+        """Refuse every body that is not complete: its rest could arrive after the server has ended."""
         self._is_over = True
         for wait in self._waits:
             wait.reschedule(asyncio.get_running_loop().time())
 
-    def limit_receive(self, receive: Receive, most: int) -> Receive:
-        """Return a way to receive that ends when more came than may, or nothing for too long."""
-        taken, is_whole = 0, False
+    def limit_receive(self, receive: Receive, max_bytes: int) -> Receive:
+        """Return a `receive` that raises Refusal for too large a body or too long a pause in it."""
+        received_bytes, is_complete = 0, False
 
-        async def receive_counted() -> Message:
-            nonlocal taken, is_whole
-            if is_whole:
+        async def receive_limited() -> Message:
+            nonlocal received_bytes, is_complete
+            if is_complete:
                 return await receive()
             message = await self._receive_next(receive)
             if message["type"] == "http.disconnect":
-                raise ended_early_refusal()
-            is_whole = not message.get("more_body", False)
-            taken += len(message.get("body", b""))
-            if taken > most:
-                raise too_large_refusal(most)
+                raise Refusal(
+                    400, "body_ended_early", "the body ended before its length", hint="send all of it"
+                )
+            is_complete = not message.get("more_body", False)
+            received_bytes += len(message.get("body", b""))
+            if received_bytes > max_bytes:
+                raise _too_large_refusal(max_bytes)
             return message
 
-        return receive_counted
+        return receive_limited
 
     async def _receive_next(self, receive: Receive) -> Message:
         if self._is_over:
@@ -55,31 +57,25 @@ class BodyReceiver:
                 finally:
                     self._waits.discard(wait)
         except TimeoutError:
-            raise (stopping_refusal() if self._is_over else _too_slow_refusal()) from None
+            if self._is_over:
+                raise stopping_refusal() from None
+            hint = "send the whole body, without long pauses"
+            raise Refusal(408, "too_slow", "the body did not arrive in time", hint=hint) from None
 
 
-def check_length(given: str, most: int) -> None:
-    """Refuse a body that says itself, in Content-Length, that it is larger than may be."""
-    if given.isdecimal() and int(given[:20]) > most:
-        raise too_large_refusal(most)
-
-
-def too_large_refusal(most: int) -> Refusal:
-    """Return the refusal of a body that is larger than may be."""
-    hint = "server.max_body_mb and server.max_upload_mb say how much"
-    return Refusal(413, "too_large", f"the body is larger than {most // MEGABYTE} MB", hint=hint)
-
-
-def ended_early_refusal() -> Refusal:
-    """Return the refusal of a body of which the rest will never come."""
-    return Refusal(400, "body_ended_early", "the body ended before its length", hint="send all of it")
+def check_length(content_length: str, max_bytes: int) -> None:
+    """Refuse a body whose Content-Length is larger than the limit."""
+    # 20 digits hold any 64-bit length, and int() refuses numbers of more than 4,300 digits.
+    if content_length.isdecimal() and int(content_length[:20]) > max_bytes:
+        raise _too_large_refusal(max_bytes)
 
 
 def stopping_refusal() -> Refusal:
-    """Return the refusal of a request that the server's end overtakes."""
-    again = {"Retry-After": "5", "Connection": "close"}
-    return Refusal(503, "stopping", "the server is stopping", hint="ask again in a while", headers=again)
+    """Return the refusal of a request that the server cannot finish because it is stopping."""
+    headers = {"Retry-After": "5", "Connection": "close"}
+    return Refusal(503, "stopping", "the server is stopping", hint="try again in a while", headers=headers)
 
 
-def _too_slow_refusal() -> Refusal:
-    return Refusal(408, "too_slow", "the body did not come", hint="send it whole, without long pauses")
+def _too_large_refusal(max_bytes: int) -> Refusal:
+    hint = "server.max_body_mb and server.max_upload_mb set the limits"
+    return Refusal(413, "too_large", f"the body is larger than {max_bytes // MEGABYTE} MB", hint=hint)

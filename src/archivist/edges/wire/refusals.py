@@ -1,4 +1,4 @@
-"""Turn a request away in the one form of every door: `application/problem+json` with a code and a hint."""
+"""Refuse a request in the same form at every door: `application/problem+json` with a code and a hint."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 MEDIA_TYPE = "application/problem+json"
-# What every answer has, whoever gives it.
-HEADERS = (
+_DEFAULT_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
@@ -19,8 +18,8 @@ HEADERS = (
 )
 
 
-class Refusal(Exception):  # noqa: N818 not an error of ours, but what the door says to somebody outside
-    """A request that the door itself turns away."""
+class Refusal(Exception):  # noqa: N818 not an error of the package, but an answer to a client
+    """A request that the server refuses before a bank is asked."""
 
     def __init__(
         self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
@@ -33,15 +32,15 @@ class Refusal(Exception):  # noqa: N818 not an error of ours, but what the door 
         self.headers = dict(headers or {})
 
     def response(self) -> Response:
-        """Return it as the answer."""
+        """Return the refusal as a response."""
         return problem_response(self.status, self.code, self.detail, self.hint, self.headers)
 
 
 def problem_response(
     status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return an answer that says what went wrong."""
-    told = {
+    """Return a response that says what went wrong."""
+    problem = {
         "type": f"urn:archivist:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -49,12 +48,12 @@ def problem_response(
         "code": code,
         "hint": hint,
     }
-    body = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
 def add_default_headers(start: Message) -> None:
-    """Give the start of an answer the headers that every answer has, where it has none of its own."""
-    own = start.get("headers", ())
-    given = {name.lower() for name, _ in own}
-    start["headers"] = [*own, *(pair for pair in HEADERS if pair[0] not in given)]
+    """Add the security headers that a response does not set itself."""
+    headers = start.get("headers", ())
+    names = {name.lower() for name, _ in headers}
+    start["headers"] = [*headers, *(header for header in _DEFAULT_HEADERS if header[0] not in names)]

@@ -1,4 +1,4 @@
-"""Serve an app on a socket of our own: no foreign headers, connections that end, a quiet stop."""
+"""Serve an app with uvicorn on a socket that already listens."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import NamedTuple
 import uvicorn
 from starlette.types import ASGIApp
 
-from archivist.edges.wire.connections import connection_class
 from archivist.errors import InputError
 
+# Running requests may finish within this time; then they are cancelled and answered 503.
 _GRACE_S = 5
-_HEADERS_BYTES = 64 * 1024
+_MAX_HEADER_BYTES = 64 * 1024
+# uvicorn answers 503 above this. It bounds the memory that idle connections can take: event listeners
+# (server.max_listeners, 2,000 by default) and as many ordinary connections.
+_MAX_CONNECTIONS = 4_000
 
 
 class Certificate(NamedTuple):
@@ -25,7 +28,7 @@ class Certificate(NamedTuple):
 
 
 class Server(uvicorn.Server):
-    """A server that lets listeners and senders go before it waits for their connections to end."""
+    """A server that ends event streams and uploads before it waits for their connections to close."""
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
         super().__init__(config)
@@ -40,32 +43,31 @@ class Server(uvicorn.Server):
 def make_server(
     app: ASGIApp, *, silence_s: float, stop: Callable[[], None], certificate: Certificate | None = None
 ) -> Server:
-    """Return the server of an app; `stop` is called when it ends, for what would outlast it."""
+    """Return the server of an app; `stop` is called on shutdown and ends what would delay it."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
-        http=connection_class(silence_s),
+        # Named, so that the limits below do not depend on which parsers happen to be installed.
+        http="h11",
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        # Who connects is who asks: what a header says of it is anybody's word.
+        # Anyone can send X-Forwarded-For, so the peer address alone counts.
         proxy_headers=False,
-        ws="none",
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_keep_alive=silence_s,  # type: ignore[arg-type]  # it is passed to call_later as it is
         timeout_graceful_shutdown=_GRACE_S,
-        h11_max_incomplete_event_size=_HEADERS_BYTES,
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
         ssl_certfile=certificate.cert if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )
-    _check_certificate(config, certificate)
-    return Server(config, stop)
-
-
-def _check_certificate(config: uvicorn.Config, certificate: Certificate | None) -> None:
     try:
         config.load()
     except OSError as error:
         files = f"{certificate.cert!r} and {certificate.key!r}" if certificate else ""
-        reason = error.strerror or str(error)
         raise InputError(
-            f"no certificate in {files}: {reason}", hint="PEM files, the key without a password"
+            f"no certificate in {files}: {error.strerror or error}",
+            hint="PEM files, the key without a password",
         ) from None
+    return Server(config, stop)

@@ -1,9 +1,8 @@
-"""The routes of the house itself: what it holds, how it is, its tools, its events, and the way in."""
+"""The routes of the server itself: status, health, tools, events, and the link for a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
 from typing import Annotated, Any, Literal
 
@@ -16,9 +15,8 @@ from archivist.edges.http import answers
 from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
 from archivist.edges.http.events import EventHub, EventStream
-from archivist.edges.http.guard import OPEN_PATH
+from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.pages import Asked
-from archivist.edges.http.security import SESSION_HOLDS, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id
 from archivist.edges.http.visits import Visitor, clean_json, json_response
 from archivist.edges.wire.refusals import Refusal
@@ -26,7 +24,8 @@ from archivist.errors import NotFoundError
 from archivist.tools import functions as tools
 
 router = APIRouter(tags=["the server"], route_class=BodyRoute)
-_CHECKING = Lock()
+# One full check at a time: each keeps a connection of the READ lane busy.
+_HEALTH_CHECK = Lock()
 _Set = Literal["archivist", "cognitive", "layers", "workspace"]
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -38,14 +37,11 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 
 @router.get("/", responses=answers.model_response(answers.ExtensibleOut))
 def index(visitor: Visitor) -> Response:
-    """Say what this is, and as whom you are here."""
-    told = {
-        "name": "archivist",
-        "version": __version__,
-        "actor": str(visitor.actor),
-        "routes": "/openapi.json",
-    }
-    return json_response(told)
+    """Return the server's name and version, and the actor of the token."""
+    actor = str(visitor.actor)
+    return json_response(
+        {"name": "archivist", "version": __version__, "actor": actor, "routes": "/openapi.json"}
+    )
 
 
 @router.get("/api/status", responses=answers.model_response(answers.ExtensibleOut))
@@ -62,27 +58,22 @@ def health(
         bool, Query(description="Check the whole ledger and every lesson; takes a while.")
     ] = False,
 ) -> Response:
-    """Say whether the bank can be read, or with `full` everything that doctor checks."""
+    """Say whether the bank can be read, or with `full` run every check of `archivist doctor`."""
     if not full:
         with visitor.bank() as bank, bank.reading() as reader:
             return json_response({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
-    with _single_health_check(), visitor.bank() as bank:
-        checks = [
-            {"name": each.name, "is_well": each.is_well, "text": each.text} for each in bank.doctor.health()
-        ]
-    return json_response({"is_well": all(each["is_well"] for each in checks), "checks": checks})
-
-
-@contextmanager
-def _single_health_check() -> Iterator[None]:
-    """Let one check of everything be made at a time: each keeps a connection that others read by."""
-    if not _CHECKING.acquire(blocking=False):
-        again = {"Retry-After": "1"}
-        raise Refusal(503, "busy", "such a check is being made", hint="try again", headers=again)
+    if not _HEALTH_CHECK.acquire(blocking=False):
+        headers = {"Retry-After": "1"}
+        raise Refusal(503, "busy", "a full check is running", hint="try again", headers=headers)
     try:
-        yield
+        with visitor.bank() as bank:
+            checks = [
+                {"name": check.name, "is_well": check.is_well, "text": check.text}
+                for check in bank.doctor.health()
+            ]
     finally:
-        _CHECKING.release()
+        _HEALTH_CHECK.release()
+    return json_response({"is_well": all(check["is_well"] for check in checks), "checks": checks})
 
 
 @router.get("/api/tools", responses=answers.page_response("tools", answers.ExtensibleOut))
@@ -91,7 +82,7 @@ def list_tools(
     format: Annotated[Literal["mcp", "openai", "anthropic"], Query()] = "mcp",  # noqa: A002
     set: Annotated[list[_Set], Query(max_length=4)] = [],  # noqa: A002, B006 the command's own word
 ) -> Response:
-    """List the functions that agents call, as a provider takes them."""
+    """List the tools for agents in a provider's format."""
     write = {"mcp": tools.for_mcp, "openai": tools.for_openai, "anthropic": tools.for_anthropic}[format]
     page = asked.page_by_rank(lambda _most: tools.tools(*set), lambda tool: tool.name)
     return json_response({"tools": write(page.items), "next": page.next})
@@ -101,21 +92,21 @@ def _mode_of_call(name: str, arguments: dict[str, Any], visitor: Visitor) -> Exe
     tool = tools.find_tool(name)
     if tool is None or tool.only_reads(arguments) or not tool.is_open_to(visitor.actor):
         return ExecutionMode.READS
-    # To write files takes its time, and what is there already is not written again.
+    # Writing files takes long, and what is there already is not written again.
     return ExecutionMode.LONG if tool.toolset is tools.Toolset.WORKSPACE else ExecutionMode.WRITES
 
 
 @router.post("/api/tools/{name}", responses=answers.model_response(answers.ExtensibleOut))
 @set_execution_mode(_mode_of_call)
 def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response:
-    """Call one of the functions with its arguments."""
+    """Call a tool with its arguments."""
     tool = tools.find_tool(name)
     if tool is None:
         raise NotFoundError("tool", name, hint="GET /api/tools lists them")
-    given: Any = clean_json(arguments)
-    is_reading = _mode_of_call(name, given, visitor) is ExecutionMode.READS
+    cleaned: Any = clean_json(arguments)
+    is_reading = _mode_of_call(name, cleaned, visitor) is ExecutionMode.READS
     with visitor.bank(PoolLane.READ if is_reading else PoolLane.WRITE) as bank:
-        return json_response(tool.call(bank, given))
+        return json_response(tool.call(bank, cleaned))
 
 
 @router.get("/api/events", responses=_EVENTS)
@@ -124,27 +115,26 @@ async def events(
     visitor: Visitor,
     last_event_id: Annotated[str, Header(max_length=40, description="The id of the last event seen.")] = "",
 ) -> Response:
-    """Listen to what happens: every change, whoever made it, and live messages."""
-    happenings: EventHub = request.app.state.happenings
+    """Stream every change, whoever made it, and live messages."""
+    hub: EventHub = request.app.state.events
     is_valid: Callable[[str], bool] = request.app.state.is_valid
     rules: ServerRules = request.app.state.rules
-    return EventStream(happenings, visitor.actor, last_event_id, rules, lambda: is_valid(visitor.token))
+    return EventStream(hub, visitor.actor, last_event_id, rules, lambda: is_valid(visitor.token))
 
 
 @router.get(OPEN_PATH, include_in_schema=False)
 def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """Let a browser in by a link that opens once."""
+    """Start a browser session by a link that opens once."""
     browsers: BrowserSessions = request.app.state.browsers
-    own = browsers.redeem_link(key)
-    if own is None:
-        raise Refusal(
-            401, "used_link", "this link was used or is too old", hint="archivist serve prints a new one"
-        )
+    session_key = browsers.redeem_link(key)
+    if session_key is None:
+        hint = "archivist serve prints a new one"
+        raise Refusal(401, "used_link", "this link was used or has expired", hint=hint)
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
         cookie_name(request.headers.get("host", "")),
-        own,
-        max_age=int(SESSION_HOLDS.total_seconds()),
+        session_key,
+        max_age=int(SESSION_LIFETIME.total_seconds()),
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",

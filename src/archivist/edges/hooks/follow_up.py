@@ -1,0 +1,204 @@
+"""Work after a turn or session, in a process that nobody waits for: import its log, reflect, embed.
+
+A client may announce the end before the last lines of the log are written, and announces every turn. So the
+log is read once it has stopped growing; importing the same session again only adds what is new.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist import projects
+from archivist.bank import Bank
+from archivist.capture.formats.registry import head_of, open_file, recognise
+from archivist.capture.service import CaptureOverrides
+from archivist.doctor import LOG, READABLE
+from archivist.edges.hooks.dialects import DIALECTS
+from archivist.edges.hooks.locate import note_failure
+from archivist.errors import ArchivistError, BankError, InputError
+from archivist.files import hook_log
+from archivist.paths import bank_file, home_folder, is_file
+from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
+
+# A log that has not grown for this long is complete.
+_STABLE_S = 0.5
+_POLL_S = 0.1
+_LONGEST_WAIT_S = 10.0
+# How long the end of a session waits for the work on another one.
+_LOCK_WAIT_S = 600.0
+_MISSING = "the log file does not exist"
+
+
+class FollowUpTask(NamedTuple):
+    """The arguments of the process."""
+
+    moment: str
+    client: str
+    session: str
+    transcript: str
+    folder: str
+    place: str
+
+    @property
+    def is_end(self) -> bool:
+        """Say whether the session has ended, not only a turn of it."""
+        return self.moment == "end"
+
+    @property
+    def is_turn(self) -> bool:
+        """Say whether a turn has ended, so that there must be a log."""
+        return not self.is_end or DIALECTS[self.client].is_ended_by_stop
+
+    @property
+    def log_path(self) -> Path:
+        """Return the path of the session's log; only meaningful if the client named one."""
+        return Path(self.transcript).expanduser()
+
+
+def main(args: Sequence[str]) -> None:
+    """Do the work; a failure is logged for the doctor."""
+    task = FollowUpTask(*args)
+    place = Path(task.place)
+    try:
+        if task.transcript:
+            _wait_until_stable(task.log_path)
+        with _exclusive_lock(bank_file(place).parent, is_patient=task.is_end) as is_alone:
+            if is_alone:
+                _process_session(task, place)
+            elif task.is_end:
+                raise InputError(f"another process held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
+    except Exception as error:  # noqa: BLE001 nobody sees the process; the doctor shows the log
+        note_failure(f"{task.client} after {task.moment}", error, place)
+
+
+def _process_session(task: FollowUpTask, place: Path) -> None:
+    with Bank.open(place, create=False, actor=Actor(ActorKind.ORCHESTRATOR, task.client)) as bank:
+        try:
+            _capture_log(bank, task)
+        finally:
+            with bank.reading() as reader:
+                episode = reader.get(Episode, task.session) if task.session else None
+            if task.is_end and episode is not None and episode.status is EpisodeStatus.RUNNING:
+                # The session has ended and no log told its outcome.
+                finished = episode.finished or bank.now()
+                bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
+        failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
+        for _ in bank.vectors.embed_waiting():
+            pass
+    if failed:
+        raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
+
+
+def _capture_log(bank: Bank, task: FollowUpTask) -> None:
+    """Import the session's log; if there is none, record the reason in the run for the doctor.
+
+    Only a turn must have left a log: a session without a prompt has none.
+    """
+    reason = _unread_reason(task)
+    try:
+        if not reason:
+            _finish_logs(bank, task)
+    except ArchivistError as error:
+        reason = error.message
+        raise
+    finally:
+        if task.is_turn or not reason:
+            state = {"client": task.client, "missing": reason}
+            with bank.transaction() as writer:
+                episode = writer.get(Episode, task.session) if task.session else None
+                if episode is not None and episode.extra.get(LOG) != state:
+                    writer.put(replace(episode, extra={**episode.extra, LOG: state}), "capture")
+    if reason == _MISSING and task.is_turn and task.client in READABLE:
+        raise InputError(f"no log at {task.transcript!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
+
+
+def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
+    """Finish the runs of the session and its subagents, and audit what either bank briefed them with."""
+    with bank.reading() as reader:
+        episode = reader.get(Episode, task.session) if task.session else None
+        # A session may end in another folder than it began in; it keeps its first folder and project.
+        first_folder = projects.checkout_folder(episode) if episode is not None else ""
+        folder = first_folder or task.folder or str(bank.root)
+        project = episode.project if episode is not None else ""
+        project = project or projects.project_at(reader, Path(folder), bank.root)
+    overrides = CaptureOverrides(run=task.session, project=project, folder=folder)
+    # Claude Code writes the logs of subagents into a folder beside the session's own.
+    subagent_logs = (task.log_path.with_suffix("") / "subagents").glob("agent-*.jsonl")
+    logs = [task.log_path, *sorted(subagent_logs)]
+    home, global_bank = home_folder(), None
+    try:
+        if is_file(bank_file(home)):
+            global_bank = Bank.open(home, create=False, actor=bank.actor)
+            for log in logs:
+                bank.runs.finish(log, overrides=overrides, global_bank=global_bank)
+            return
+    except BankError as error:
+        # A damaged global bank must not keep the logs out; importing one twice changes nothing.
+        note_failure(f"{task.client} after {task.moment}, the global bank", error, bank.path)
+    finally:
+        if global_bank is not None:
+            global_bank.close()
+    for log in logs:
+        bank.runs.finish(log, overrides=overrides)
+
+
+def _wait_until_stable(log: Path) -> None:
+    """Wait until a log exists and has stopped growing, at most the longest wait: a session may go on."""
+    deadline = time.monotonic() + _LONGEST_WAIT_S
+    size, since = -1, time.monotonic()
+    while time.monotonic() < deadline and (size < 0 or time.monotonic() - since < _STABLE_S):
+        new_size = log.stat().st_size if is_file(log) else -1
+        if new_size != size:
+            size, since = new_size, time.monotonic()
+        time.sleep(_POLL_S)
+
+
+def _unread_reason(task: FollowUpTask) -> str:
+    """Return why a log is not imported; empty for a log in a known format."""
+    if not task.transcript:
+        return "the client names no log"
+    if not is_file(task.log_path):
+        return _MISSING
+    if not task.log_path.stat().st_size:
+        return "the log is empty"
+    if task.client in READABLE:
+        return ""
+    try:
+        with open_file(task.log_path) as source:
+            recognise(head_of(source), task.log_path.name)
+    except InputError:
+        return "the log is in an unknown format"
+    return ""
+
+
+@contextmanager
+def _exclusive_lock(folder: Path, *, is_patient: bool) -> Iterator[bool]:
+    """Let one process at a time work on a bank; yield False if another does and the wait is over."""
+    try:
+        import fcntl
+    except ImportError:
+        yield True
+        return
+    with (folder / hook_log.LOCK_NAME).open("a") as lock:
+        deadline = time.monotonic() + (_LOCK_WAIT_S if is_patient else 0.0)
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() >= deadline:
+                    yield False
+                    return
+                time.sleep(_POLL_S)
+            else:
+                yield True
+                return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
