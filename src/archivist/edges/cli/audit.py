@@ -140,7 +140,7 @@ def _verdict_view(name: str, verdict: Verdict) -> dict[str, str]:
 def _draw_chart(path: str, line: ReportRow) -> None:
     from pathlib import Path
 
-    from archivist.audit.chart import draw_report_chart
+    from archivist.charts import draw_report_chart
     from archivist.errors import InputError
 
     title = "Did the lessons help?" if line.lesson == "all" else f"Did {line.lesson} help?"

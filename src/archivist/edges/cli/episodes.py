@@ -280,7 +280,7 @@ def _parse_time(text: str | None) -> datetime | None:
 def _draw_chart(path: str, found: Analytics) -> None:
     from pathlib import Path
 
-    from archivist.audit.rate_chart import draw_rate_chart
+    from archivist.charts import draw_rate_chart
     from archivist.errors import InputError
 
     try:

@@ -90,10 +90,10 @@ def graph(
 
 
 def _draw_graph(found: Graph, file: str, about: str) -> None:
+    from archivist.charts import draw_graph
     from archivist.files.compare_and_write import explain_os_errors
-    from archivist.workspace.graph_chart import render_svg
 
-    image = render_svg(
+    image = draw_graph(
         found, f"What the workspace says about {about}" if about else "What the workspace speaks of"
     )
     if file == "-":
