@@ -442,7 +442,8 @@ def _draw_edge(relation: Relation, positions: _Positions, label_ends: Mapping[st
         path = f"M{x1:.1f},{y1:.1f} C{middle:.1f},{y1:.1f} {middle:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
     width = min(4.0, 0.8 + 0.4 * (relation.weight - 1))
     dash = ' stroke-dasharray="4 3"' if relation.kind is RelationKind.TAGGED else ""
-    return f'<path d="{path}" fill="none" stroke="{_EDGE}" stroke-opacity="0.55" stroke-width="{width:.1f}"{dash}/>'
+    look = f'stroke="{_EDGE}" stroke-opacity="0.55" stroke-width="{width:.1f}"{dash}'
+    return f'<path d="{path}" fill="none" {look}/>'
 
 
 def _draw_node(entity: Entity, positions: _Positions, names: Mapping[str, str]) -> list[str]:

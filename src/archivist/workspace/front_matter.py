@@ -1,7 +1,7 @@
 """Read front matter, and change single fields of it so that everything else stays byte for byte.
 
-Reading uses PyYAML's C parser: 2,000 heads took 55 ms, ruamel.yaml 1,600 ms (bench/workspace.py). Values follow
-YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits only.
+Reading uses PyYAML's C parser: 2,000 heads took 55 ms, ruamel.yaml 1,600 ms (bench/workspace.py). Values
+follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits only.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class _ValueBuilder:
 
 
 def _refuse_excess(head: str) -> None:
-    """Raise for a text that would cost seconds and gigabytes: too long, too deep, or aliases that multiply."""
+    """Raise for a text that would cost seconds and gigabytes: too long, too deep, too many aliases."""
     reason, line = "", 0
     if len(head) > MAX_CHARACTERS:
         reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
@@ -354,9 +354,7 @@ def quote_text(text: str) -> str:
 
 def quote_if_needed(text: str, bare: re.Pattern[str] = _BARE_IN_LIST) -> str:
     """Return a text as it may appear in a list: in quotes where YAML would read it as something else."""
-    is_bare = (
-        bare.fullmatch(text) and text.lower() not in ("true", "false", "null") and text[-1] not in ": "
-    )
+    is_bare = bare.fullmatch(text) and text.lower() not in ("true", "false", "null") and text[-1] not in ": "
     return text if is_bare and text.isprintable() else quote_text(text)
 
 
