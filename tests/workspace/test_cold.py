@@ -18,7 +18,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
 from archivist.workspace import cold
 from archivist.workspace.cold import Transcript
-from archivist.workspace.topology import Topology
+from archivist.workspace.files_service import Topology
 from archivist.workspace.transcripts_service import Transcripts
 from tests.workspace.sessions import Session
 

@@ -15,20 +15,19 @@ from hypothesis import strategies as st
 from archivist.charts import MAX_NODES, draw_graph
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace.corpus import read_corpus, topologies
+from archivist.workspace.files_service import Topology, open_roots, read_corpus
 from archivist.workspace.graph import (
     Entity,
     EntityKind,
     Graph,
     RelationKind,
-    SourceFile,
     build_graph,
     filter_kinds,
     labels,
     subgraph_around,
     top_subgraph,
 )
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
+from archivist.workspace.topology import FileKind, SourceFile, WorkspaceScope
 
 RESOURCES = "resources/workspaces"
 OVERVIEW = """---
@@ -348,14 +347,14 @@ def test_several_roots_make_one_graph(tmp_path: Path) -> None:
     one = _tree(tmp_path / "one")
     _tree(tmp_path / "two", name="b")
     rules = WorkspaceRules(roots="../two, ../one")
-    found = read_corpus(topologies(one, rules))
+    found = read_corpus(open_roots(one, rules))
     assert [source.name for source in found.sources] == [f"{RESOURCES}/a/n0.md", f"two/{RESOURCES}/b/n0.md"]
     assert [each.source for each in subgraph_around(build_graph(found.sources), "tool:pnpm").relations] == [
         f"document:{RESOURCES}/a/n0.md",
         f"document:two/{RESOURCES}/b/n0.md",
     ]
     with pytest.raises(InputError, match="no root"):
-        topologies(one, WorkspaceRules(roots="../nowhere"))
+        open_roots(one, WorkspaceRules(roots="../nowhere"))
 
 
 def test_unreadable_files_are_named_and_the_rest_is_mined(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
+from archivist.workspace.files_service import Topology
 from archivist.workspace.hot import Budget, HotUsage, RuleUsage, WarmEntry
 from archivist.workspace.hot_files import measure_hot_files
 from archivist.workspace.hot_service import HotMemory, UsageHistory, review
 from archivist.workspace.link_files import link, read_rules
 from archivist.workspace.links import Client
-from archivist.workspace.topology import Topology
 
 RULES = WorkspaceRules()
 PROFILE = """<!-- budget: 6 lines -->

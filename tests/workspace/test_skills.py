@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
+from archivist.workspace.files_service import Topology
 from archivist.workspace.skill_files import SkillSaveStatus, find_skill, list_skills, save_skill
 from archivist.workspace.skills import compose_skill, find_problems, is_skill_name
 from archivist.workspace.skills_service import Skills
-from archivist.workspace.topology import Topology, WorkspaceScope
+from archivist.workspace.topology import WorkspaceScope
 
 SKILL = "---\nname: cut-release\ndescription: Use when a release is cut.\n---\n\nRun `make release`.\n"
 

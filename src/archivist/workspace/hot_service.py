@@ -18,12 +18,13 @@ from archivist.store.filters import equals, not_equals, one_of
 from archivist.text import estimate_tokens
 from archivist.workspace import hot
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.corpus import find_scope, learnings_of, read_corpus
+from archivist.workspace.files_service import Topology, find_scope, read_corpus
 from archivist.workspace.hot import Demotion, HotItem, HotUsage, Promotion, RuleUsage, WarmEntry
 from archivist.workspace.hot_files import measure_hot_files
-from archivist.workspace.memory import Workspace
+from archivist.workspace.learnings import learnings_of
 from archivist.workspace.save import MemoryItem, SaveResult
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
+from archivist.workspace.service import Workspace
+from archivist.workspace.topology import FileKind, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

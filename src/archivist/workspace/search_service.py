@@ -16,8 +16,9 @@ from archivist.records import ARCHIVIST
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
 from archivist.workspace import search
+from archivist.workspace.files_service import Topology
 from archivist.workspace.search import DocumentFolder, Snippet
-from archivist.workspace.topology import EVERYWHERE, Topology, WorkspaceScope
+from archivist.workspace.topology import EVERYWHERE, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

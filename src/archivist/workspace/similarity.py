@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from archivist.workspace.overviews import strip_markup
+from archivist.workspace.documents import strip_markup
 from archivist.workspace.terms import (
     CONTENT,
     Meaning,

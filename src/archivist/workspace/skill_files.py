@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from archivist.errors import InputError, NotFoundError
 from archivist.files.compare_and_write import explain_os_errors, read_bytes, replace_if_unchanged
+from archivist.workspace.files_service import Topology
 from archivist.workspace.skills import (
     FILE_NAME,
     FOLDER,
@@ -18,7 +19,7 @@ from archivist.workspace.skills import (
     skill_name_in,
     validate_skill_name,
 )
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
+from archivist.workspace.topology import FileKind, WorkspaceScope
 
 _SCOPES_TOLD = 10
 

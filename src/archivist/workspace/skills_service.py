@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.service import BankService
+from archivist.workspace.files_service import Topology
 from archivist.workspace.skill_files import SavedSkill, find_skill, list_skills, save_skill
-from archivist.workspace.topology import Topology, WorkspaceScope
+from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

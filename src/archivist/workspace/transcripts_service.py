@@ -20,7 +20,7 @@ from archivist.workspace.cold import CapturedTranscript, Transcript, TranscriptL
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
-    from archivist.workspace.topology import Topology
+    from archivist.workspace.files_service import Topology
 
 # Where the bank notes which transcripts it captured, as they were then.
 _NOTED = "transcripts"

@@ -13,9 +13,9 @@ from archivist.edges.cli.workspace_root import find_topology, require_bank, scop
 from archivist.workspace.graph import EntityKind
 
 if TYPE_CHECKING:
+    from archivist.workspace.files_service import Topology
     from archivist.workspace.graph import Graph
     from archivist.workspace.search import Snippet
-    from archivist.workspace.topology import Topology
 
 _PROBLEMS_SHOWN = 10
 _ROWS = 40
@@ -31,15 +31,14 @@ _ROOTS = click.option(
 
 
 def _resolve_topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
-    from archivist.workspace.corpus import topologies
-    from archivist.workspace.topology import Topology
+    from archivist.workspace.files_service import Topology, open_roots
 
     if roots:
         rules = session.load_settings(session.find_bank_path()).config.workspace
         found = {Path(root).resolve(): Topology(Path(root), rules) for root in roots}
         return list(found.values())
     topology = find_topology(session, None)
-    return topologies(topology.root, topology.rules)
+    return open_roots(topology.root, topology.rules)
 
 
 @click.command()
@@ -70,7 +69,7 @@ def graph(
     """Print what the documents of SCOPE speak of and how it hangs together, with the places that show it."""
     from archivist.recall.embedders.static import StaticEmbedder
     from archivist.workspace import graph as policy
-    from archivist.workspace.corpus import find_scope, read_corpus
+    from archivist.workspace.files_service import find_scope, read_corpus
 
     topologies = _resolve_topologies(session, roots)
     corpus = read_corpus(topologies, find_scope(topologies, scope))
@@ -144,7 +143,7 @@ def search(
     session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int, as_json: bool
 ) -> None:
     """Find what the documents of all workspaces say about TEXT, by words and by meaning."""
-    from archivist.workspace.corpus import find_scope
+    from archivist.workspace.files_service import find_scope
     from archivist.workspace.search_service import WorkspaceSearch
 
     with require_bank(session) as bank:

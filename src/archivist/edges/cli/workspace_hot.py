@@ -20,10 +20,10 @@ from archivist.edges.cli.workspace_root import find_topology, require_bank, root
 from archivist.workspace.links import Client
 
 if TYPE_CHECKING:
+    from archivist.workspace.files_service import Topology
     from archivist.workspace.hot import HotFile, RuleUsage
     from archivist.workspace.hot_service import Review
     from archivist.workspace.link_files import LinkResult
-    from archivist.workspace.topology import Topology
 
 EXIT_OVER = 1
 _ITEM_CHARACTERS = 100

@@ -12,7 +12,7 @@ from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.workspace.topology import Topology
+    from archivist.workspace.files_service import Topology
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +27,7 @@ scope_option = click.option(
 def find_topology(session: Session, root: str | None) -> Topology:
     """Return the files of the root: as named, else the nearest upwards that is one, else the bank's."""
     from archivist.paths import bank_file, project_folder
-    from archivist.workspace.topology import Topology, find_root
+    from archivist.workspace.files_service import Topology, find_root
 
     place = session.find_bank_path()
     rules = session.load_settings(place).config.workspace

@@ -32,7 +32,7 @@ def skills() -> None:
 @click.pass_obj
 def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.corpus import find_scope
+    from archivist.workspace.files_service import find_scope
     from archivist.workspace.skill_files import list_skills
 
     topology = find_topology(session, root)
