@@ -15,10 +15,9 @@ from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
 from archivist.workspace.files_service import Topology
 from archivist.workspace.hot import Budget, HotUsage, RuleUsage, WarmEntry
-from archivist.workspace.hot_files import measure_hot_files
-from archivist.workspace.hot_service import HotMemory, UsageHistory, review
-from archivist.workspace.link_files import link, read_rules
+from archivist.workspace.hot_service import HotMemory, UsageHistory, measure_hot_files, review
 from archivist.workspace.links import Client
+from archivist.workspace.links_service import link, read_rules
 
 RULES = WorkspaceRules()
 PROFILE = """<!-- budget: 6 lines -->
@@ -177,7 +176,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_measured(tmp_path: 
     found = measure_hot_files(topology.root, RULES)
     assert [file.path for file in found.usage.files] == ["agent/rules/common/good.md"]
     assert found.problems == (
-        "agent/rules/common/gone.md: a link to a file that is gone",
+        "agent/rules/common/gone.md: the link points to a file that does not exist",
         "agent/rules/common/latin.md: not UTF-8 text",
     )
 
@@ -373,7 +372,7 @@ def test_a_lesson_is_promoted_into_a_file_that_has_room(bank: Bank, tmp_path: Pa
     assert desk.promote(lesson.short_id, "flow").target == "agent/rules/common/flow.md"
     text = (tmp_path / RULES.hot / "flow.md").read_text("utf-8")
     assert text == "# Flow\n\n- Always run the type checker before pushing\n"
-    with pytest.raises(InputError, match="more than its budget"):
+    with pytest.raises(InputError, match="exceed its budget"):
         desk.promote(lesson.short_id, "profile.md")
     for wrong in ("../x.md", "resources/x.md", "/etc/x.md"):
         with pytest.raises(InputError):

@@ -173,9 +173,9 @@ def test_a_plan_gets_its_status_and_the_day_and_nothing_else_changes(
         ({"plan": "260301-cache", "status": "finished"}, "no status 'finished'"),
         ({"plan": "260301-cache"}, "no status ''"),
         ({"text": "   "}, "nothing to save"),
-        ({"text": "x" * 20_001}, "20001 characters are no entry"),
+        ({"text": "x" * 20_001}, "20001 characters are too long"),
         ({"text": "a <!-- b"}, ""),
-        ({"text": "x fails", "scope": "../out"}, "no scope: '../out'"),
+        ({"text": "x fails", "scope": "../out"}, "'../out' is not a scope"),
         (
             {"text": "x fails", "scope": "devtool"},
             "no scope 'devtool' in this workspace (there is devtools, k;",
@@ -266,18 +266,18 @@ def test_an_entry_behind_an_open_code_block_is_refused_not_swallowed(
     make(root, {f"{LEARNINGS}/k/lessons.md": entry_text("One", "```\nnever closed")})
     refused = _one(workspace, "k", text="The build fails at night.")
     assert refused.result is SaveResult.REFUSED
-    assert "would not be read" in refused.reason
+    assert "could not be read back" in refused.reason
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (7, "no item to save"),
+        (7, "is not an item"),
         ({"text": "a", "colour": "red"}, "an item has no field 'colour'"),
         ({"text": 7}, "the fields of an item are texts"),
         ({"text": "a", "tags": 7}, "the fields of an item are texts"),
-        ({"text": "a", "kind": "poem"}, "no kind 'poem'"),
-        ({"text": "a", "date": "soon"}, "'soon' is no date"),
+        ({"text": "a", "kind": "poem"}, "'poem' is not a kind"),
+        ({"text": "a", "date": "soon"}, "'soon' is not a date"),
     ],
 )
 def test_an_item_of_the_wrong_shape_is_named(value: object, told: str) -> None:

@@ -91,7 +91,7 @@ def test_the_names_of_the_folders_can_be_others(tmp_path: Path) -> None:
     ],
 )
 def test_a_scope_that_could_leave_the_root_is_refused(scope: str) -> None:
-    with pytest.raises(InputError, match="no scope"):
+    with pytest.raises(InputError, match="is not a scope"):
         WorkspaceScope.parse(scope)
 
 

@@ -292,12 +292,12 @@ def test_the_nearest_scope_is_told_by_the_name_that_is_off() -> None:
 @pytest.mark.parametrize(
     ("name", "created", "told"),
     [
-        ("2026-01-05-Old_Plan.md", "2026-02-08", "by its day it would be 260105-old-plan.md"),
-        ("20260105-x.md", "2026-02-08", "by its day it would be 260105-x.md"),
-        ("260105_X.md", "2026-02-08", "by its day it would be 260105-x.md"),
-        ("3d-printer.md", "2026-02-08", "by its day it would be 260208-3d-printer.md"),
-        ("Größe ändern.md", "2026-02-08", "by its day it would be 260208-größe-ändern.md"),
-        ("計画.md", "2026-02-08", "by its day it would be 260208-計画.md"),
+        ("2026-01-05-Old_Plan.md", "2026-02-08", "by its date it would be 260105-old-plan.md"),
+        ("20260105-x.md", "2026-02-08", "by its date it would be 260105-x.md"),
+        ("260105_X.md", "2026-02-08", "by its date it would be 260105-x.md"),
+        ("3d-printer.md", "2026-02-08", "by its date it would be 260208-3d-printer.md"),
+        ("Größe ändern.md", "2026-02-08", "by its date it would be 260208-größe-ändern.md"),
+        ("計画.md", "2026-02-08", "by its date it would be 260208-計画.md"),
         ("計画.md", "soon", "such as YYMMDD-計画.md"),
     ],
 )

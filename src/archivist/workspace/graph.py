@@ -1,8 +1,8 @@
 """Build a graph of what the documents of a workspace name, and how it is related.
 
 Everything follows from names, links, front matter and words marked as code: the same files give the same
-graph, and every relation has the files and lines that show it. A repository whose name is a common word ("client")
-counts only where it is marked as code, tagged or written as a path.
+graph, and every relation has the files and lines that show it. A repository whose name is a common word, such
+as "client", counts only where it is marked as code, tagged or written as a path.
 """
 
 from __future__ import annotations

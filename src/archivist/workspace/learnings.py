@@ -286,6 +286,10 @@ def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[
             (at, len(line) - len(line.lstrip("#"))) for at, line in enumerate(lines) if _HEADING.match(line)
         ]
         return headings, frozenset(at for at, line in enumerate(lines) if _RULE.match(line))
+    return _parse_blocks(text, lines)
+
+
+def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     headings, rules = [], set()
     for token in _markdown().parse(text):
         if token.level or token.map is None:

@@ -250,6 +250,7 @@ _OPPOSITES = tuple(
 _MODAL = _stems(
     "always must may might can could will would use adopt choose longer still only all every any each have"
 )
+_ENDED = _stems("work apply hold exist valid true run supported there")
 _CHOOSING = _stems(
     "use choose adopt adopted pick picked prefer preferred select selected switch switched migrate "
     "migrated standardise standardised standardize standardized default go went"
@@ -400,7 +401,10 @@ def _find_opposite(first: Sequence[Term], second: Sequence[Term], between: _Diff
     if "before" in pair and not between.old and not between.new and content[0] != content[1]:
         # `x before y` and `y after x` mean the same.
         return ""
-    if not _is_same_topic(first, second, between, _MODAL | frozenset(pair)):
+    # `npm test no longer works` negates any statement about `npm test`.
+    is_ended = any(term.form == "longer" for term in (*between.old, *between.new))
+    ignored = _MODAL | frozenset(pair) | (_ENDED if is_ended else frozenset())
+    if not _is_same_topic(first, second, between, ignored):
         return ""
     if pair:
         one, other = (

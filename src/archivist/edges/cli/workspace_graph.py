@@ -15,7 +15,7 @@ from archivist.workspace.graph import EntityKind
 if TYPE_CHECKING:
     from archivist.workspace.files_service import Topology
     from archivist.workspace.graph import Graph
-    from archivist.workspace.search import Snippet
+    from archivist.workspace.search_service import Snippet
 
 _PROBLEMS_SHOWN = 10
 _ROWS = 40

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from archivist.workspace.files_service import Topology
     from archivist.workspace.hot import HotFile, RuleUsage
     from archivist.workspace.hot_service import Review
-    from archivist.workspace.link_files import LinkResult
+    from archivist.workspace.links_service import LinkResult
 
 EXIT_OVER = 1
 _ITEM_CHARACTERS = 100
@@ -264,8 +264,8 @@ def link(
     What you wrote yourself is never overwritten; a second time changes nothing.
     """
     from archivist.errors import InputError
-    from archivist.workspace.link_files import link as link_files
-    from archivist.workspace.link_files import read_rules
+    from archivist.workspace.links_service import link as link_files
+    from archivist.workspace.links_service import read_rules
 
     topology = find_topology(session, root)
     folder = topology.rules.hot
@@ -294,7 +294,7 @@ def unlink(
     session: Session, clients: tuple[str, ...], is_dry_run: bool, root: str | None, as_json: bool
 ) -> int:
     """Take everything that `link` made out of the places of agent tools; the rest is as it was before."""
-    from archivist.workspace.link_files import unlink as unlink_files
+    from archivist.workspace.links_service import unlink as unlink_files
 
     topology = find_topology(session, root)
     done = unlink_files(topology.root, topology.rules.hot, _parse_clients(clients), is_dry_run=is_dry_run)
@@ -314,7 +314,7 @@ def _note_codex(topology: Topology) -> None:
 
 
 def _report_links(done: list[LinkResult], *, as_json: bool, is_dry_run: bool) -> int:
-    from archivist.workspace.link_files import LinkStatus
+    from archivist.workspace.links_service import LinkStatus
 
     left = [each for each in done if each.done is LinkStatus.LEFT]
     if as_json:

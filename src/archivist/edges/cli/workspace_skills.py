@@ -33,7 +33,7 @@ def skills() -> None:
 def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skills of SCOPE and of everything below it."""
     from archivist.workspace.files_service import find_scope
-    from archivist.workspace.skill_files import list_skills
+    from archivist.workspace.skills_service import list_skills
 
     topology = find_topology(session, root)
     found = list_skills(topology, find_scope([topology], scope))
@@ -56,7 +56,7 @@ def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None
 @click.pass_obj
 def show(session: Session, name: str, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skill NAME that counts for a scope: its own, else that of the scope around it."""
-    from archivist.workspace.skill_files import find_skill
+    from archivist.workspace.skills_service import find_skill
     from archivist.workspace.topology import WorkspaceScope
 
     skill = find_skill(find_topology(session, root), name, WorkspaceScope.parse(scope))
@@ -88,13 +88,13 @@ def save(
     as_json: bool,
 ) -> None:
     """Save a text as the skill NAME of a scope; secrets in it are taken out."""
-    from archivist.workspace.skills_service import Skills, save_redacted
+    from archivist.workspace.skills_service import Skills, save_skill
 
     topology = find_topology(session, root)
     text = _read_source(source)
     bank = session.bank_if_any()
     with bank or nullcontext():
-        saved = (Skills(bank, topology).save if bank else partial(save_redacted, topology))(
+        saved = (Skills(bank, topology).save if bank else partial(save_skill, topology))(
             name, text, scope, description=description, is_replacing=is_replacing, create=create
         )
     if as_json:
