@@ -63,7 +63,7 @@ def test_a_file_declares_its_budget_at_the_top(comment: str, budget: Budget) -> 
 def test_a_budget_that_is_no_number_is_a_problem_and_counts_as_none(said: str) -> None:
     file = hot.measure_hot_file("a.md", f"<!-- budget: {said} -->\n")
     assert (file.budget, file.share) == (None, None)
-    assert file.problem == f"budget {said!r} is no number of lines or tokens"
+    assert file.problem == f"budget {said!r} is not a number of lines or tokens"
 
 
 def test_usage_adds_up_files_and_marks_what_is_over(tmp_path: Path) -> None:
