@@ -1,4 +1,4 @@
-"""Commands about skills."""
+"""Commands for skills."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None
 @json_option
 @click.pass_obj
 def show(session: Session, name: str, scope: str, root: str | None, as_json: bool) -> None:
-    """Print the skill NAME that counts for a scope: its own, else that of the scope around it."""
+    """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
     from archivist.workspace.skills_service import find_skill
     from archivist.workspace.topology import WorkspaceScope
 
@@ -87,7 +87,7 @@ def save(
     root: str | None,
     as_json: bool,
 ) -> None:
-    """Save a text as the skill NAME of a scope; secrets in it are taken out."""
+    """Save a text as the skill NAME of a scope; secrets in it are redacted."""
     from archivist.workspace.skills_service import Skills, save_skill
 
     topology = find_topology(session, root)
@@ -104,7 +104,7 @@ def save(
 
 
 def _read_source(source: str) -> str:
-    """Return a file's text, or that of stdin."""
+    """Return the text of a file, or of stdin."""
     from archivist.errors import InputError
     from archivist.files.compare_and_write import explain_os_errors
 
