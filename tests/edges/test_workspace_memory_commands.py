@@ -295,7 +295,7 @@ def captured(banked: Run, root: Path) -> Run:
 @pytest.mark.req("W9")
 def test_transcripts_are_listed_captured_and_read(captured: Run) -> None:
     ran = captured("transcripts", "list")
-    assert "hint: 1 transcript to take in" in ran.err
+    assert "hint: 1 transcript to capture" in ran.err
     assert "archivist: no transcripts: broken.jsonl (not a log of a known format)" in ran.err
     ran = captured("transcripts", "capture")
     assert (ran.code, ran.out) == (7, "1 transcript captured, 4 events; 0 unchanged\n")
