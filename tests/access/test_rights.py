@@ -43,10 +43,10 @@ UNCHECKED = {
     "Bank.forget": "calls a service, which checks",
     "Bank.announce": "a live message about what was checked",
     "Bank.version": "says that something changed, not what",
-    "Tokens.holder": "says who acts",
+    "Tokens.find_by_secret": "says who acts",
     "Tokens.is_valid": "says whether who acts still may",
-    "Repeats.answered": "what a request does is checked; this is its own answer",
-    "Repeats.keep": "what a request does is checked; this is its own answer",
+    "IdempotencyStore.find_answer": "what a request does is checked; this is its own answer",
+    "IdempotencyStore.store_answer": "what a request does is checked; this is its own answer",
 }
 
 

@@ -102,7 +102,7 @@ def test_every_count_adds_up_in_groups_and_over_time(
     assert found.total.completed + found.total.failed == len(ended)
     assert found.total.attempts <= len(log)
     assert found.total.tokens_in == sum(each.usage.input_tokens for each in log if each.usage)
-    for name in ("attempts", "completed", "failed", "undecided", "tokens_in", "tokens_out"):
+    for name in ("attempts", "completed", "failed", "undecided_count", "tokens_in", "tokens_out"):
         assert sum(getattr(row, name) for row in found.rows) == getattr(found.total, name)
         for row in (*found.rows, found.total) if step else ():
             assert sum(getattr(each, name) for each in row.periods) == getattr(row, name)

@@ -34,12 +34,12 @@ from archivist import Bank
 from archivist.errors import BankReadOnlyError
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
-for call in (lambda: bank.erasable(["m-001"]), lambda: bank.erase(["m-001"])):
+for call in (lambda: bank.erasure.find_erasure_targets(["m-001"]), lambda: bank.erasure.erase(["m-001"])):
     try:
         call()
     except BankReadOnlyError as error:
         print(error.code)
-print(bank.prune().runs)
+print(bank.erasure.prune().runs)
 """
 
 

@@ -18,7 +18,7 @@ import sys
 from archivist import Bank
 bank = Bank.open(sys.argv[1])
 for number in range(100):
-    bank.add(f"Lesson {sys.argv[2]}-{number}")
+    bank.lessons.add(f"Lesson {sys.argv[2]}-{number}")
 """
 
 

@@ -219,7 +219,7 @@ def test_a_wrong_key_or_value_is_one_line_and_a_hint(
 _CHANGING = """
 import sys
 from pathlib import Path
-from archivist.config.layers import parsed
+from archivist.config.layers import parse_toml
 from archivist.config.file import change_file
 path, key = Path(sys.argv[1]), sys.argv[2]
 section, _, name = key.partition(".")
@@ -227,7 +227,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(1, 61):
     assert change_file(path, key, number)
-    assert parsed(path.read_text(), str(path))[section][name] == number, number
+    assert parse_toml(path.read_text(), str(path))[section][name] == number, number
 """
 
 

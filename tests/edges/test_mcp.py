@@ -562,15 +562,15 @@ def test_nothing_of_the_bank_is_loaded_before_the_first_call(folder: Path) -> No
 import asyncio, sys
 from mcp import Client
 from archivist.edges.mcp.server import MemoryServer
-from archivist.tools.functions import selected
+from archivist.tools.functions import select_tools
 
 def late():
     from archivist import Bank
     return Bank.open(sys.argv[1], create=False)
 
 async def main():
-    memory = MemoryServer(late, selected("all"), actor=None)
-    async with Client(memory.offered(), mode="legacy") as client:
+    memory = MemoryServer(late, select_tools("all"), actor=None)
+    async with Client(memory.build_server(), mode="legacy") as client:
         await client.list_tools()
         await client.list_prompts()
         assert not {"apsw", "numpy", "archivist.bank", "archivist.store.sqlite.store"} & set(sys.modules)

@@ -36,7 +36,7 @@ def test_an_edit_between_the_look_and_the_exchange_goes_back(
             path.write_bytes(b"by hand")
         return swap(one, other)
 
-    monkeypatch.setattr(exchange, "exchange", late)
+    monkeypatch.setattr(exchange, "exchange_files", late)
     assert not replace_if_unchanged(path, b"before", b"after")
     assert path.read_bytes() == b"by hand"
     assert len(list(path.parent.glob("*lessons*"))) == 1
@@ -50,7 +50,7 @@ def test_a_third_edit_stays_beside(path: Path, monkeypatch: pytest.MonkeyPatch) 
         path.write_bytes(texts.pop(0))
         return swap(one, other)
 
-    monkeypatch.setattr(exchange, "exchange", late)
+    monkeypatch.setattr(exchange, "exchange_files", late)
     assert not replace_if_unchanged(path, b"before", b"after")
     assert path.read_bytes() == b"first edit"
     assert path.with_name("lessons.md.displaced").read_bytes() == b"second edit"
@@ -59,6 +59,6 @@ def test_a_third_edit_stays_beside(path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_where_files_cannot_be_exchanged_they_are_compared_and_replaced(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "exchange", lambda _one, _other: False)
+    monkeypatch.setattr(exchange, "exchange_files", lambda _one, _other: False)
     assert replace_if_unchanged(path, b"before", b"after")
     assert path.read_bytes() == b"after"

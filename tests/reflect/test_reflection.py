@@ -188,7 +188,7 @@ def test_a_run_whose_reflection_is_interrupted_waits_as_before(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(reflection, "account", stopped)
+        patched.setattr(reflection, "summarise_run", stopped)
         for _ in range(4):
             with pytest.raises(KeyboardInterrupt):
                 list(bank.reflections.reflect_waiting())
@@ -208,7 +208,7 @@ def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
         return summarise_run(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(reflection, "account", slowly)
+        patched.setattr(reflection, "summarise_run", slowly)
         bank.reflect("s-1")
     assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
 
@@ -260,7 +260,7 @@ def test_maybe_reflect_contains_any_error(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a miner broke")
 
-    monkeypatch.setattr(reflection, "mine", broken)
+    monkeypatch.setattr(reflection, "mine_candidates", broken)
     outcome = bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
 
@@ -301,7 +301,7 @@ def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
             raise ZeroDivisionError("a miner broke")
         return real(episode, events)
 
-    monkeypatch.setattr(reflection, "read", broken)
+    monkeypatch.setattr(reflection, "read_run", broken)
     for session in ("s-1", "s-2"):
         _capture(bank, tmp_path, session)
     first, second = bank.reflections.reflect_waiting()

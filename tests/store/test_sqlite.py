@@ -195,13 +195,13 @@ import os, sys, urllib.parse
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
 with Bank.open(sys.argv[2]) as loaded:
-    loaded.add("What nobody may not load is loaded")
+    loaded.lessons.add("What nobody may not load is loaded")
     loaded.brief()
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
 print(bank.brief().text, end="")
 try:
-    bank.add("No")
+    bank.lessons.add("No")
 except BankReadOnlyError as error:
     print(error.code)
 """
@@ -212,13 +212,13 @@ import os, sys, urllib.parse
 from archivist import Bank
 from archivist.recall.query import Query
 with Bank.open(sys.argv[2]) as loaded:
-    loaded.query(Query())
+    loaded.lessons.query(Query())
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
 known = -1
 for line in sys.stdin:
     is_new, known = bank.version() != known, bank.version()
-    print(len(bank.query(Query())), is_new, flush=True)
+    print(len(bank.lessons.query(Query())), is_new, flush=True)
 """
 
 

@@ -96,7 +96,7 @@ def test_the_shortlist_holds_the_truly_nearest(dimensions: int) -> None:
 
 PURE = """
 import random, sys
-from archivist.store.vectors import BLOCK, BitRows, bit_width, packed, small_dots, half_dots
+from archivist.store.vectors import BLOCK, BitRows, bit_width, float16_dots, int8_dots, pack_vector
 
 chance = random.Random(1)
 def unit(size):
@@ -106,7 +106,7 @@ def unit(size):
 
 SIZE, FIRST = 128, 100
 rows = [unit(SIZE) for _ in range(5000)]
-made = [packed(row) for row in rows]
+made = [pack_vector(row) for row in rows]
 width = bit_width(SIZE)
 every = bytes(FIRST * width) + b"".join(bits for bits, _, _ in made)
 every += bytes(-len(every) % (BLOCK * width))
@@ -116,8 +116,8 @@ hits = []
 for _ in range(8):
     query = unit(SIZE)
     bits = BitRows(SIZE)
-    bits.replace(blocks)
-    assert bits.is_small
+    bits.replace_blocks(blocks)
+    assert bits.scans_in_python
     found = bits.nearest(query, 384, None)
     assert len(found) == len(set(found)) == 384
     assert all(FIRST <= place < FIRST + len(rows) for place in found), "a hole was found"
@@ -126,10 +126,10 @@ for _ in range(8):
     hits.append(len({FIRST + at for at in nearest} & set(found)))
     few = [3, FIRST + nearest[0], FIRST + nearest[1], FIRST + 77, 99_999_999]
     bits = BitRows(SIZE)
-    bits.replace(blocks)
+    bits.replace_blocks(blocks)
     assert set(bits.nearest(query, 9, few)) == set(few[1:4])
-    small = small_dots(query, [each[1] for each in made[:20]])
-    halves = half_dots(query, [each[2] for each in made[:20]])
+    small = int8_dots(query, [each[1] for each in made[:20]])
+    halves = float16_dots(query, [each[2] for each in made[:20]])
     assert all(abs(one - other) < 0.03 for one, other in zip(small, exact))
     assert all(abs(one - other) < 0.002 for one, other in zip(halves, exact))
 assert sum(hits) / len(hits) >= 9, hits

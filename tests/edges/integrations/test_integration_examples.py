@@ -52,5 +52,5 @@ def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         # No file of that name, so that the functions it defines need no future import.
         exec(compile(block, "integrations.md", "exec"), names)  # noqa: S102
     assert names["found"][0].key == "tea"
-    assert len(names["bank"].episodes()) == 2
+    assert len(names["bank"].runs.episodes()) == 2
     names["bank"].close()

@@ -140,7 +140,7 @@ def test_a_bank_does_not_import_opentelemetry() -> None:
         "import sys, tempfile\n"
         "from archivist import Bank\n"
         "with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as bank:\n"
-        "    bank.add('x')\n"
+        "    bank.lessons.add('x')\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -53,7 +53,7 @@ def mcp(
     actor = Actor.parse(named.actor_text) if named.actor_text else None
     # Another edge, so it is started by name; what was asked for is checked before the SDK is loaded.
     serving = import_module("archivist.edges.mcp.serving")
-    listening = None if place is None else serving.parse_place(place)
+    listening = None if place is None else serving.parse_address(place)
     # A client that starts us does so where it works; over HTTP they come from anywhere.
     folder = Path.cwd() if listening is None else None
     memory = _server_module().MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)

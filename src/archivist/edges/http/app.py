@@ -41,7 +41,7 @@ _KEY = {
 def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = False) -> FastAPI:
     """Return the app over the bank that `opened` opens, which is called for each connection.
 
-    `app.state.browsers.link()` gives the key of a one-time link: `/open?key=…`.
+    `app.state.browsers.create_link()` gives the key of a one-time link: `/open?key=…`.
     """
     first = open_bank()
     # Of its own, so that who is at the door is known however busy the house is.

@@ -52,7 +52,7 @@ def open_server(
         app, silence_s=app.state.rules.silence_s, stop=lambda: _stop_streams(app), certificate=certificate
     )
     url = url_of(host, listening.getsockname()[1], "https" if certificate else "http")
-    link = f"{url}/open?key={app.state.browsers.link()}"
+    link = f"{url}/open?key={app.state.browsers.create_link()}"
     return ServerHandle(url, link, lambda: server.run(sockets=[listening]))
 
 
