@@ -207,7 +207,7 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
     return _image(title, " ".join(description), WIDTH, HEIGHT, body)
 
 
-def _failure_rate(runs: int, failed: int) -> Point | None:
+def _failure_rate(runs: float, failed: float) -> Point | None:
     return (failed / runs, *wilson(failed, runs)) if runs else None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.errors import InputError
 from archivist.workspace.problems import LintProblem
@@ -17,7 +17,6 @@ from archivist.workspace.problems import LintProblem
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
     from ruamel.yaml.nodes import MappingNode
-    from yaml import Event
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
@@ -218,7 +217,8 @@ class _ValueBuilder:
             raise _BrokenError(0, "broken-yaml", "expected a single document")
         return value
 
-    def _build(self, event: Event) -> object:
+    def _build(self, event: Any) -> object:
+        # The stubs give events no common attributes, hence `Any`.
         value: object
         if isinstance(event, self._yaml.ScalarEvent):
             value = self._build_scalar(event)
@@ -229,9 +229,10 @@ class _ValueBuilder:
         elif event.tag not in _COLLECTION_TAGS:
             raise self._broken(event, f"the tag {event.tag!r} is not supported")
         elif isinstance(event, self._yaml.SequenceStartEvent):
-            value = []
+            items = []
             while not isinstance(item := next(self._events), self._yaml.SequenceEndEvent):
-                value.append(self._build(item))
+                items.append(self._build(item))
+            value = items
         else:
             value = self._build_mapping()
         if event.anchor is not None:
@@ -252,7 +253,7 @@ class _ValueBuilder:
                 values[key] = value
         return {**merged, **values}
 
-    def _build_scalar(self, event: Event) -> object:
+    def _build_scalar(self, event: Any) -> object:
         text: str = event.value
         if event.tag in _TEXT_TAGS or (event.tag is None and not event.implicit[0]):
             return text
@@ -271,7 +272,7 @@ class _ValueBuilder:
             return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
         return float(text) if _FLOAT.fullmatch(text) else text
 
-    def _broken(self, event: Event, text: str, rule: str = "broken-yaml") -> _BrokenError:
+    def _broken(self, event: Any, text: str, rule: str = "broken-yaml") -> _BrokenError:
         return _BrokenError(event.start_mark.line, rule, text)
 
 

@@ -202,8 +202,8 @@ class _Change(NamedTuple):
 
 
 def _changes(old: Sequence[Term], new: Sequence[Term]) -> list[_Change]:
-    forms = ([term.form for term in terms] for terms in (old, new))
-    codes = SequenceMatcher(None, *forms, autojunk=False).get_opcodes()
+    first, second = ([term.form for term in terms] for terms in (old, new))
+    codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
     return [_Change(i1, old[i1:i2], new[j1:j2]) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
 
 
