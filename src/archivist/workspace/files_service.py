@@ -286,6 +286,12 @@ def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
 # Reading
 
 Parsed = Plan | Overview | LearningFile
+_PARSERS: dict[FileKind, Callable[[str, WorkspaceFile], Parsed]] = {
+    FileKind.PLAN: read_plan,
+    FileKind.OVERVIEW: read_overview,
+    FileKind.DECISIONS: read_learning_file,
+    FileKind.LESSONS: read_learning_file,
+}
 
 
 class WorkspaceContents(NamedTuple):
@@ -353,22 +359,13 @@ class FileCache:
         if cached is not None and cached.digest == digest:
             parsed = cached.parsed
         else:
-            parsed = _parse(data, place)
+            text, problems_found = decode(data, place.name)
+            parsed = _PARSERS[place.kind](text, place)
+            if problems_found:
+                parsed = parsed._replace(problems=problems_found + parsed.problems)
             self.parsed_count += 1
         self._cached[place.name] = _CachedFile(*stamp, now, digest, parsed)
         return parsed
-
-
-def _parse(data: bytes, place: WorkspaceFile) -> Parsed:
-    text, problems = decode(data, place.name)
-    parsed: Parsed
-    if place.kind is FileKind.PLAN:
-        parsed = read_plan(text, place)
-    elif place.kind in LEARNINGS:
-        parsed = read_learning_file(text, place)
-    else:
-        parsed = read_overview(text, place)
-    return parsed._replace(problems=problems + parsed.problems) if problems else parsed
 
 
 def read_data(place: WorkspaceFile, problems: list[LintProblem], *, is_head: bool = False) -> bytes | None:

@@ -348,12 +348,13 @@ def propose_demotions(
 
     The least used go first, then those about one workspace only, then the longest. Universal rules stay.
     """
-    candidates = [
-        Demotion(item, usage_by_id.get(item.id, RuleUsage()), _named_workspaces(item.text, workspaces))
-        for file in usage.files
-        if not file.agents
-        for item in parse_hot_items(file)
-    ]
+    candidates: list[Demotion] = []
+    for item in (item for file in usage.files if not file.agents for item in parse_hot_items(file)):
+        words = set(re.findall(r"[\w.-]+", item.text.lower()))
+        named = tuple(name for name in workspaces if name.lower() in words)
+        # A rule that names all workspaces is about none in particular.
+        names = named if len(named) < len(workspaces) else ()
+        candidates.append(Demotion(item, usage_by_id.get(item.id, RuleUsage()), names))
     candidates.sort(
         key=lambda each: (
             round(each.use.share, 3),
@@ -377,13 +378,6 @@ def propose_demotions(
             files = tuple(smaller if other is file else other for other in left.files)
             left = replace(left, files=files)
     return tuple(chosen)
-
-
-def _named_workspaces(text: str, workspaces: Sequence[str]) -> tuple[str, ...]:
-    """Return the workspaces that a rule names, unless it names all of them."""
-    words = set(re.findall(r"[\w.-]+", text.lower()))
-    named = tuple(name for name in workspaces if name.lower() in words)
-    return named if len(named) < len(workspaces) else ()
 
 
 def propose_promotions(

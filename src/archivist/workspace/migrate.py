@@ -139,7 +139,9 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
         return LintProblem(place.name, 0, "abstract-file", parts)
     missing: dict[str, object] = dict(parts.fields)
     if not _is_given(values, "name"):
-        missing["name"] = _first_text(values, "title") or first_heading(read.body) or _folder_title(place)
+        words = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
+        folder_title = " ".join(words.split()).title()
+        missing["name"] = _first_text(values, "title") or first_heading(read.body) or folder_title
     description = field_text(values.get("description"))
     rest = parts.rest
     if parts.description and _fold_text(parts.description) not in _fold_text(description):
@@ -266,12 +268,6 @@ def _folder_tags(place: WorkspaceFile) -> list[str]:
     """Return the folder names below the workspace, or the workspace's name for its own files."""
     parts = place.folder.split("/")
     return [part.lower() for part in dict.fromkeys(parts[1:] or parts)]
-
-
-def _folder_title(place: WorkspaceFile) -> str:
-    return " ".join(
-        part.replace("-", " ").replace("_", " ").strip().title() for part in place.folder.split("/")[-2:]
-    )
 
 
 def _status_of_word(word: str) -> PlanStatus | None:

@@ -99,7 +99,11 @@ def compare(old: Statement, new: Statement, cosine: float) -> Comparison:
         return Comparison(Likeness.CONFLICT, cosine, conflict)
     # A negated statement that is near must never be merged into its opposite.
     is_contrary = _is_negated(old) != _is_negated(new)
-    if not is_contrary and _is_near(old, new, cosine) and not _has_other_subject(old, new):
+    fewest = min(len(_words(old)), len(_words(new)))
+    shared = len(_words(old) & _words(new)) / fewest if fewest else 0.0
+    is_contained = shared >= CONTAINED_WORDS and fewest >= _MIN_CONTAINED_WORDS
+    is_near = cosine >= (CONTAINED_COSINE if is_contained else COSINE) and shared >= SHARED_WORDS
+    if is_near and not is_contrary and not _has_other_subject(old, new):
         return Comparison(Likeness.MEANING, cosine, f"the same in other words ({cosine:.2f})")
     return Comparison(Likeness.DIFFERENT, cosine, "")
 
@@ -139,14 +143,6 @@ def _sentence_meanings(statement: Statement) -> tuple[Meaning, ...]:
 
 
 # Same meaning
-
-
-def _is_near(old: Statement, new: Statement, cosine: float) -> bool:
-    first, second = _words(old), _words(new)
-    fewest = min(len(first), len(second))
-    shared = len(first & second) / fewest if fewest else 0.0
-    is_contained = shared >= CONTAINED_WORDS and cosine >= CONTAINED_COSINE and fewest >= _MIN_CONTAINED_WORDS
-    return is_contained or (cosine >= COSINE and shared >= SHARED_WORDS)
 
 
 def _forms(sentences: Sequence[str]) -> frozenset[str]:

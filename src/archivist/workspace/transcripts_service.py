@@ -66,9 +66,15 @@ class Transcripts(BankService):
         A file is a transcript when a capture format recognises its beginning. A transcript that changed since
         it was captured counts as not captured.
         """
+        paths = sorted(
+            path
+            for path in self._folder.rglob("*")
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(self._folder).parts)
+        )
         with self._bank.reading() as reader:
             noted = _load_captures(reader)
-            found = [self._load_transcript(reader, path, noted) for path in self._paths()]
+            found = [self._load_transcript(reader, path, noted) for path in paths]
         # Captured files are known to be transcripts; the others are opened, outside the transaction.
         reasons = {each.name: "" if each.runs else self._problem_with(each) for each in found}
         return TranscriptListing(
@@ -149,16 +155,6 @@ class Transcripts(BankService):
         with self._open_lines(transcript) as lines:
             shown = _redact_lines(cold.lines_between(lines, max(1, number - around), number + around))
         return TranscriptLines(transcript, shown, number)
-
-    def _paths(self) -> list[Path]:
-        if not self._folder.is_dir():
-            return []
-        return sorted(
-            path
-            for path in self._folder.rglob("*")
-            if path.is_file()
-            and not any(part.startswith(".") for part in path.relative_to(self._folder).parts)
-        )
 
     def _problem_with(self, transcript: Transcript) -> str:
         """Return why a file is not a transcript, by its beginning; empty for a transcript."""

@@ -28,7 +28,7 @@ from archivist.reading.remedies import RemedyKind
 from archivist.reading.run import ObservedFailure, RunReading
 from archivist.reading.wording import advice, clip_words, code, format_list, quote_error, tags
 from archivist.recall.keywords import Overlap, keywords, matches
-from archivist.records import Event, EventKind, Lesson, LessonType
+from archivist.records import Event, EventKind, LessonType
 from archivist.workspace.drafts import (
     MIN_WEIGHT,
     REASON_CHARACTERS,
@@ -108,7 +108,14 @@ def _says_same(draft: Draft, title: str, text: str) -> bool:
 
 def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
     """Draft the lessons of a run that no document mentions, and the important ones."""
-    lessons = [lesson for lesson in known.lessons if _is_from_run(lesson, reading.episode.id)]
+    lessons = [
+        lesson
+        for lesson in known.lessons
+        if reading.episode.id in lesson.runs
+        and lesson.status.is_live
+        # To edit a file is no remedy unless the lesson says how.
+        and (set(lesson.remedies) - {"edit"} or lesson.type is LessonType.PREFERENCE)
+    ]
     if len(known.words) >= _MIN_DOCUMENTED_WORDS:
         for lesson in lessons:
             words = keywords(" ".join(lesson.remedies[:1]))
@@ -117,12 +124,6 @@ def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
     for lesson in lessons:
         if lesson.importance >= MIN_WEIGHT:
             yield draft_lesson(lesson, known, SaveTrigger.END_OF_SESSION)
-
-
-def _is_from_run(lesson: Lesson, run: str) -> bool:
-    # To edit a file is no remedy unless the lesson says how.
-    has_remedy = bool(set(lesson.remedies) - {"edit"}) or lesson.type is LessonType.PREFERENCE
-    return run in lesson.runs and lesson.status.is_live and has_remedy
 
 
 def scope_of_project(project: str, scopes: Sequence[WorkspaceScope]) -> str:
@@ -316,7 +317,12 @@ def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
     ]
     before = [event for event in messages if event.seq < end]
     after = [event for event in messages if event.seq > end][:_MESSAGES_AFTER_FIX]
-    topic = _topic_words(fix)
+    # The cause must name the subject: words of the failures, or of what was changed.
+    failures = [call.failure for call in fix.failed if call.failure]
+    texts = [part for failure in failures for part in (failure.subject, *_NAMES.findall(failure.line))]
+    for change in (change for call in fix.after_last_failure for change in call.changes):
+        texts += [base_name(change.file).rsplit(".", 1)[0], *_NAMES.findall(f"{change.old} {change.new}")]
+    topic = keywords(" ".join(texts)) - _VAGUE
     for event in (*reversed(before), *after):
         for sentence in message_sentences(event.text):
             is_cause = _EXPLAINS.search(sentence) and not _UNSURE.search(sentence)
@@ -324,15 +330,6 @@ def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
                 cause = _PREFACE.sub("", sentence)
                 return end_sentence(clip_words(cause[:1].upper() + cause[1:], REASON_CHARACTERS))
     return ""
-
-
-def _topic_words(fix: _Fix) -> frozenset[str]:
-    """Return the words that name the subject of a fix: of the failures, and of what was changed."""
-    failures = [call.failure for call in fix.failed if call.failure]
-    texts = [part for failure in failures for part in (failure.subject, *_NAMES.findall(failure.line))]
-    for change in (change for call in fix.after_last_failure for change in call.changes):
-        texts += [base_name(change.file).rsplit(".", 1)[0], *_NAMES.findall(f"{change.old} {change.new}")]
-    return keywords(" ".join(texts)) - _VAGUE
 
 
 def _draft_remedies(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
