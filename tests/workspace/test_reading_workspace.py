@@ -270,9 +270,3 @@ def test_the_bank_reads_the_files_of_its_project(bank: Bank) -> None:
     assert len(bank.workspace.retrieve_learnings("devtools").decisions) == 1
     assert bank.workspace.retrieve_plan("Cache").content.startswith("# Cache")
     assert bank.workspace.lint().errors == 0
-
-
-@pytest.mark.req("M8")
-def test_every_public_method_of_a_workspace_declares_its_rights() -> None:
-    methods = {name: method for name, method in vars(Workspace).items() if not name.startswith("_")}
-    assert [name for name, method in methods.items() if not hasattr(method, "access")] == ["require"]

@@ -1,6 +1,6 @@
 """Read, save, check and migrate a workspace's markdown.
 
-`Workspace` needs no bank, because people own the files; `WorkspaceService` adds the access check of a bank.
+`Workspace` needs no bank, because people own the files; `WorkspaceService` adds the access rules of a bank.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, Verb, reads, writes
+from archivist.access.rights import Layer, reads, writes
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
@@ -68,10 +68,6 @@ class Workspace:
         self.problems: list[LintProblem] = []
         self._now = now
 
-    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
-        """Allow everything: without a bank, the permissions of the files decide."""
-
-    @reads(Layer.WORKSPACE)
     def retrieve_plans(
         self,
         scope: str | WorkspaceScope = EVERYWHERE,
@@ -90,7 +86,6 @@ class Workspace:
         self._check_scope(asked, is_empty=not contents.plans)
         return select_plans(contents.plans, status=status, tags=tags)
 
-    @reads(Layer.WORKSPACE)
     def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
         """Return one plan in full (T2), by its id, its path or its name."""
         plan = find_plan(self.retrieve_plans(scope), name)
@@ -98,7 +93,6 @@ class Workspace:
         body = front_matter.read(decode(data, plan.path).text, plan.path).body
         return PlanDetail(plan, trim_body(body))
 
-    @reads(Layer.WORKSPACE)
     def retrieve_overview(
         self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False
     ) -> list[OverviewAnswer]:
@@ -110,7 +104,6 @@ class Workspace:
         ordered = sorted(contents.overviews, key=lambda overview: overview.folder.split("/"))
         return assign_tiers(ordered, asked, is_full=is_full)
 
-    @reads(Layer.WORKSPACE)
     def retrieve_learnings(
         self,
         scope: str | WorkspaceScope = EVERYWHERE,
@@ -140,28 +133,24 @@ class Workspace:
         if known and not any(wanted.contains(scope) for scope in known):
             raise NotFoundError("scope", str(wanted), hint=suggest_scopes(wanted, known))
 
-    @reads(Layer.WORKSPACE)
     def lint(self, scope: str | WorkspaceScope = EVERYWHERE) -> LintReport:
         """Check every file of a scope against its format."""
         from archivist.workspace import upkeep_service
 
         return upkeep_service.lint_scope(self.topology, WorkspaceScope.parse(scope))
 
-    @reads(Layer.WORKSPACE)
     def propose_migration(self, scope: str | WorkspaceScope = EVERYWHERE) -> WorkspaceMigration:
         """Return the changes that migrating a scope would make; nothing is written."""
         from archivist.workspace import upkeep_service
 
         return upkeep_service.propose_migration(self.topology, WorkspaceScope.parse(scope))
 
-    @writes(Layer.WORKSPACE)
     def migrate(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
         """Write proposed changes; return those that were made, and a problem for each that was not."""
         from archivist.workspace import upkeep_service
 
         return upkeep_service.apply_changes(self.topology, changes)
 
-    @writes(Layer.WORKSPACE)
     def save_memory(
         self,
         items: Sequence[MemoryItem],
@@ -196,12 +185,49 @@ def _open_file_cache(root: Path, rules: WorkspaceRules) -> FileCache:
     return _CACHES[key]
 
 
-class WorkspaceService(BankService, Workspace):
-    """The workspace of the bank's project folder; the bank decides what its actor may do."""
+class WorkspaceService(BankService):
+    """The markdown memory of the bank's project folder, with the access rules of the bank."""
 
     def __init__(self, bank: Bank) -> None:
-        BankService.__init__(self, bank)
-        Workspace.__init__(self, bank.root, bank.config.workspace, now=bank.now)
+        super().__init__(bank)
+        self.workspace = Workspace(bank.root, bank.config.workspace, now=bank.now)
+
+    @reads(Layer.WORKSPACE)
+    def retrieve_plans(
+        self,
+        scope: str | WorkspaceScope = EVERYWHERE,
+        *,
+        status: Sequence[str] = (),
+        tags: Sequence[str] = (),
+    ) -> list[Plan]:
+        """Return the plans of a scope and below it, from their front matter (T0)."""
+        return self.workspace.retrieve_plans(scope, status=status, tags=tags)
+
+    @reads(Layer.WORKSPACE)
+    def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
+        """Return one plan in full (T2), by its id, its path or its name."""
+        return self.workspace.retrieve_plan(name, scope)
+
+    @reads(Layer.WORKSPACE)
+    def retrieve_overview(
+        self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False
+    ) -> list[OverviewAnswer]:
+        """Return overviews: of a workspace or the asked repository in full (T1), others in short (T0)."""
+        return self.workspace.retrieve_overview(scope, is_full=is_full)
+
+    @reads(Layer.WORKSPACE)
+    def retrieve_learnings(
+        self,
+        scope: str | WorkspaceScope = EVERYWHERE,
+        *,
+        tags: Sequence[str] = (),
+        category: str = "",
+        with_superseded: bool = False,
+    ) -> Learnings:
+        """Return the decisions and lessons of a scope, with one of these tags and this category."""
+        return self.workspace.retrieve_learnings(
+            scope, tags=tags, category=category, with_superseded=with_superseded
+        )
 
     @reads(Layer.WORKSPACE)
     def text_at(self, path: str) -> str | None:
@@ -215,3 +241,30 @@ class WorkspaceService(BankService, Workspace):
             return file.read_text("utf-8")
         except (OSError, ValueError, RuntimeError):
             return None
+
+    @reads(Layer.WORKSPACE)
+    def lint(self, scope: str | WorkspaceScope = EVERYWHERE) -> LintReport:
+        """Check every file of a scope against its format."""
+        return self.workspace.lint(scope)
+
+    @writes(Layer.WORKSPACE)
+    def save_memory(
+        self,
+        items: Sequence[MemoryItem],
+        scope: str | WorkspaceScope = EVERYWHERE,
+        *,
+        on_conflict: OnConflict | str = "refuse",
+        create: bool = False,
+    ) -> list[SaveOutcome]:
+        """Save decisions, lessons and plan statuses; return the outcome of each item with its reason."""
+        return self.workspace.save_memory(items, scope, on_conflict=on_conflict, create=create)
+
+    @reads(Layer.WORKSPACE)
+    def propose_migration(self, scope: str | WorkspaceScope = EVERYWHERE) -> WorkspaceMigration:
+        """Return the changes that migrating a scope would make; nothing is written."""
+        return self.workspace.propose_migration(scope)
+
+    @writes(Layer.WORKSPACE)
+    def migrate(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
+        """Write proposed changes; return those that were made, and a problem for each that was not."""
+        return self.workspace.migrate(changes)

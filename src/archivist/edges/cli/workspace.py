@@ -22,6 +22,7 @@ from archivist.workspace.service import Workspace
 if TYPE_CHECKING:
     from archivist.workspace.problems import LintProblem
     from archivist.workspace.save import MemoryItem, SaveOutcome
+    from archivist.workspace.service import WorkspaceService
 
 _SHOWN = 5
 _MAX_INPUT = 4 * 1024**2
@@ -78,7 +79,7 @@ def _open_workspace(session: Session, root: str | None) -> Workspace:
 
 
 @contextmanager
-def _open_writable(session: Session, root: str | None) -> Iterator[Workspace]:
+def _open_writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceService]:
     """Open a workspace for writing: through the bank, which checks the actor, when the root is a bank's."""
     from archivist.paths import bank_file, project_folder
 
