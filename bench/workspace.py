@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
 from archivist.workspace.files_service import FileCache, Topology
-from archivist.workspace.service import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import LEARNINGS, FileKind
 
 WARM_BAR_MS = 50.0

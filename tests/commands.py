@@ -91,7 +91,7 @@ def _variables(environment: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def _fresh(words: Sequence[str]) -> Iterator[None]:
     """Take away what an earlier command has left, and afterwards what this one has."""
-    if shelves := sys.modules.get("archivist.workspace.service"):
+    if shelves := sys.modules.get("archivist.workspace.markdown_service"):
         shelves._CACHES.clear()
     arguments, program, thresholds = sys.argv, sys.modules["__main__"], gc.get_threshold()
     # By these two a command knows what it is called.

@@ -15,9 +15,9 @@ from archivist.config import WorkspaceRules
 from archivist.workspace import front_matter, lint, migrate
 from archivist.workspace.answers import plan_view, to_yaml
 from archivist.workspace.documents import read_overview, read_plan
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.migrate import FileChange
 from archivist.workspace.problems import RULES
-from archivist.workspace.service import Workspace
 from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
 from tests.workspace.trees import RESOURCES, make, plan_text
 

@@ -12,7 +12,7 @@ from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace.answers import learnings_view, overviews_view, plans_view
 from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
-from archivist.workspace.service import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
 from archivist.workspace.topology import FileKind, WorkspaceScope
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text

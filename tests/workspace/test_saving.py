@@ -18,9 +18,9 @@ from archivist.errors import InputError
 from archivist.files import compare_and_write as replacing
 from archivist.workspace import learnings
 from archivist.workspace.classify import MemoryKind
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult, item_from
 from archivist.workspace.saving_service import MemorySaver
-from archivist.workspace.service import Workspace
 from tests.conftest import START
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
@@ -342,7 +342,7 @@ def test_an_entry_is_read_back_as_it_was_meant_or_refused(new: list[str], there:
 _WRITER = """
 import sys
 from pathlib import Path
-from archivist.workspace.service import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem
 
 name, count = sys.argv[2], int(sys.argv[3])

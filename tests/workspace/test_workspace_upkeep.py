@@ -11,9 +11,9 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.documents import abstract_of, first_heading
 from archivist.workspace.files_service import Topology
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.problems import LintProblem
 from archivist.workspace.save import MemoryItem, SaveResult
-from archivist.workspace.service import Workspace
 from archivist.workspace.topology import WorkspaceScope, suggest_scopes
 from tests.conftest import START
 from tests.workspace import spoken_pairs as spoken

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -113,6 +112,8 @@ def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     if found:
         paths = ", ".join(sorted(plan.path for plan in found)[:5])
         raise InputError(f"{name!r} names {len(found)} plans", hint=f"name one by its path: {paths}")
+    from difflib import get_close_matches
+
     near = get_close_matches(name, [word for plan in plans for word in (plan.id, plan.name)], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "archivist workspace plans lists them"
     raise NotFoundError("plan", name, hint=hint)

@@ -18,8 +18,8 @@ from archivist.workspace.classify import MemoryKind
 from archivist.workspace.drafts import Draft, DraftContext
 from archivist.workspace.files_service import Topology, read_corpus
 from archivist.workspace.learnings import learnings_of
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult
-from archivist.workspace.service import Workspace
 from archivist.workspace.topology import FileKind
 
 if TYPE_CHECKING:

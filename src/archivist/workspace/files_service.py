@@ -11,7 +11,6 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -439,6 +438,8 @@ def find_scope(roots: Sequence[Topology], text: str) -> WorkspaceScope:
     if scope.parts and scope not in known:
         depth = len(scope.parts)
         names = list(dict.fromkeys(str(each) for each in known if len(each.parts) == depth))
+        from difflib import get_close_matches
+
         near = get_close_matches(str(scope), names, n=1)
         some = ", ".join((names or [str(each) for each in known])[:_MAX_SUGGESTIONS]) or "none yet"
         raise NotFoundError(

@@ -36,8 +36,8 @@ from archivist.workspace.hot import (
 from archivist.workspace.learnings import learnings_of
 from archivist.workspace.links import FOLDERS, Client, section_lines, without_section
 from archivist.workspace.links_service import is_own_file, read_rules
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, SaveResult
-from archivist.workspace.service import Workspace
 from archivist.workspace.topology import LEARNINGS, WorkspaceScope
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -149,6 +148,8 @@ def suggest_scopes(asked: WorkspaceScope, known: Collection[WorkspaceScope]) -> 
     names = sorted(
         {scope.parts[depth - 1] for scope in known if len(scope.parts) >= depth and above.contains(scope)}
     )
+    from difflib import get_close_matches
+
     near = get_close_matches(asked.parts[depth - 1], names, n=1) if asked.parts else []
     if near:
         return f"did you mean {'/'.join((*above.parts, near[0]))!r}?"

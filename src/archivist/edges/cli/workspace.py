@@ -17,7 +17,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import find_topology, note_problems, root_option
 from archivist.errors import InputError
 from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view, to_yaml
-from archivist.workspace.service import Workspace
+from archivist.workspace.markdown_service import Workspace
 
 if TYPE_CHECKING:
     from archivist.workspace.problems import LintProblem
