@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.problems import LintProblem
@@ -195,13 +196,13 @@ _ABSTRACT_SENTENCES = 2
 _MIN_WORDS = 4
 _LABEL_WORDS = 8
 # A label such as `Status: draft`.
-_LABEL = re.compile(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
+_LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
-_ANCHOR = re.compile(r"\s*\{\s*[#.:][^}]*\}\s*$")
+_ANCHOR = lazy_pattern(r"\s*\{\s*[#.:][^}]*\}\s*$")
 # A list, a quote, a table and HTML include the lines below them up to a blank one.
-_BLOCK = re.compile(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
-_NOT_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
+_BLOCK = lazy_pattern(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
+_NOT_PROSE = lazy_pattern(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
 
 
 def first_heading(body: str) -> str:

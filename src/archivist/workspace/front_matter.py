@@ -7,10 +7,11 @@ follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.workspace.problems import LintProblem
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
+_TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
-_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_MOMENT = lazy_pattern(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
+_INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = lazy_pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _CONSTANTS: dict[str, object] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -38,18 +39,18 @@ _TEXT_TAGS = ("!", f"{_CORE}str")
 _SCALAR_TAGS = {None, *(f"{_CORE}{name}" for name in ("int", "float", "bool", "null", "timestamp"))}
 _COLLECTION_TAGS = {None, "!", f"{_CORE}seq", f"{_CORE}map"}
 # A text needs no quotes when it starts with a letter and has nothing that YAML could read as syntax.
-_BARE = re.compile(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
-_BARE_IN_LIST = re.compile(r"[A-Za-z][A-Za-z0-9_./+ -]*")
+_BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
+_BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _WIDE = 1 << 20
 # Longer or deeper text is an attack or a mistake: it is refused before a parser sees it.
 MAX_CHARACTERS = 32 * 1024
 MAX_DEPTH = 40
 MAX_ALIASES = 16
-_QUOTED_PART = re.compile(r"(?<=[\s\[{,:])(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*')")
+_QUOTED_PART = lazy_pattern(r"(?<=[\s\[{,:])(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*')")
 _NESTED = re.compile(rf"^ *(?:[-?] +){{{MAX_DEPTH},}}", re.MULTILINE)
-_ANCHOR = re.compile(r"(?:^|[\s\[{,:-])&[^\s,\[\]{}]")
-_ALIAS = re.compile(r"(?:^|[\s\[{,:-])\*[^\s,\[\]{}*]")
+_ANCHOR = lazy_pattern(r"(?:^|[\s\[{,:-])&[^\s,\[\]{}]")
+_ALIAS = lazy_pattern(r"(?:^|[\s\[{,:-])\*[^\s,\[\]{}*]")
 
 
 class FrontMatter(NamedTuple):
@@ -176,9 +177,9 @@ def load_yaml(head: str) -> object:
     from yaml import MarkedYAMLError, YAMLError
 
     _refuse_excess(head)
-    builder = _ValueBuilder(head)
+    builder = _ValueBuilder()
     try:
-        return builder.read_document()
+        return builder.read_document(head)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         text = " ".join(f"{error.problem or error.context}".split())
@@ -198,22 +199,28 @@ class _ValueBuilder:
     be defined twice, as YAML 1.2 does.
     """
 
-    def __init__(self, head: str) -> None:
+    def __init__(self) -> None:
         import yaml
 
         self._yaml = yaml
-        # PyYAML can be installed without its C extension; the Python parser gives the same events.
-        self._events = yaml.parse(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        self._next_event: Callable[[], Any]
         self._anchors: dict[str, object] = {}
         self.line, self.value = 0, ""
 
-    def read_document(self) -> object:
-        next(self._events)
-        if isinstance(next(self._events), self._yaml.StreamEndEvent):
+    def read_document(self, head: str) -> object:
+        # PyYAML can be installed without its C extension; the Python parser gives the same events.
+        try:
+            from yaml.cyaml import CParser
+
+            self._next_event = CParser(head).get_event
+        except ImportError:
+            self._next_event = self._yaml.SafeLoader(head).get_event
+        self._next_event()
+        if isinstance(self._next_event(), self._yaml.StreamEndEvent):
             return None
-        value = self._build(next(self._events))
-        next(self._events)
-        if not isinstance(next(self._events), self._yaml.StreamEndEvent):
+        value = self._build(self._next_event())
+        self._next_event()
+        if not isinstance(self._next_event(), self._yaml.StreamEndEvent):
             raise _BrokenError(0, "broken-yaml", "expected a single document")
         return value
 
@@ -230,7 +237,7 @@ class _ValueBuilder:
             raise self._broken(event, f"the tag {event.tag!r} is not supported")
         elif isinstance(event, self._yaml.SequenceStartEvent):
             items = []
-            while not isinstance(item := next(self._events), self._yaml.SequenceEndEvent):
+            while not isinstance(item := self._next_event(), self._yaml.SequenceEndEvent):
                 items.append(self._build(item))
             value = items
         else:
@@ -242,11 +249,11 @@ class _ValueBuilder:
     def _build_mapping(self) -> dict[str, object]:
         values: dict[str, object] = {}
         merged: dict[str, object] = {}
-        while not isinstance(event := next(self._events), self._yaml.MappingEndEvent):
+        while not isinstance(event := self._next_event(), self._yaml.MappingEndEvent):
             key = event.value if isinstance(event, self._yaml.ScalarEvent) else str(self._build(event))
             if key in values:
                 raise self._broken(event, f'found duplicate key "{key}"', "duplicate-key")
-            value = self._build(next(self._events))
+            value = self._build(self._next_event())
             if key == "<<" and isinstance(value, dict):
                 merged = value
             else:

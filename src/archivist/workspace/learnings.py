@@ -13,6 +13,7 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.workspace.documents import has_any_tag
 from archivist.workspace.problems import LintProblem
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
 
 LEVEL = 3
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
-_TITLE = re.compile(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
-_BARE_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
-_MARK = re.compile(r"(?:[-*+]\s+)?\*\*\s*([A-Za-z][A-Za-z ]*?)\s*:?\s*\*\*\s*:?\s*(.*)")
+_TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
+_BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
+_MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*([A-Za-z][A-Za-z ]*?)\s*:?\s*\*\*\s*:?\s*(.*)")
 _MARKS = {"category", "tags", "superseded by"}
-_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_CLOSING = lazy_pattern(r"(?:^|[ \t]+)#+[ \t]*$")
 # Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
-_NEEDS_PARSER = re.compile(
+_NEEDS_PARSER = lazy_pattern(
     r"^(?:[ \t]+\S|.*(?:```|~~~)| {0,3}[>+<]| {0,3}[-*] | {0,3}\d{1,9}[.)])", re.MULTILINE
 )
-_SLUG = re.compile(r"[^a-z0-9]+")
+_SLUG = lazy_pattern(r"[^a-z0-9]+")
 _SLUG_CHARACTERS = 60
 
 
@@ -334,11 +335,11 @@ def _parse_date(text: str) -> date | None:
 
 # Writing
 
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_ENTRY_HEADING = re.compile(r"( {0,3})(#{1,3})(?=[ \t]|$)")
-_BOLD = re.compile(r"\*\*([^*]+)\*\*")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
-_BLOCK_START = re.compile(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
+_LINES = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_ENTRY_HEADING = lazy_pattern(r"( {0,3})(#{1,3})(?=[ \t]|$)")
+_BOLD = lazy_pattern(r"\*\*([^*]+)\*\*")
+_FENCE = lazy_pattern(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_BLOCK_START = lazy_pattern(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
 _SENTINEL = "### [2000-01-01] end"
 
 
