@@ -1,6 +1,6 @@
 """Read front matter, and change single fields of it so that everything else stays byte for byte.
 
-Reading uses PyYAML's C parser: 2,000 heads took 55 ms, ruamel.yaml 1,600 ms (bench/workspace.py). Values
+Reading uses PyYAML's C parser: 2,000 heads took 50 ms, ruamel.yaml 1,600 ms (bench/workspace.py). Values
 follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits only.
 """
 
@@ -210,7 +210,7 @@ class _ValueBuilder:
     def read_document(self, head: str) -> object:
         # PyYAML can be installed without its C extension; the Python parser gives the same events.
         try:
-            from yaml.cyaml import CParser
+            from yaml._yaml import CParser
 
             self._next_event = CParser(head).get_event
         except ImportError:
