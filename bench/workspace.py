@@ -21,9 +21,9 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
-from archivist.workspace.memory import Workspace
-from archivist.workspace.reading import FileCache
-from archivist.workspace.topology import LEARNINGS, FileKind, Topology
+from archivist.workspace.files_service import FileCache, Topology
+from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.topology import LEARNINGS, FileKind
 
 WARM_BAR_MS = 50.0
 COLD_BAR_MS = 300.0

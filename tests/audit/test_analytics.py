@@ -19,7 +19,7 @@ from archivist.audit.analytics import (
     merge_attempts,
     period_name,
 )
-from archivist.audit.rate_chart import draw_rate_chart
+from archivist.charts import draw_rate_chart
 from archivist.records import Action, Episode, EpisodeStatus, Usage
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.audit.chart import HEIGHT, WIDTH, draw_report_chart
 from archivist.audit.lift import LiftConclusion
 from archivist.audit.report import RecommendedStep, Report, ReportRow, build_report, recommend_steps
+from archivist.charts import HEIGHT, WIDTH, draw_report_chart
 from archivist.records import Effect, Following, Verdict
 from tests.samples import WHEN
 

@@ -83,9 +83,9 @@ def test_overview_and_learnings_are_printed(line: Line) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["plans", "../x"], 4, "no scope: '../x'"),
-        (["overview", "/etc"], 4, "no scope: '/etc'"),
-        (["learnings", "a/b/c/d"], 4, "no scope: 'a/b/c/d'"),
+        (["plans", "../x"], 4, "'../x' is not a scope"),
+        (["overview", "/etc"], 4, "'/etc' is not a scope"),
+        (["learnings", "a/b/c/d"], 4, "'a/b/c/d' is not a scope"),
         (["plans", "--status", "finished"], 4, "one of new, in_progress, partial, done, abandoned"),
         (["plans", "--root", "nowhere"], 2, "nowhere"),
         (["save"], 2, "nothing to save"),
@@ -180,9 +180,9 @@ def test_a_bad_item_is_named_by_its_number_and_holds_up_no_other(line: Line) -> 
     ]
     told = line.json("save", "k", "--from", "-", code=7, given=json.dumps(items).encode())
     assert [each["result"] for each in told["items"]] == ["saved", "refused", "refused", "refused", "saved"]
-    assert told["items"][1]["reason"].startswith("item 2: 'soon' is no date")
+    assert told["items"][1]["reason"].startswith("item 2: 'soon' is not a date")
     assert told["items"][2]["reason"].startswith("item 3: an item has no field 'txt'")
-    assert told["items"][3]["reason"].startswith("item 4: no item to save: 7")
+    assert told["items"][3]["reason"].startswith("item 4: 7 is not an item")
 
 
 def test_a_plans_status_may_be_told_in_words(line: Line) -> None:
@@ -211,7 +211,7 @@ def test_lint_prints_file_line_rule_and_remedy(line: Line) -> None:
     ran = line("lint", "k")
     assert ran.code == 1
     assert ran.out == (
-        f"{RESOURCES}/k/_plans/260501-x.md:4: bad-status: 'finished' is no status  "
+        f"{RESOURCES}/k/_plans/260501-x.md:4: bad-status: 'finished' is not a status  "
         "[one of new, in_progress, partial, done, abandoned]\n"
     )
     assert ran.err == "1 error, 0 warnings in 4 files\n"
@@ -220,7 +220,7 @@ def test_lint_prints_file_line_rule_and_remedy(line: Line) -> None:
         "file": f"{RESOURCES}/k/_plans/260501-x.md",
         "line": 4,
         "rule": "bad-status",
-        "text": "'finished' is no status",
+        "text": "'finished' is not a status",
         "severity": "error",
         "remedy": "one of new, in_progress, partial, done, abandoned",
     }

@@ -140,7 +140,7 @@ def test_a_rule_is_demoted_and_a_lesson_promoted(banked: Run, root: Path) -> Non
         (("transcripts", "show", "x#1"), 3, "no event 'x#1'"),
         (("drafts", "--run", "nobody"), 3, "no run 'nobody'"),
         (("search", "  "), 4, "nothing to search for"),
-        (("search", "x", "--scope", "../etc"), 4, "no scope"),
+        (("search", "x", "--scope", "../etc"), 4, "is not a scope"),
         (("skills", "show", "nothing"), 3, "no skill 'nothing'"),
         (("skills", "save", "Bad Name", "--from", "x", "--scope", "shop"), 4, "cannot be used"),
         (("graph", "--root", "/nowhere"), 2, "does not exist"),
@@ -295,17 +295,17 @@ def captured(banked: Run, root: Path) -> Run:
 @pytest.mark.req("W9")
 def test_transcripts_are_listed_captured_and_read(captured: Run) -> None:
     ran = captured("transcripts", "list")
-    assert "hint: 1 transcript to take in" in ran.err
-    assert "archivist: no transcripts: broken.jsonl (no log of a known format)" in ran.err
+    assert "hint: 1 transcript to capture" in ran.err
+    assert "archivist: no transcripts: broken.jsonl (not a log of a known format)" in ran.err
     ran = captured("transcripts", "capture")
     assert (ran.code, ran.out) == (7, "1 transcript captured, 4 events; 0 unchanged\n")
-    assert "archivist: broken.jsonl: no log of a known format" in ran.err
+    assert "archivist: broken.jsonl: not a log of a known format" in ran.err
     assert captured("transcripts", "capture", "one").out == "0 transcripts captured, 0 events; 1 unchanged\n"
     listed = _json(captured("transcripts", "list", "--json"))
     assert [(each["name"], each["outcome"], each["task"]) for each in listed["transcripts"]] == [
         ("one.jsonl", "success", "Fix it")
     ]
-    assert listed["others"] == [{"name": "broken.jsonl", "reason": "no log of a known format"}]
+    assert listed["others"] == [{"name": "broken.jsonl", "reason": "not a log of a known format"}]
     assert captured("transcripts", "list").out.splitlines()[1].split()[:2] == ["one.jsonl", "s-one"]
     ran = captured("transcripts", "show", "broken.jsonl")
     assert (ran.code, ran.out) == (4, "")

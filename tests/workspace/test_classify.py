@@ -13,25 +13,11 @@ from archivist.workspace.classify import (
     tags_of,
     title_of,
 )
+from tests.workspace.labelled_texts import CATEGORIES, KINDS, STATUSES
 
 
 @pytest.mark.req("W7")
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("We decided to use Postgres instead of MySQL for orders.", "decision"),
-        ("Chose xstate v5 for workflow state management", "decision"),
-        ("Prefer composition over inheritance in the handlers.", "decision"),
-        ("Always squash commits when merging.", "decision"),
-        ("From now on all services log JSON.", "decision"),
-        ("The build failed because the cache was stale; root cause: a missing lock file.", "lesson"),
-        ("pnpm strict isolation means require.resolve() must be called from the consuming package", "lesson"),
-        ("Jest hangs unless server.close() is called.", "lesson"),
-        ("Plan workflow-engine is done.", "plan_status"),
-        ("The plan 'Cache' was abandoned", "plan_status"),
-        ("Something about nothing", "lesson"),
-    ],
-)
+@pytest.mark.parametrize(("text", "kind"), KINDS)
 def test_the_kind_follows_the_words(text: str, kind: str) -> None:
     assert kind_of(text) is MemoryKind(kind)
 
@@ -41,34 +27,14 @@ def test_a_plan_or_a_status_makes_it_one() -> None:
     assert kind_of("", has_status=True) is MemoryKind.PLAN_STATUS
 
 
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        ("it is done", "done"),
-        ("partially done, rest open", "partial"),
-        ("work in progress", "in_progress"),
-        ("dropped for now", "abandoned"),
-        ("not started", "new"),
-        ("nothing of the kind", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "status"), STATUSES)
 def test_a_status_is_told_by_words(text: str, status: str | None) -> None:
     assert status_of(text) == status
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "category"),
-    [
-        ("The service boundary and the database schema", MemoryKind.DECISION, "architecture"),
-        ("Pin the package versions in the lock file", MemoryKind.DECISION, "dependency"),
-        ("Branch naming style", MemoryKind.DECISION, "convention"),
-        ("Requests were slow until the cache was warm", MemoryKind.LESSON, "performance"),
-        ("The environment setting was missing", MemoryKind.LESSON, "configuration"),
-        ("Who knows", MemoryKind.LESSON, "debugging"),
-    ],
-)
-def test_the_category_is_one_of_the_documented(text: str, kind: MemoryKind, category: str) -> None:
-    assert category_of(text, kind) == category
+@pytest.mark.parametrize(("text", "kind", "category"), CATEGORIES)
+def test_the_category_is_one_of_the_documented(text: str, kind: str, category: str) -> None:
+    assert category_of(text, MemoryKind(kind)) == category
 
 
 def test_the_title_is_the_first_sentence_and_is_not_said_twice() -> None:

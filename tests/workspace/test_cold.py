@@ -18,7 +18,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
 from archivist.workspace import cold
 from archivist.workspace.cold import Transcript
-from archivist.workspace.topology import Topology
+from archivist.workspace.files_service import Topology
 from archivist.workspace.transcripts_service import Transcripts
 from tests.workspace.sessions import Session
 
@@ -56,13 +56,13 @@ def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Ba
         "one.jsonl": "not captured"
     }
     assert shelf.others == (
-        ("broken.jsonl", "no log of a known format"),
+        ("broken.jsonl", "not a log of a known format"),
         ("empty.jsonl", "it is empty"),
-        ("notes.txt", "no log of a known format"),
+        ("notes.txt", "not a log of a known format"),
     )
     taken = desk.capture()
     assert [each.name for each in taken.captured] == ["one.jsonl"]
-    assert taken.problems == ("broken.jsonl: no log of a known format", "empty.jsonl: it is empty")
+    assert taken.problems == ("broken.jsonl: not a log of a known format", "empty.jsonl: it is empty")
     assert taken.others == ("notes.txt",)
     told = cold.summarize_transcript(desk.find("one"))
     assert (told.outcome, told.task, told.run) == ("success", "Fix the engine", "s-one")
@@ -177,7 +177,7 @@ def test_raw_lines_come_back_without_secrets(desk: Transcripts) -> None:
     assert "[redacted:" in found[1]
     assert "ghp_" not in found[1]
     assert desk.read_range("one", "900-").lines == ()
-    with pytest.raises(InputError, match=r"'broken\.jsonl' is no transcript: no log of a known format"):
+    with pytest.raises(InputError, match=r"'broken\.jsonl' is not a transcript: not a log of a known format"):
         desk.read_range("broken.jsonl", "1-9")
 
 
@@ -218,7 +218,7 @@ def test_a_range_of_lines_is_read(text: str, span: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0", "5-3", "-3", "1-2-3", "1,2", "3.5", "²"])
 def test_another_range_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no lines"):
+    with pytest.raises(InputError, match="is not a range of lines"):
         cold.parse_range(text)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.workspace import entries
+from archivist.workspace import learnings
 
 DECISIONS = """# Decisions
 
@@ -37,8 +37,8 @@ One lock file.
 
 @pytest.mark.req("W5")
 def test_entries_are_read_with_their_lines() -> None:
-    first, second = entries.parse_entries(DECISIONS, "decisions.md")
-    assert first == entries.LearningEntry(
+    first, second = learnings.parse_entries(DECISIONS, "decisions.md")
+    assert first == learnings.LearningEntry(
         "Chose xstate v5",
         date(2026, 2, 8),
         "architecture",
@@ -48,12 +48,12 @@ def test_entries_are_read_with_their_lines() -> None:
         10,
     )
     assert (second.title, second.line, second.end_line) == ("Keep pnpm", 14, 19)
-    assert entries.stray_lines(DECISIONS) == []
+    assert learnings.stray_lines(DECISIONS) == []
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# Decisions\n", "Just words.\n", "---\n---\n"])
 def test_a_file_without_entries_has_none(text: str) -> None:
-    assert entries.parse_entries(text, "lessons.md") == []
+    assert learnings.parse_entries(text, "lessons.md") == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_file_without_entries_has_none(text: str) -> None:
 def test_what_an_entry_lacks_is_named_and_the_entry_served(
     text: str, rules: list[str], title: str | None
 ) -> None:
-    (entry,) = entries.parse_entries(text, "lessons.md")
+    (entry,) = learnings.parse_entries(text, "lessons.md")
     assert [(each.rule, each.line) for each in entry.problems] == [(rule, 1) for rule in rules]
     assert title is None or entry.title == title
     assert entry.category in ("a", "")
@@ -84,7 +84,7 @@ def test_a_heading_in_a_code_block_or_a_quote_is_none() -> None:
         "### [2026-02-08] One\n\n**Category:** a\n\n"
         "```md\n### [2026-01-01] Not one\n---\n```\n\n> ### Nor this\n"
     )
-    (entry,) = entries.parse_entries(text, "lessons.md")
+    (entry,) = learnings.parse_entries(text, "lessons.md")
     assert entry.text.endswith("> ### Nor this")
     assert "### [2026-01-01] Not one" in entry.text
 
@@ -95,21 +95,21 @@ def test_a_rule_right_below_a_text_ends_the_entry_all_the_same() -> None:
             f"### [2026-02-08] One\n**Category:** a\n\n{quirk}Text.\n---\n"
             "### [2026-02-09] Two\n**Category:** b\nMore."
         )
-        first, second = entries.parse_entries(text, "lessons.md")
+        first, second = learnings.parse_entries(text, "lessons.md")
         assert first.text == f"{quirk}Text.".strip()
         assert (second.title, second.text) == ("Two", "More.")
 
 
 def test_a_superseded_entry_says_by_what() -> None:
     text = "### [2026-02-08] Old\n\n**Category:** a\n**Superseded by:** [2026-03-01] New\n\nText.\n"
-    (entry,) = entries.parse_entries(text, "decisions.md")
+    (entry,) = learnings.parse_entries(text, "decisions.md")
     assert (entry.superseded_by, entry.text) == ("[2026-03-01] New", "Text.")
 
 
 def test_text_outside_of_entries_is_found() -> None:
     text = "# Lessons\n\nWords.\n\n### [2026-02-08] One\n**Category:** a\nText.\n\n## Part\n\nMore words.\n"
-    assert entries.stray_lines(text) == [11]
-    assert entries.stray_lines("# Lessons\n\n- Use pnpm.\n- Use UTC.\n") == [3, 4]
+    assert learnings.stray_lines(text) == [11]
+    assert learnings.stray_lines("# Lessons\n\n- Use pnpm.\n- Use UTC.\n") == [3, 4]
 
 
 _LINES = st.sampled_from(
@@ -127,13 +127,13 @@ _ODD = st.sampled_from(
 @given(st.lists(_LINES, max_size=12))
 def test_the_quick_cut_is_what_markdown_says(lines: list[str]) -> None:
     text = "\n".join(lines)
-    if not entries._INVOLVED.search(text):
-        assert entries.find_blocks(lines) == entries._parse_blocks(text, lines)
+    if not learnings._NEEDS_PARSER.search(text):
+        assert learnings.find_blocks(lines) == learnings._parse_blocks(text, lines)
 
 
 @given(st.lists(_LINES | _ODD, max_size=12), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_entries_stand_where_they_say(lines: list[str], end: str) -> None:
-    found = entries.parse_entries(end.join(lines), "lessons.md")
+    found = learnings.parse_entries(end.join(lines), "lessons.md")
     for entry in found:
         assert lines[entry.line - 1].lstrip().startswith("###")
         assert entry.line <= entry.end_line <= len(lines)

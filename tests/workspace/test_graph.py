@@ -12,23 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist.charts import MAX_NODES, draw_graph
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace.corpus import read_corpus, topologies
+from archivist.workspace.files_service import Topology, open_roots, read_corpus
 from archivist.workspace.graph import (
     Entity,
     EntityKind,
     Graph,
     RelationKind,
-    SourceFile,
     build_graph,
     filter_kinds,
     labels,
     subgraph_around,
     top_subgraph,
 )
-from archivist.workspace.graph_chart import MOST_NODES, render_svg
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
+from archivist.workspace.topology import FileKind, SourceFile, WorkspaceScope
 
 RESOURCES = "resources/workspaces"
 OVERVIEW = """---
@@ -230,7 +229,7 @@ def test_any_text_can_be_mined(text: str) -> None:
         graph = build_graph([SourceFile("resources/a/x.md", kind, WorkspaceScope("a"), text)])
         ids = {each.id for each in graph.entities}
         assert all(each.source in ids and each.target in ids for each in graph.relations)
-        ElementTree.fromstring(_printable(render_svg(graph)))  # noqa: S314
+        ElementTree.fromstring(_printable(draw_graph(graph)))  # noqa: S314
 
 
 def _printable(image: str) -> str:
@@ -243,7 +242,7 @@ def test_an_empty_tree_gives_an_empty_graph_and_a_picture_that_says_so(tmp_path:
     graph = build_graph(corpus.sources)
     assert graph == Graph()
     assert subgraph_around(graph, "x") == Graph()
-    assert "0 things, 0 relations" in render_svg(graph)
+    assert "0 things, 0 relations" in draw_graph(graph)
 
 
 def test_only_some_kinds_and_only_the_weightiest() -> None:
@@ -264,13 +263,13 @@ def test_a_picture_holds_at_most_sixty_things_and_escapes_their_names() -> None:
         SourceFile(f"r/{name}.md", FileKind.DOCUMENT, WorkspaceScope("a"), text.replace("# T", f"# {name}"))
         for name in names
     ]
-    image = render_svg(build_graph(sources), "A <title> & more")
+    image = draw_graph(build_graph(sources), "A <title> & more")
     root = ElementTree.fromstring(image)  # noqa: S314
     space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}g")) == MOST_NODES
+    assert len(root.findall(f"{space}g")) == MAX_NODES
     assert root.findtext(f"{space}title") == "A <title> & more"
     assert "<b>&0" not in image
-    assert render_svg(build_graph(sources)) == render_svg(build_graph(list(reversed(sources))))
+    assert draw_graph(build_graph(sources)) == draw_graph(build_graph(list(reversed(sources))))
 
 
 def _titled(scope: str, title: str) -> SourceFile:
@@ -286,7 +285,7 @@ def test_things_of_one_name_are_told_apart_by_their_places() -> None:
         "The SDK (fr)",
     ]
     assert str(labels(graph)["domain:mcp/one"]) == "Other"
-    image = render_svg(graph)
+    image = draw_graph(graph)
     assert all(f">The SDK ({name})<" in image for name in ("de", "en", "fr"))
     documents = [
         SourceFile(f"r/a/{name}.md", FileKind.DOCUMENT, WorkspaceScope("a"), "# Notes\n\n`pnpm x`\n")
@@ -302,7 +301,7 @@ def test_names_are_drawn_above_their_halos_and_within_the_picture() -> None:
     long = "A very long name of a domain that does not fit beside its mark"
     wide = "実際のホストに接続するための長い長い長い名前です"
     sources = [_titled(f"a/{at}", name) for at, name in enumerate((long, wide, long))]
-    image = render_svg(build_graph([*sources, *_sources()]))
+    image = draw_graph(build_graph([*sources, *_sources()]))
     assert "paint-order" not in image
     root = ElementTree.fromstring(image)  # noqa: S314
     space = "{http://www.w3.org/2000/svg}"
@@ -348,14 +347,14 @@ def test_several_roots_make_one_graph(tmp_path: Path) -> None:
     one = _tree(tmp_path / "one")
     _tree(tmp_path / "two", name="b")
     rules = WorkspaceRules(roots="../two, ../one")
-    found = read_corpus(topologies(one, rules))
+    found = read_corpus(open_roots(one, rules))
     assert [source.name for source in found.sources] == [f"{RESOURCES}/a/n0.md", f"two/{RESOURCES}/b/n0.md"]
     assert [each.source for each in subgraph_around(build_graph(found.sources), "tool:pnpm").relations] == [
         f"document:{RESOURCES}/a/n0.md",
         f"document:two/{RESOURCES}/b/n0.md",
     ]
     with pytest.raises(InputError, match="no root"):
-        topologies(one, WorkspaceRules(roots="../nowhere"))
+        open_roots(one, WorkspaceRules(roots="../nowhere"))
 
 
 def test_unreadable_files_are_named_and_the_rest_is_mined(tmp_path: Path) -> None:
@@ -374,5 +373,5 @@ def test_two_thousand_files_are_mined_in_seconds(tmp_path: Path) -> None:
     started = time.process_time()
     graph = build_graph(read_corpus([Topology(root)]).sources)
     assert len([each for each in graph.entities if each.kind is EntityKind.DOCUMENT]) == 2000
-    assert render_svg(graph).startswith("<svg")
+    assert draw_graph(graph).startswith("<svg")
     assert time.process_time() - started < 20

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.config import WorkspaceRules
-from archivist.workspace import front_matter, lint, migrate, overviews, plans
+from archivist.workspace import front_matter, lint, migrate
 from archivist.workspace.answers import plan_view, to_yaml
-from archivist.workspace.memory import Workspace
+from archivist.workspace.documents import read_overview, read_plan
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.migrate import FileChange
 from archivist.workspace.problems import RULES
 from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
@@ -88,10 +89,10 @@ def test_no_front_matter_breaks_a_question(head: str, kind: FileKind, end: str) 
             assert problem.rule in RULES
             assert "\n" not in problem.text
         if kind is FileKind.PLAN:
-            to_yaml({"plans": [plan_view(plans.from_text(text, place))]})
+            to_yaml({"plans": [plan_view(read_plan(text, place))]})
             change = migrate.migrate_plan(text, place, lambda: date(2025, 1, 1))
         else:
-            overviews.from_text(text, place)
+            read_overview(text, place)
             change = migrate.migrate_overview(text, place, "An abstract.")
     if isinstance(change, FileChange) and change.after is not None:
         assert change.after.endswith(f"# Title{end}{end}What this is for.{end}")

@@ -13,12 +13,11 @@ from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
+from archivist.workspace.files_service import Topology
 from archivist.workspace.hot import Budget, HotUsage, RuleUsage, WarmEntry
-from archivist.workspace.hot_files import measure_hot_files
-from archivist.workspace.hot_service import HotMemory, UsageHistory, review
-from archivist.workspace.link_files import link, read_rules
+from archivist.workspace.hot_service import HotMemory, UsageHistory, measure_hot_files, review
 from archivist.workspace.links import Client
-from archivist.workspace.topology import Topology
+from archivist.workspace.links_service import link, read_rules
 
 RULES = WorkspaceRules()
 PROFILE = """<!-- budget: 6 lines -->
@@ -64,7 +63,7 @@ def test_a_file_declares_its_budget_at_the_top(comment: str, budget: Budget) -> 
 def test_a_budget_that_is_no_number_is_a_problem_and_counts_as_none(said: str) -> None:
     file = hot.measure_hot_file("a.md", f"<!-- budget: {said} -->\n")
     assert (file.budget, file.share) == (None, None)
-    assert file.problem == f"budget {said!r} is no number of lines or tokens"
+    assert file.problem == f"budget {said!r} is not a number of lines or tokens"
 
 
 def test_usage_adds_up_files_and_marks_what_is_over(tmp_path: Path) -> None:
@@ -177,7 +176,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_measured(tmp_path: 
     found = measure_hot_files(topology.root, RULES)
     assert [file.path for file in found.usage.files] == ["agent/rules/common/good.md"]
     assert found.problems == (
-        "agent/rules/common/gone.md: a link to a file that is gone",
+        "agent/rules/common/gone.md: the link points to a file that does not exist",
         "agent/rules/common/latin.md: not UTF-8 text",
     )
 
@@ -373,7 +372,7 @@ def test_a_lesson_is_promoted_into_a_file_that_has_room(bank: Bank, tmp_path: Pa
     assert desk.promote(lesson.short_id, "flow").target == "agent/rules/common/flow.md"
     text = (tmp_path / RULES.hot / "flow.md").read_text("utf-8")
     assert text == "# Flow\n\n- Always run the type checker before pushing\n"
-    with pytest.raises(InputError, match="more than its budget"):
+    with pytest.raises(InputError, match="exceed its budget"):
         desk.promote(lesson.short_id, "profile.md")
     for wrong in ("../x.md", "resources/x.md", "/etc/x.md"):
         with pytest.raises(InputError):

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.files.write import replace_if_unchanged
-from archivist.workspace.link_files import LinkResult, LinkStatus, link, read_rules, unlink
 from archivist.workspace.links import (
     Client,
     HotRule,
@@ -24,6 +23,13 @@ from archivist.workspace.links import (
     source_of_copy,
     with_section,
     without_section,
+)
+from archivist.workspace.links_service import (
+    LinkResult,
+    LinkStatus,
+    link,
+    read_rules,
+    unlink,
 )
 
 HOT = "agent/rules/common"
@@ -141,7 +147,7 @@ def test_copies_follow_their_source_and_an_edited_one_is_kept(root: Path) -> Non
     for found in (_linked(root, Client.CURSOR), unlink(root, HOT, [Client.CURSOR])):
         edited = next(each for each in found if each.path == ".cursor/rules/profile.mdc")
         assert edited.done is LinkStatus.LEFT
-        assert "take your change to agent/rules/common/profile.md" in edited.told
+        assert "move your change to agent/rules/common/profile.md" in edited.told
     assert "- mine\n" in (root / ".cursor/rules/profile.mdc").read_text("utf-8")
 
 

@@ -11,10 +11,10 @@ import pytest
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace.answers import learnings_view, overviews_view, plans_view
-from archivist.workspace.memory import Workspace
-from archivist.workspace.reading import FRESH_NS, FileCache
+from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
+from archivist.workspace.topology import FileKind, WorkspaceScope
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import InputError
+from archivist.workspace import learnings
 from archivist.files import write as replacing
-from archivist.workspace import entries, writing
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.memory import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult, item_from
-from archivist.workspace.saving import MemorySaver
+from archivist.workspace.saving_service import MemorySaver
 from tests.conftest import START
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
@@ -101,7 +101,7 @@ def test_the_same_in_other_words_lends_its_tags_and_what_it_adds(workspace: Work
         tags=["pnpm", "eslint"],
     )
     assert (merged.result, merged.place) == (SaveResult.MERGED, f"{LESSONS}:3")
-    (entry,) = entries.parse_entries((root / LESSONS).read_text(), LESSONS)
+    (entry,) = learnings.parse_entries((root / LESSONS).read_text(), LESSONS)
     assert entry.tags == ("pnpm", "nestjs", "eslint")
     assert entry.text.startswith("Call require.resolve() from the consuming package.\n\nAlso [2026-04-03]: ")
     assert "eslint plugins resolve" in entry.text
@@ -123,7 +123,7 @@ def test_the_caller_may_supersede_and_the_old_entry_stays(workspace: Workspace, 
     text = "Chose Temporal for workflow state management. Durable timers."
     saved = _one(workspace, text=text, on_conflict="supersede")
     assert (saved.result, saved.against) == (SaveResult.SAVED, f"{DECISIONS}:3")
-    old, new = entries.parse_entries((root / DECISIONS).read_text(), DECISIONS)
+    old, new = learnings.parse_entries((root / DECISIONS).read_text(), DECISIONS)
     assert old.superseded_by == "[2026-04-03] Chose Temporal for workflow state management"
     assert old.text == "Actor model + strong TypeScript support"
     assert (new.title, new.line) == ("Chose Temporal for workflow state management", saved.line)
@@ -139,14 +139,14 @@ def test_an_entry_of_another_file_is_superseded_where_it_stands(workspace: Works
         on_conflict="supersede",
     )
     assert saved.path == f"{LEARNINGS}/devtools/common/decisions.md"
-    (old,) = entries.parse_entries((root / DECISIONS).read_text(), DECISIONS)
+    (old,) = learnings.parse_entries((root / DECISIONS).read_text(), DECISIONS)
     assert old.superseded_by.endswith(f"({LEARNINGS}/devtools/common/decisions.md)")
 
 
 def test_the_caller_may_keep_both(workspace: Workspace, root: Path) -> None:
     text = "Chose Temporal for workflow state management. Durable timers."
     assert _one(workspace, text=text, on_conflict="keep_both").result is SaveResult.SAVED
-    assert [each.superseded_by for each in entries.parse_entries((root / DECISIONS).read_text(), "")] == [
+    assert [each.superseded_by for each in learnings.parse_entries((root / DECISIONS).read_text(), "")] == [
         "",
         "",
     ]
@@ -173,9 +173,9 @@ def test_a_plan_gets_its_status_and_the_day_and_nothing_else_changes(
         ({"plan": "260301-cache", "status": "finished"}, "no status 'finished'"),
         ({"plan": "260301-cache"}, "no status ''"),
         ({"text": "   "}, "nothing to save"),
-        ({"text": "x" * 20_001}, "20001 characters are no entry"),
+        ({"text": "x" * 20_001}, "20001 characters are too long"),
         ({"text": "a <!-- b"}, ""),
-        ({"text": "x fails", "scope": "../out"}, "no scope: '../out'"),
+        ({"text": "x fails", "scope": "../out"}, "'../out' is not a scope"),
         (
             {"text": "x fails", "scope": "devtool"},
             "no scope 'devtool' in this workspace (there is devtools, k;",
@@ -266,18 +266,18 @@ def test_an_entry_behind_an_open_code_block_is_refused_not_swallowed(
     make(root, {f"{LEARNINGS}/k/lessons.md": entry_text("One", "```\nnever closed")})
     refused = _one(workspace, "k", text="The build fails at night.")
     assert refused.result is SaveResult.REFUSED
-    assert "would not be read" in refused.reason
+    assert "could not be read back" in refused.reason
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (7, "no item to save"),
+        (7, "is not an item"),
         ({"text": "a", "colour": "red"}, "an item has no field 'colour'"),
         ({"text": 7}, "the fields of an item are texts"),
         ({"text": "a", "tags": 7}, "the fields of an item are texts"),
-        ({"text": "a", "kind": "poem"}, "no kind 'poem'"),
-        ({"text": "a", "date": "soon"}, "'soon' is no date"),
+        ({"text": "a", "kind": "poem"}, "'poem' is not a kind"),
+        ({"text": "a", "date": "soon"}, "'soon' is not a date"),
     ],
 )
 def test_an_item_of_the_wrong_shape_is_named(value: object, told: str) -> None:
@@ -321,17 +321,17 @@ _PIECES = st.sampled_from(
 def test_an_entry_is_read_back_as_it_was_meant_or_refused(new: list[str], there: list[str], end: str) -> None:
     before = end.join(["### [2026-01-01] First", "", "**Category:** a", "", "Text.", *there])
     try:
-        text = writing.sanitize_body("\n".join(new)) or "x"
-        entry = entries.LearningEntry("Title", date(2026, 2, 3), "a", ("b",), text, 0, 0)
-        after = writing.append_entry(before, entry, "lessons.md")
+        text = learnings.sanitize_body("\n".join(new)) or "x"
+        entry = learnings.LearningEntry("Title", date(2026, 2, 3), "a", ("b",), text, 0, 0)
+        after = learnings.append_entry(before, entry, "lessons.md")
     except InputError:
         return
-    *old, last = entries.parse_entries(after, "lessons.md")
-    assert old == entries.parse_entries(before, "lessons.md")
+    *old, last = learnings.parse_entries(after, "lessons.md")
+    assert old == learnings.parse_entries(before, "lessons.md")
     assert last[:5] == entry[:5]
     assert after.startswith(before.rstrip("\r\n"))
-    marked = writing.mark_superseded(after, last, "[2026-05-05] Newer")
-    *same, gone = entries.parse_entries(marked, "lessons.md")
+    marked = learnings.mark_superseded(after, last, "[2026-05-05] Newer")
+    *same, gone = learnings.parse_entries(marked, "lessons.md")
     assert (gone.superseded_by, gone.text, gone.tags) == ("[2026-05-05] Newer", last.text, last.tags)
     assert same == old
 
@@ -342,7 +342,7 @@ def test_an_entry_is_read_back_as_it_was_meant_or_refused(new: list[str], there:
 _WRITER = """
 import sys
 from pathlib import Path
-from archivist.workspace.memory import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem
 
 name, count = sys.argv[2], int(sys.argv[3])
@@ -394,7 +394,7 @@ def test_an_editor_that_saves_in_the_middle_loses_nothing(
         _one(workspace, text="Terraform fails without the lock table. Create it first.").result
         is SaveResult.SAVED
     )
-    titles = [entry.title for entry in entries.parse_entries(path.read_text(), LESSONS)]
+    titles = [entry.title for entry in learnings.parse_entries(path.read_text(), LESSONS)]
     assert titles == [
         "pnpm isolates strictly",
         "By hand 1",

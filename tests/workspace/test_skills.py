@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
-from archivist.workspace.skill_files import SkillSaveStatus, find_skill, list_skills, save_skill
+from archivist.workspace.files_service import Topology
 from archivist.workspace.skills import compose_skill, find_problems, is_skill_name
-from archivist.workspace.skills_service import Skills
-from archivist.workspace.topology import Topology, WorkspaceScope
+from archivist.workspace.skills_service import (
+    Skills,
+    SkillSaveStatus,
+    find_skill,
+    list_skills,
+    save_skill,
+)
+from archivist.workspace.topology import WorkspaceScope
 
 SKILL = "---\nname: cut-release\ndescription: Use when a release is cut.\n---\n\nRun `make release`.\n"
 
@@ -92,7 +98,7 @@ def test_another_skill_of_the_name_is_replaced_only_when_asked(topology: Topolog
         ),
         ("---\nname: X Y\ndescription: d\n---\nbody\n", "is not lower-case words with hyphens"),
         ("---\nname: other\ndescription: d\n---\nbody\n", "'other', but the skill is saved as 'x'"),
-        ("---\nname: x\ndescription: d\nmodel: big\n---\nbody\n", "model: no field of a portable skill"),
+        ("---\nname: x\ndescription: d\nmodel: big\n---\nbody\n", "model: not a field of a portable skill"),
         ("---\nname: x\ndescription: d\nmetadata: text\n---\nbody\n", "metadata: must be names with texts"),
         (
             "---\nname: x\ndescription: d\nmetadata:\n  v: 1\n---\nbody\n",
@@ -143,7 +149,7 @@ def test_a_name_is_never_a_way_out_of_its_folder(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a--b", "a/b", "..", "ä", "a" * 65])
 def test_other_names_are_refused(topology: Topology, name: str) -> None:
-    with pytest.raises(InputError, match="is no name of a skill"):
+    with pytest.raises(InputError, match="is not a valid name of a skill"):
         save_skill(topology, name, SKILL, WorkspaceScope("devtools"))
 
 

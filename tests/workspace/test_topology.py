@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope, find_root
+from archivist.workspace.files_service import Topology, find_root
+from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
+from archivist.workspace.topology import FileKind, WorkspaceScope
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
 
 
@@ -23,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def _stems(topology: Topology, scope: str) -> list[str]:
-    return [place.stem for place in topology.plans(WorkspaceScope.parse(scope))]
+    return [place.stem for place in topology.scan(WorkspaceScope.parse(scope), (FileKind.PLAN,)).places]
 
 
 @pytest.mark.req("W6")
@@ -34,7 +36,7 @@ def test_a_scope_aggregates_what_lies_below_it_and_narrows(root: Path) -> None:
     assert _stems(topology, "devtools/common/metan") == ["260301-cache"]
     assert len(_stems(topology, "")) == 4
     assert _stems(topology, "nowhere/at/all") == []
-    assert [place.scope for place in topology.learnings(WorkspaceScope("devtools"))] == [
+    assert [place.scope for place in topology.scan(WorkspaceScope("devtools"), LEARNING_KINDS).places] == [
         WorkspaceScope("devtools", "common"),
         WorkspaceScope("devtools"),
         WorkspaceScope("devtools"),
@@ -89,7 +91,7 @@ def test_the_names_of_the_folders_can_be_others(tmp_path: Path) -> None:
     ],
 )
 def test_a_scope_that_could_leave_the_root_is_refused(scope: str) -> None:
-    with pytest.raises(InputError, match="no scope"):
+    with pytest.raises(InputError, match="is not a scope"):
         WorkspaceScope.parse(scope)
 
 
@@ -142,9 +144,11 @@ def test_a_loop_of_links_ends_and_every_file_is_there_once(root: Path) -> None:
     (root / RESOURCES / "k" / "other").symlink_to(common)
     (common / "self").symlink_to("self")
     (common / "metan" / "260105-gone.md").symlink_to("nowhere.md")
-    names = [place.stem for place in Topology(root).plans()]
+    names = [place.stem for place in Topology(root).scan(kinds=(FileKind.PLAN,)).places]
     assert sorted(names) == ["260101-roadmap", "260208-workflow-engine", "260301-cache", "260401-prices"]
-    assert [place.stem for place in Topology(root).plans(WorkspaceScope("k", "other"))] == [
+    assert [
+        place.stem for place in Topology(root).scan(WorkspaceScope("k", "other"), (FileKind.PLAN,)).places
+    ] == [
         "260208-workflow-engine",
         "260301-cache",
     ]

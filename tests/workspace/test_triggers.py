@@ -13,14 +13,22 @@ from archivist import Bank
 from archivist.errors import NotFoundError
 from archivist.reading.run import read_run
 from archivist.records import Episode, Event, EventKind, Lesson
-from archivist.workspace.choices import draft_decisions
-from archivist.workspace.drafts import Draft, DraftContext, SaveTrigger
+from archivist.workspace.drafts import Draft, DraftContext, SaveTrigger, draft_decisions
 from archivist.workspace.drafts_service import Drafts
-from archivist.workspace.fixes import advised_code, draft_conflicts, draft_hard_won_fixes, draft_long_searches
-from archivist.workspace.learnings import Learning, from_text, list_learnings
+from archivist.workspace.files_service import Topology
+from archivist.workspace.learnings import Learning, list_learnings, read_learning_file
 from archivist.workspace.save import SaveResult
-from archivist.workspace.topology import FileKind, Topology, WorkspaceFile, WorkspaceScope
-from archivist.workspace.triggers import MOST_DRAFTS, find_drafts, new_drafts, scope_of_project
+from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
+from archivist.workspace.triggers import (
+    MAX_DRAFTS,
+    advised_code,
+    draft_conflicts,
+    draft_hard_won_fixes,
+    draft_long_searches,
+    find_drafts,
+    new_drafts,
+    scope_of_project,
+)
 from tests.reflect.miners.scripted import Call, edit, no_module, run, sh, user
 from tests.workspace.sessions import START, Session
 
@@ -60,7 +68,7 @@ def _learnings(text: str) -> tuple[Learning, ...]:
         0,
         0,
     )
-    return tuple(list_learnings(from_text(text, place)))
+    return tuple(list_learnings(read_learning_file(text, place)))
 
 
 def _entry(title: str, text: str) -> str:
@@ -401,7 +409,7 @@ def test_a_run_offers_five_drafts_at_most_the_weightiest_first() -> None:
         user("We will use feature flags rather than release branches for risky work."),
     ]
     found = _offered(*said, *HARD_WON)
-    assert len(found) == MOST_DRAFTS
+    assert len(found) == MAX_DRAFTS
     assert [each.weight for each in found] == sorted((each.weight for each in found), reverse=True)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.workspace.memory import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.problems import RULES
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.workspace import front_matter
-from archivist.workspace.memory import Workspace
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.migrate import FileChange, guess_status, migrate_overview, migrate_plan
 from archivist.workspace.problems import LintProblem
 from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope

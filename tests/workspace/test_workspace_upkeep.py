@@ -9,11 +9,12 @@ import pytest
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.memory import Workspace
-from archivist.workspace.overviews import abstract_of, first_heading
+from archivist.workspace.documents import abstract_of, first_heading
+from archivist.workspace.files_service import Topology
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.problems import LintProblem
 from archivist.workspace.save import MemoryItem, SaveResult
-from archivist.workspace.topology import Topology, WorkspaceScope, suggest_scopes
+from archivist.workspace.topology import WorkspaceScope, suggest_scopes
 from tests.conftest import START
 from tests.workspace import spoken_pairs as spoken
 from tests.workspace.spoken_pairs import Said
@@ -291,12 +292,12 @@ def test_the_nearest_scope_is_told_by_the_name_that_is_off() -> None:
 @pytest.mark.parametrize(
     ("name", "created", "told"),
     [
-        ("2026-01-05-Old_Plan.md", "2026-02-08", "by its day it would be 260105-old-plan.md"),
-        ("20260105-x.md", "2026-02-08", "by its day it would be 260105-x.md"),
-        ("260105_X.md", "2026-02-08", "by its day it would be 260105-x.md"),
-        ("3d-printer.md", "2026-02-08", "by its day it would be 260208-3d-printer.md"),
-        ("Größe ändern.md", "2026-02-08", "by its day it would be 260208-größe-ändern.md"),
-        ("計画.md", "2026-02-08", "by its day it would be 260208-計画.md"),
+        ("2026-01-05-Old_Plan.md", "2026-02-08", "by its date it would be 260105-old-plan.md"),
+        ("20260105-x.md", "2026-02-08", "by its date it would be 260105-x.md"),
+        ("260105_X.md", "2026-02-08", "by its date it would be 260105-x.md"),
+        ("3d-printer.md", "2026-02-08", "by its date it would be 260208-3d-printer.md"),
+        ("Größe ändern.md", "2026-02-08", "by its date it would be 260208-größe-ändern.md"),
+        ("計画.md", "2026-02-08", "by its date it would be 260208-計画.md"),
         ("計画.md", "soon", "such as YYMMDD-計画.md"),
     ],
 )

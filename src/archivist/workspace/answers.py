@@ -1,16 +1,15 @@
-"""Write answers in the documented shapes: plain values with their keys in order, and YAML of them."""
+"""Return answers in the documented shapes: plain values with their keys in order, and YAML of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from archivist.workspace import front_matter
+from archivist.workspace.documents import OverviewAnswer, Plan, Tier
 from archivist.workspace.learnings import Learning, Learnings
-from archivist.workspace.overviews import OverviewAnswer, Tier
-from archivist.workspace.plans import Plan
 
 View = dict[str, object]
-# Fields of closed sets stand bare, as do tags; whatever is free text stands in quotes.
+# Fields of closed sets and tags are written bare, free text in quotes.
 _BARE = {"status", "category", "tier"}
 
 
@@ -30,16 +29,19 @@ def plan_view(plan: Plan) -> View:
 
 def overviews_view(answers: Sequence[OverviewAnswer]) -> View:
     """Return overviews as `retrieve_overview` answers."""
-    return {"overviews": [_overview_view(answer) for answer in answers]}
-
-
-def _overview_view(answer: OverviewAnswer) -> View:
-    overview, tier = answer
     return {
-        "scope": overview.folder,
-        "tier": tier.value,
-        "content" if tier is Tier.T1 else "abstract": answer.text,
-        "_meta": {"document_path": overview.path, "document_id": overview.folder},
+        "overviews": [
+            {
+                "scope": answer.overview.folder,
+                "tier": answer.tier.value,
+                "content" if answer.tier is Tier.T1 else "abstract": answer.text,
+                "_meta": {
+                    "document_path": answer.overview.path,
+                    "document_id": answer.overview.folder,
+                },
+            }
+            for answer in answers
+        ]
     }
 
 
@@ -53,15 +55,14 @@ def learnings_view(found: Learnings) -> View:
 
 def _learning_view(learning: Learning) -> View:
     entry = learning.entry
+    fields = {
+        "date": entry.date.isoformat() if entry.date else "",
+        "category": entry.category,
+        "tags": list(entry.tags),
+        "superseded_by": entry.superseded_by,
+    }
     view: View = {"content": learning.content}
-    if entry.date:
-        view["date"] = entry.date.isoformat()
-    if entry.category:
-        view["category"] = entry.category
-    if entry.tags:
-        view["tags"] = list(entry.tags)
-    if entry.superseded_by:
-        view["superseded_by"] = entry.superseded_by
+    view |= {key: value for key, value in fields.items() if value}
     return view | {"_meta": {"document_path": learning.path, "document_id": learning.id}}
 
 
@@ -71,38 +72,33 @@ def to_yaml(view: Mapping[str, object]) -> str:
     for key, value in view.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             lines.append(f"{key}:")
-            for place, each in enumerate(value):
-                lines += [""] if place else []
-                lines += _item_lines(each)
+            for at, item in enumerate(value):
+                fields = [line for name in item for line in _field_lines(name, item[name], "    ")]
+                lines += [""] if at else []
+                lines += [f"  - {fields[0][4:]}", *fields[1:]]
         else:
             lines += _field_lines(key, value, "")
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _item_lines(value: Mapping[str, object]) -> list[str]:
-    lines = [line for key, each in value.items() for line in _field_lines(key, each, "    ")]
-    return [f"  - {lines[0][4:]}", *lines[1:]]
-
-
 def _field_lines(key: str, value: object, indent: str) -> list[str]:
     if isinstance(value, dict):
-        return [
-            f"{indent}{key}:",
-            *(line for each in value for line in _field_lines(each, value[each], indent + "  ")),
-        ]
+        below = (line for name in value for line in _field_lines(name, value[name], indent + "  "))
+        return [f"{indent}{key}:", *below]
     if isinstance(value, list):
         return [f"{indent}{key}: {front_matter.format_value(value)}"]
     text = str(value)
-    if "\n" in text and _is_literal(text):
+    # A literal block needs printable text that starts without an indent and ends with one line end at most.
+    is_literal = (
+        "\n" in text
+        and all(line.replace("\t", " ").isprintable() for line in text.split("\n"))
+        and not text.startswith((" ", "\n", "\t"))
+        and not text.endswith("\n\n")
+    )
+    if is_literal:
         ending = "" if text.endswith("\n") else "-"
         block = [f"{indent}  {line}" if line else "" for line in text.removesuffix("\n").split("\n")]
         return [f"{indent}{key}: |{ending}", *block]
     quote = front_matter.quote_if_needed if key in _BARE else front_matter.quote_text
     return [f"{indent}{key}: {quote(text)}"]
-
-
-def _is_literal(text: str) -> bool:
-    """Say whether a text can stand as a block: printable, not indented at its start, one end at most."""
-    is_plain = all(line.replace("\t", " ").isprintable() for line in text.split("\n"))
-    return is_plain and not text.startswith((" ", "\n", "\t")) and not text.endswith("\n\n")

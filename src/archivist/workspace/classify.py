@@ -1,4 +1,4 @@
-"""Tell by rule what a piece of knowledge is when nobody says: its kind, category, title and tags."""
+"""Classify a text by rule: its kind, category, title and tags, and the tools and roles that it names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from archivist.workspace.overviews import clip_text, strip_markup
-from archivist.workspace.plans import PlanStatus
-from archivist.workspace.vocabulary import TOOLS
+from archivist.reading import programs
+from archivist.workspace.documents import PlanStatus, clip_text, strip_markup
+from archivist.workspace.terms import word_set
 
 TITLE_CHARACTERS = 100
 _MAX_TAGS = 4
@@ -18,6 +18,26 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*")
 _SPOKEN = re.compile(r"[\w.+#-]*\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _BREAKS = re.compile(r"\s+(?:—|--|-)\s+|:\s+|;\s+")
+
+# What people do in a project, not who they are.
+ROLES = word_set(
+    "architect maintainer reviewer guardian maker orchestrator archivist explorer healer product-owner "
+    "developer tester designer operator analyst researcher scout engineer lead owner admin sre"
+)
+_OTHER_TOOLS = word_set(
+    "pytest ruff mypy jest vitest eslint prettier typescript react vue svelte angular nestjs nextjs express "
+    "fastapi django flask postgres postgresql mysql sqlite redis kafka rabbitmq elasticsearch mongodb docker "
+    "kubernetes terraform ansible nginx graphql grpc xstate webpack rollup esbuild storybook playwright "
+    "cypress selenium pandas numpy pytorch openai langgraph prisma drizzle tailwind github gitlab jenkins "
+    "sentry grafana prometheus temporal celery"
+)
+# Names that are ordinary words count as tools only where they are marked as code.
+_ORDINARY_WORDS = word_set(
+    "make just task next service go swift mix edit issues dart fly rye snap express react angular temporal "
+    "bundle composer flask conan turbo brew fly helm heroku nox rake gem"
+)
+COMMANDS = programs.SUBCOMMANDED | frozenset(programs.RUNNERS) | _OTHER_TOOLS
+TOOLS = COMMANDS - _ORDINARY_WORDS
 
 
 class MemoryKind(StrEnum):
@@ -29,7 +49,7 @@ class MemoryKind(StrEnum):
 
 
 def _compile_any(patterns: str) -> re.Pattern[str]:
-    """Return a pattern that finds any of these, each at the start of a word."""
+    """Return a pattern that matches any of these, each at the start of a word."""
     return re.compile(rf"\b(?:{'|'.join(patterns.split())})", re.IGNORECASE)
 
 
@@ -47,7 +67,7 @@ _LESSON = _compile_any(
     r"slow(?:er|ly)?\b timed?\s?out\b missing\b wrong(?:ly)?\b stale\b without\sit\b"
 )
 
-# The documented categories of each kind, with the words that tell of them; the first wins a tie.
+# The documented categories of each kind with their words; the first wins a tie.
 _CATEGORIES: dict[MemoryKind, tuple[tuple[str, re.Pattern[str]], ...]] = {
     MemoryKind.DECISION: (
         (
@@ -100,7 +120,7 @@ _STATUS_WORDS: tuple[tuple[PlanStatus, re.Pattern[str]], ...] = (
 
 
 def kind_of(text: str, *, has_plan: bool = False, has_status: bool = False) -> MemoryKind:
-    """Return whether a text is a decision, a lesson or about a plan's status; a lesson when it is a tie."""
+    """Return whether a text is a decision, a lesson or a plan's status; a lesson when it is a tie."""
     if has_plan or has_status:
         return MemoryKind.PLAN_STATUS
     if re.match(r"\s*(?:the )?plan\b", text, re.IGNORECASE) and status_of(text) is not None:
@@ -111,12 +131,12 @@ def kind_of(text: str, *, has_plan: bool = False, has_status: bool = False) -> M
 
 
 def status_of(text: str) -> PlanStatus | None:
-    """Return the status that a text tells of a plan; the unhappier one where it tells two."""
+    """Return the plan status that a text names; of two, the one that is less complete."""
     return next((status for status, pattern in _STATUS_WORDS if pattern.search(text)), None)
 
 
 def category_of(text: str, kind: MemoryKind) -> str:
-    """Return the documented category whose words stand most often in a text."""
+    """Return the documented category whose words are most frequent in a text."""
     counts = [
         (len(pattern.findall(text)), -place, name)
         for place, (name, pattern) in enumerate(_CATEGORIES.get(kind, ()))
@@ -126,15 +146,15 @@ def category_of(text: str, kind: MemoryKind) -> str:
 
 
 def split_title(text: str) -> tuple[str, str]:
-    """Return a title for a text, and what is left to say: all of it unless the title said its start."""
+    """Return a title for a text, and the text without the first sentence when that is the title."""
     title = title_of(text)
     first, *rest = _SENTENCE_END.split(text.strip(), maxsplit=1)
-    is_said = bool(rest and rest[0].strip()) and first.strip(" .#-*>") == title
-    return title, rest[0].strip() if is_said else text
+    has_rest = bool(rest and rest[0].strip())
+    return title, rest[0].strip() if has_rest and first.strip(" .#-*>") == title else text
 
 
 def title_of(text: str) -> str:
-    """Return a title: the first sentence, or its first part where that says enough."""
+    """Return a title: the first sentence, or its first part when the sentence is long."""
     first = strip_markup(_SENTENCE_END.split(text.strip(), maxsplit=1)[0]).strip(" .#-*>")
     head = _BREAKS.split(first, maxsplit=1)[0]
     if len(first) > TITLE_CHARACTERS * 2 // 3 and len(head.split()) > 2:
@@ -143,7 +163,7 @@ def title_of(text: str) -> str:
 
 
 def tags_of(text: str, known: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return tags for a text: those already in use that it names, its code words, the tools it names."""
+    """Return tags for a text: known tags that it contains, its code words, and the tools that it names."""
     lowered = text.lower()
     spoken = _SPOKEN.findall(lowered)
     joined = " ".join(["", *spoken, ""])

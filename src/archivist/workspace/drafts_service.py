@@ -1,4 +1,4 @@
-"""Work on drafts: read captured runs for what is worth saving, and hand it to `save_memory`."""
+"""Read captured runs for what is worth saving, and pass it to `save_memory`."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.reading.run import read_run
+from archivist.recall.keywords import keywords
 from archivist.records import Episode, Event, Lesson
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.workspace import triggers
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.corpus import learnings_of, read_corpus, words_of
 from archivist.workspace.drafts import Draft, DraftContext
-from archivist.workspace.memory import Workspace
+from archivist.workspace.files_service import Topology, read_corpus
+from archivist.workspace.learnings import learnings_of
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult
-from archivist.workspace.topology import FileKind, Topology
+from archivist.workspace.topology import FileKind
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.store.protocol import Reader
 
 LATEST_RUNS = 10
-# So many of a run's calls are read: the end of a run tells what became of it.
-_EVENTS = 20_000
+# The last calls of a run show how it ended; reading 20,000 takes about a second.
+_MAX_EVENTS = 20_000
 
 
 class RunDrafts(NamedTuple):
-    """What one run offers, and the day on which it ended."""
+    """The drafts of one run, and the date on which it ended."""
 
     run: str
     drafts: tuple[Draft, ...]
@@ -38,7 +39,7 @@ class RunDrafts(NamedTuple):
 
 
 class DraftCoverage(NamedTuple):
-    """How many runs were read for drafts, of how many there are, and how many of them wait for reflection."""
+    """How many runs were read for drafts, how many exist, and how many of those read await reflection."""
 
     runs: int
     known: int
@@ -46,7 +47,7 @@ class DraftCoverage(NamedTuple):
 
 
 class Drafts(BankService):
-    """The learning cycle's triggers, over the runs that the bank captured."""
+    """The triggers of the learning cycle, over the captured runs of the bank."""
 
     def __init__(self, bank: Bank, topology: Topology) -> None:
         super().__init__(bank)
@@ -56,19 +57,22 @@ class Drafts(BankService):
     def collect(
         self, runs: Sequence[str] = (), *, scope: str = "", latest: int = LATEST_RUNS
     ) -> list[RunDrafts]:
-        """Return what runs offer, those named or the latest ones; nothing that is written down already."""
+        """Return the drafts of the named runs, or of the latest ones; nothing that is saved already."""
         sources = read_corpus([self._topology]).sources
-        known = DraftContext(learnings=learnings_of(sources), words=words_of(sources))
+        words = frozenset(word for source in sources for word in keywords(source.text))
+        known = DraftContext(learnings=learnings_of(sources), words=words)
         scopes = self._topology.scopes()
         found: list[RunDrafts] = []
         for episode in self._episodes(runs, latest):
             with self._bank.reading() as reader:
-                events = _latest_events(reader, episode.id)
+                events = reader.select(Event, equals("run", episode.id), order=("-seq",), limit=_MAX_EVENTS)[
+                    ::-1
+                ]
                 lessons = tuple(reader.select(Lesson, one_of("status", ("active", "candidate"))))
             place = scope or triggers.scope_of_project(episode.project, scopes)
-            told = replace(known, lessons=lessons, scope=place)
-            offered = triggers.find_drafts(read_run(episode, events), events, told)
-            drafts = triggers.new_drafts(offered, [draft for each in found for draft in each.drafts])
+            context = replace(known, lessons=lessons, scope=place)
+            offered = triggers.find_drafts(read_run(episode, events), events, context)
+            drafts = triggers.new_drafts(offered, [draft for run in found for draft in run.drafts])
             if drafts:
                 ended = episode.finished or episode.started
                 found.append(RunDrafts(episode.id, tuple(drafts), ended.date() if ended else None))
@@ -78,64 +82,42 @@ class Drafts(BankService):
     def save(
         self, run_drafts: Sequence[RunDrafts], *, on_conflict: OnConflict | str = OnConflict.REFUSE
     ) -> list[SaveOutcome]:
-        """Hand drafts to `save_memory`. One that contradicts an entry is left to a person unless said."""
+        """Pass drafts to `save_memory`. By default a draft that contradicts an entry is not saved."""
         rule = OnConflict(on_conflict)
         workspace = Workspace(self._topology.root, self._topology.rules, now=self._bank.now)
         outcomes: list[SaveOutcome] = []
         for run in run_drafts:
             for draft in run.drafts:
+                kind = MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON
                 if draft.conflicts_with and rule is OnConflict.REFUSE:
-                    outcomes.append(_conflict_outcome(draft))
-                else:
-                    item = _to_memory_item(draft, run.day)
-                    outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
+                    path, _, line = draft.conflicts_with.rpartition(":")
+                    reason = "a run showed that the entry no longer holds"
+                    outcome = SaveOutcome(
+                        SaveResult.CONFLICT, draft.title, kind, draft.scope, path, int(line)
+                    )
+                    outcomes.append(outcome._replace(reason=reason, against=draft.conflicts_with))
+                    continue
+                item = MemoryItem(
+                    text=draft.text,
+                    kind=kind,
+                    title=draft.title,
+                    category=draft.category,
+                    tags=draft.tags,
+                    date=run.day,
+                )
+                outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes
 
     @reads(Layer.WORKSPACE)
     def coverage(self, runs: Sequence[str] = (), *, latest: int = LATEST_RUNS) -> DraftCoverage:
-        """Return how many runs are read for drafts, of how many, and how many wait for reflection."""
+        """Return how many runs are read for drafts, how many exist, and how many await reflection."""
         with self._bank.reading() as reader:
-            waiting = {each.run for each in reader.queued_runs()}
+            waiting = {queued.run for queued in reader.queued_runs()}
             known = reader.count(Episode, equals("parent", ""))
-        names = [each.id for each in self._episodes(runs, latest)]
+        names = [episode.id for episode in self._episodes(runs, latest)]
         return DraftCoverage(len(names), known, sum(name in waiting for name in names))
 
     def _episodes(self, runs: Sequence[str], latest: int) -> list[Episode]:
         if runs:
             return [self._bank.runs.episode(run) for run in runs]
-        return [each for each in self._bank.runs.episodes() if not each.parent][:latest]
-
-
-def _to_memory_item(draft: Draft, day: date | None) -> MemoryItem:
-    return MemoryItem(
-        text=draft.text,
-        kind=_memory_kind(draft),
-        title=draft.title,
-        category=draft.category,
-        tags=draft.tags,
-        date=day,
-    )
-
-
-def _memory_kind(draft: Draft) -> MemoryKind:
-    return MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON
-
-
-def _conflict_outcome(draft: Draft) -> SaveOutcome:
-    """Say that an entry must be looked at: what a run met speaks against it."""
-    path, _, line = draft.conflicts_with.rpartition(":")
-    return SaveOutcome(
-        SaveResult.CONFLICT,
-        draft.title,
-        _memory_kind(draft),
-        draft.scope,
-        path,
-        int(line),
-        "a run showed that the entry no longer holds",
-        draft.conflicts_with,
-    )
-
-
-def _latest_events(reader: Reader, run: str) -> list[Event]:
-    latest = reader.select(Event, equals("run", run), order=("-seq",), limit=_EVENTS)
-    return latest[::-1]
+        return [episode for episode in self._bank.runs.episodes() if not episode.parent][:latest]

@@ -1,7 +1,7 @@
-"""Hot memory: what every conversation is given, how much room it takes, and what should leave or join it.
+"""Hot memory: the rules that every conversation loads, their size, and what should leave or join them.
 
-A rule belongs here when more than four of five runs need it. Who needs what is an estimate: a run has met a
-rule when its words hold enough of the rule's own, or when it was told a lesson that says the same.
+A rule belongs here when more than 80 % of the runs need it. That is an estimate: a run needs a rule when it
+contains enough of the rule's words, or when it was briefed with a lesson that says the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-# A rule is universal when more than this share of the runs met it.
+# A rule is universal when more than this share of the runs needed it.
 UNIVERSAL = 0.8
-# Above this share of a budget it is time to look through the file.
+# Above this share of a budget the file is reported as nearly full.
 NEARLY = 0.9
-# So few runs say nothing yet about what is needed in most of them.
+# Fewer runs do not show what most runs need.
 ENOUGH_RUNS = 5
 _BUDGET = re.compile(r"<!--\s*budget:\s*(?P<said>.*?)\s*-->", re.IGNORECASE)
 _AMOUNT = re.compile(r"<?\s*~?\s*(?P<number>\d{1,7})\s*(?P<unit>lines?|tokens?)?", re.IGNORECASE)
@@ -33,7 +33,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"[^\W_]{3,}")
 _ANY_WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-# A budget stands at the top: after front matter and a heading at most.
+# A budget is at the top: after front matter and a heading at most.
 _TOP_LINES = 12
 _MET_SHARE = 0.4
 _SAME = Overlap(of_finding=0.6, of_lesson=0.6)
@@ -42,7 +42,7 @@ _LISTS = ("bullet_list_open", "ordered_list_open")
 
 
 class Budget(NamedTuple):
-    """How much room a file claims for itself; None where it claims nothing of that kind."""
+    """The budget that a file declares for itself; None where it declares no such limit."""
 
     lines: int | None = None
     tokens: int | None = None
@@ -50,7 +50,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HotItem:
-    """One rule of a hot file: a paragraph or an item of a list, with the lines it stands on, from 1."""
+    """One rule of a hot file: a paragraph or a list item, with its lines from 1."""
 
     id: str
     file: str
@@ -60,13 +60,13 @@ class HotItem:
 
     @property
     def lines(self) -> int:
-        """Return how many lines go when it goes."""
+        """Return the number of its lines."""
         return self.end_line - self.line + 1
 
 
 @dataclass(frozen=True, slots=True)
 class HotFile:
-    """One hot file as it stands; `agents` names the only tools that load it, `problem` what is wrong."""
+    """One hot file; `agents` names the only tools that load it, `problem` a budget that cannot be read."""
 
     path: str
     text: str
@@ -78,7 +78,7 @@ class HotFile:
 
     @property
     def share(self) -> float | None:
-        """Return how much of its budget the file takes, or None without one."""
+        """Return the share of its budget that the file takes, or None without one."""
         if self.budget is None:
             return None
         used = ((self.lines, self.budget.lines), (self.tokens, self.budget.tokens))
@@ -86,13 +86,13 @@ class HotFile:
 
     @property
     def is_over(self) -> bool:
-        """Say whether it takes more than its budget."""
+        """Say whether it exceeds its budget."""
         return self.share is not None and self.share > 1
 
 
 @dataclass(frozen=True, slots=True)
 class HotUsage:
-    """All hot files together against what they may take."""
+    """All hot files together, with their limits."""
 
     files: tuple[HotFile, ...]
     max_lines: int
@@ -100,27 +100,27 @@ class HotUsage:
 
     @property
     def agent(self) -> str:
-        """Return the tool whose conversations are given most; empty when no file is some tools' alone."""
+        """Return the tool that loads most; empty when every file is loaded by all tools."""
         agents = sorted({agent for file in self.files for agent in file.agents})
         return max(agents, key=self._share_of, default="")
 
     @property
     def lines(self) -> int:
-        """Return the lines that one conversation is given, with the tool that loads most."""
+        """Return the lines that the tool with the most files loads."""
         return sum(file.lines for file in self.files_for(self.agent))
 
     @property
     def tokens(self) -> int:
-        """Return the estimated tokens that one conversation is given, with the tool that loads most."""
+        """Return the estimated tokens that the tool with the most files loads."""
         return sum(file.tokens for file in self.files_for(self.agent))
 
     @property
     def share(self) -> float:
-        """Return how much of the whole budget is taken."""
+        """Return the share of the whole budget that is taken."""
         return self._share_of(self.agent)
 
     def files_for(self, agent: str) -> tuple[HotFile, ...]:
-        """Return what a tool loads: what is for all, and what is for it."""
+        """Return the files that a tool loads: those for all tools, and its own."""
         return tuple(file for file in self.files if not file.agents or agent in file.agents)
 
     def _share_of(self, agent: str) -> float:
@@ -130,25 +130,25 @@ class HotUsage:
 
     @property
     def is_over(self) -> bool:
-        """Say whether a file or the whole takes more than it may."""
+        """Say whether a file, or all files together, exceed their budget."""
         return self.share > 1 or any(file.is_over for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class RuleUsage:
-    """How many of the known runs met something."""
+    """How many of the known runs needed a rule."""
 
     met: int = 0
     runs: int = 0
 
     @property
     def share(self) -> float:
-        """Return the share of the runs that met it."""
+        """Return the share of the runs that needed it."""
         return self.met / self.runs if self.runs else 0.0
 
     @property
     def is_universal(self) -> bool:
-        """Say whether enough runs are known and most of them met it."""
+        """Say whether enough runs are known and most of them needed it."""
         return self.runs >= ENOUGH_RUNS and self.share > UNIVERSAL
 
 
@@ -162,14 +162,14 @@ class Demotion:
 
     @property
     def reason(self) -> str:
-        """Say why in a few words."""
+        """Return the reason in a few words."""
         met = f"met in {self.use.met} of {self.use.runs} runs" if self.use.runs else "no runs known yet"
         return f"{met}; names {', '.join(self.names)} only" if self.names else met
 
 
 @dataclass(frozen=True, slots=True)
 class WarmEntry:
-    """Something warm that could be hot: a lesson of the bank by its id, or a learning entry by file:line."""
+    """A candidate for hot memory: a lesson of the bank by its id, or a learning entry by file:line."""
 
     id: str
     text: str
@@ -179,7 +179,7 @@ class WarmEntry:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """Something warm that most runs, or all workspaces, use."""
+    """A warm entry that most runs, or all workspaces, use."""
 
     warm: WarmEntry
     use: RuleUsage
@@ -187,14 +187,14 @@ class Promotion:
 
 
 def measure_hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> HotFile:
-    """Read a hot file: its size, and the budget that it declares at the top."""
+    """Return the size of a hot file, and the budget that it declares at the top."""
     budget, problem = _parse_budget(text)
     lines = len(text.splitlines())
     return HotFile(path, text, lines, estimate_tokens(text), budget, agents, problem)
 
 
 def _parse_budget(text: str) -> tuple[Budget | None, str]:
-    """Return the budget of a file, or what is wrong with the one that it tries to declare."""
+    """Return the budget of a file, or a problem with the one that it declares."""
     body = _without_front_matter(text.removeprefix("\ufeff").splitlines())
     found = _BUDGET.search("\n".join(body[:_TOP_LINES]))
     if found is None:
@@ -203,7 +203,7 @@ def _parse_budget(text: str) -> tuple[Budget | None, str]:
     for part in re.split(r"[,/;]|\band\b", found["said"]):
         amount = _AMOUNT.fullmatch(part.strip())
         if amount is None or not int(amount["number"]):
-            return None, f"budget {found['said']!r} is no number of lines or tokens"
+            return None, f"budget {found['said']!r} is not a number of lines or tokens"
         is_tokens = (amount["unit"] or "lines").lower().startswith("token")
         number = int(amount["number"])
         budget = budget._replace(tokens=number) if is_tokens else budget._replace(lines=number)
@@ -218,14 +218,16 @@ def _without_front_matter(lines: Sequence[str]) -> Sequence[str]:
 
 
 def parse_hot_items(file: HotFile) -> list[HotItem]:
-    """Return the rules of a file in order: each item of a list, each paragraph with what belongs to it."""
+    """Return the rules of a file in order: each list item, and each paragraph with its example."""
     lines = file.text.splitlines()
     found: list[HotItem] = []
     for start, end in _join_examples(list(_spans(_blocks(lines))), lines):
         text = "\n".join(lines[start:end]).strip()
         if text and not (text.startswith("<!--") and text.endswith("-->")):
             last = max(at for at in range(start, end) if lines[at].strip())
-            found.append(HotItem(_item_id(text), file.path, start + 1, last + 1, text))
+            # The id comes from the words, so that it survives edits of other rules.
+            digest = sha256(" ".join(text.split()).encode()).hexdigest()
+            found.append(HotItem(f"h-{digest[:6]}", file.path, start + 1, last + 1, text))
     return found
 
 
@@ -237,13 +239,13 @@ def _markdown() -> MarkdownIt:
 
 
 def _blocks(lines: Sequence[str]) -> list[Token]:
-    """Return the blocks of a text; its front matter counts as blank lines."""
+    """Return the blocks of a text; front matter counts as blank lines."""
     skipped = len(lines) - len(_without_front_matter(lines))
     return _markdown().parse("\n" * skipped + "\n".join(lines[skipped:]))
 
 
 def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
-    """Yield the lines of each item of an outer list, and of each block outside of lists."""
+    """Yield the lines of each item of an outer list, and of each block outside lists."""
     depth = 0
     for token in tokens:
         if token.type in _LISTS:
@@ -258,7 +260,7 @@ def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
 
 
 def _join_examples(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Let a paragraph that ends with a colon take the example along that it announces."""
+    """Join an example to the paragraph before it that ends with a colon."""
     found: list[tuple[int, int]] = []
     for start, end in spans:
         is_example = lines[start].lstrip().startswith(("```", "~~~", "|", ">")) or lines[start][:4] == "    "
@@ -269,13 +271,8 @@ def _join_examples(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> li
     return found
 
 
-def _item_id(text: str) -> str:
-    """Name a rule by its words, so that editing another one leaves the name."""
-    return f"h-{sha256(' '.join(text.split()).encode()).hexdigest()[:6]}"
-
-
 def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
-    """Return the rule of an id (`h-1a2b3c`, or as much of it as is unique) or of a place (`file.md:12`)."""
+    """Return the rule with an id (`h-1a2b3c`, or a unique prefix of it) or a place (`file.md:12`)."""
     path, _, line = name.rpartition(":")
     if path and line.isdigit():
         at = int(line)
@@ -296,11 +293,11 @@ def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
 
 
 def is_relevant_to_run(text: str, run_words: Collection[str]) -> bool:
-    """Say whether a run whose words these are met what a text speaks of.
+    """Say whether a run with these words needed the rule of a text.
 
-    Names set as code tell most: of those the run must hold one whole; of all words a good part.
+    Code is the most specific: the run must contain one piece of code whole, and 40 % of all words.
     """
-    words = keywords(_without_markup(text))
+    words = _words(text)
     if not words:
         return False
     needed = max(min(2, len(words)), ceil(_MET_SHARE * len(words)))
@@ -311,8 +308,9 @@ def is_relevant_to_run(text: str, run_words: Collection[str]) -> bool:
     return sum(word in run_words for word in words) >= needed
 
 
-def _without_markup(text: str) -> str:
-    return re.sub(r"https?://\S+|[*_#>\[\]()`-]", " ", text)
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return keywords(re.sub(r"https?://\S+|[*_#>\[\]()`-]", " ", text))
 
 
 def count_rule_usage(
@@ -320,7 +318,7 @@ def count_rule_usage(
     runs: Mapping[str, Collection[str]],
     briefed_runs: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, RuleUsage]:
-    """Return how many runs, each given as its words, met each text; `told` are those told of it by name."""
+    """Return how many runs, given as their words, needed each text; `briefed_runs` did in any case."""
     briefed_runs = briefed_runs or {}
     return {
         key: RuleUsage(
@@ -335,13 +333,9 @@ def count_rule_usage(
 
 
 def matching_lessons(text: str, lessons: Mapping[str, str]) -> list[str]:
-    """Return the keys of the lessons that say what a text says."""
-    words = keywords(_without_markup(text))
-    return [
-        key
-        for key, said in lessons.items()
-        if matches(words, keywords(_without_markup(said)), frozenset(), _SAME)
-    ]
+    """Return the keys of the lessons that say the same as a text."""
+    words = _words(text)
+    return [key for key, lesson in lessons.items() if matches(words, _words(lesson), frozenset(), _SAME)]
 
 
 # Proposals
@@ -350,18 +344,18 @@ def matching_lessons(text: str, lessons: Mapping[str, str]) -> list[str]:
 def propose_demotions(
     usage: HotUsage, usage_by_id: Mapping[str, RuleUsage], workspaces: Sequence[str] = ()
 ) -> tuple[Demotion, ...]:
-    """Return the rules whose leaving brings every file and the whole under budget, and no more.
+    """Return the rules to remove to bring every file and the whole under budget, and no more.
 
-    The least used go first, of those the ones that speak of one workspace only, of those the longest. What
-    more than four of five runs met stays.
+    The least used go first, then those about one workspace only, then the longest. Universal rules stay.
     """
-    waiting = [
-        Demotion(item, usage_by_id.get(item.id, RuleUsage()), _named_workspaces(item.text, workspaces))
-        for file in usage.files
-        if not file.agents
-        for item in parse_hot_items(file)
-    ]
-    waiting.sort(
+    candidates: list[Demotion] = []
+    for item in (item for file in usage.files if not file.agents for item in parse_hot_items(file)):
+        words = set(re.findall(r"[\w.-]+", item.text.lower()))
+        named = tuple(name for name in workspaces if name.lower() in words)
+        # A rule that names all workspaces is about none in particular.
+        names = named if len(named) < len(workspaces) else ()
+        candidates.append(Demotion(item, usage_by_id.get(item.id, RuleUsage()), names))
+    candidates.sort(
         key=lambda each: (
             round(each.use.share, 3),
             not each.names,
@@ -372,27 +366,18 @@ def propose_demotions(
     )
     chosen: list[Demotion] = []
     left = usage
-    # Where tools' own files alone are too large, no rule's leaving helps.
+    # When the tools' own files alone are too large, removing a rule does not help.
     can_fit = replace(usage, files=tuple(file for file in usage.files if file.agents)).share <= 1
-    for each in waiting:
+    for each in candidates:
         file = next(file for file in left.files if file.path == each.item.file)
         helps = file.is_over or (can_fit and left.share > 1)
         if helps and not each.use.is_universal:
             chosen.append(each)
-            left = _remove_item(left, file, each.item)
+            tokens = file.tokens - estimate_tokens(each.item.text)
+            smaller = replace(file, lines=file.lines - each.item.lines, tokens=tokens)
+            files = tuple(smaller if other is file else other for other in left.files)
+            left = replace(left, files=files)
     return tuple(chosen)
-
-
-def _remove_item(usage: HotUsage, file: HotFile, item: HotItem) -> HotUsage:
-    smaller = replace(file, lines=file.lines - item.lines, tokens=file.tokens - estimate_tokens(item.text))
-    return replace(usage, files=tuple(smaller if each is file else each for each in usage.files))
-
-
-def _named_workspaces(text: str, workspaces: Sequence[str]) -> tuple[str, ...]:
-    """Return the workspaces that a rule names, when those are not all there are."""
-    words = set(re.findall(r"[\w.-]+", text.lower()))
-    named = tuple(name for name in workspaces if name.lower() in words)
-    return named if len(named) < len(workspaces) else ()
 
 
 def propose_promotions(
@@ -401,43 +386,34 @@ def propose_promotions(
     workspaces: Sequence[str],
     usage: HotUsage,
 ) -> tuple[Promotion, ...]:
-    """Return what is warm and used everywhere: in most runs, or written down in every workspace."""
-    hot = [keywords(_without_markup(item.text)) for file in usage.files for item in parse_hot_items(file)]
+    """Return the warm entries that are used everywhere: in most runs, or in every workspace."""
+    said = [_words(item.text) for file in usage.files for item in parse_hot_items(file)]
     found: list[Promotion] = []
-    said: list[frozenset[str]] = []
-    for each in warm:
-        words = keywords(_without_markup(each.text))
-        if any(matches(words, other, frozenset(), _SAME) for other in (*hot, *said)):
+    for entry in warm:
+        words = _words(entry.text)
+        if any(matches(words, other, frozenset(), _SAME) for other in said):
             continue
-        use = usage_by_id.get(each.id, RuleUsage())
-        reason = _promotion_reason(each, use, warm, workspaces)
+        use = usage_by_id.get(entry.id, RuleUsage())
+        reason = f"met in {use.met} of {use.runs} runs" if use.is_universal else ""
+        if not reason and entry.scope and len(workspaces) > 1:
+            same = (
+                other
+                for other in warm
+                if other.scope and matches(words, _words(other.text), frozenset(), _SAME)
+            )
+            if {other.scope.split("/")[0] for other in same} >= set(workspaces):
+                reason = f"written down in all {len(workspaces)} workspaces"
         if reason:
-            found.append(Promotion(each, use, reason))
+            found.append(Promotion(entry, use, reason))
             said.append(words)
-    return tuple(sorted(found, key=lambda each: (-each.use.share, each.warm.id)))
-
-
-def _promotion_reason(
-    each: WarmEntry, use: RuleUsage, warm: Sequence[WarmEntry], workspaces: Sequence[str]
-) -> str:
-    if use.is_universal:
-        return f"met in {use.met} of {use.runs} runs"
-    if not each.scope or len(workspaces) < 2:
-        return ""
-    words = keywords(_without_markup(each.text))
-    places = {
-        other.scope.split("/")[0]
-        for other in warm
-        if other.scope and matches(words, keywords(_without_markup(other.text)), frozenset(), _SAME)
-    }
-    return f"written down in all {len(workspaces)} workspaces" if places >= set(workspaces) else ""
+    return tuple(sorted(found, key=lambda promotion: (-promotion.use.share, promotion.warm.id)))
 
 
 # Edits
 
 
 def strip_list_mark(text: str) -> str:
-    """Return a rule without the mark of its list; one that is a single sentence on a single line."""
+    """Return a rule without its list mark; plain text on a single line."""
     found = _MARK.match(text)
     if found is not None:
         indent = " " * len(found[0])
@@ -448,13 +424,13 @@ def strip_list_mark(text: str) -> str:
 
 
 def missing_words(text: str, kept: str) -> list[str]:
-    """Return the words of a text that another one does not hold."""
+    """Return the words of a text that another one does not contain."""
     held = set(_ANY_WORD.findall(kept.lower()))
     return [word for word in dict.fromkeys(_ANY_WORD.findall(text.lower())) if word not in held]
 
 
 def without_item(text: str, item: HotItem) -> str:
-    """Return a file's text without one rule, and without a blank line too many where it stood."""
+    """Return a file's text without one rule, and without the blank line that would be left over."""
     lines = text.splitlines(keepends=True)
     before, after = lines[: item.line - 1], lines[item.end_line :]
     if after and not after[0].strip() and (not before or not before[-1].strip()):
@@ -463,7 +439,7 @@ def without_item(text: str, item: HotItem) -> str:
 
 
 def with_item(text: str, words: str) -> str:
-    """Return a file's text with one rule more: an item after its last list, else a list at the end."""
+    """Return a file's text with a rule added: after its last list, else as a new list at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     said = f"- {' '.join(words.split())}"
     lines = text.splitlines()

@@ -1,44 +1,60 @@
-"""Work on hot memory: measure it, see what of it runs met, move rules between hot and warm."""
+"""Measure hot memory, count which runs needed each rule, and move rules between hot and warm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.clock import system_clock
+from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, replace_if_unchanged
 from archivist.reading.wording import clip_words
+from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
 from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.text import estimate_tokens
 from archivist.workspace import hot
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.corpus import find_scope, learnings_of, read_corpus
-from archivist.workspace.hot import Demotion, HotItem, HotUsage, Promotion, RuleUsage, WarmEntry
-from archivist.workspace.hot_files import measure_hot_files
-from archivist.workspace.memory import Workspace
+from archivist.workspace.files_service import Topology, find_scope, read_corpus
+from archivist.workspace.hot import (
+    Demotion,
+    HotFile,
+    HotItem,
+    HotUsage,
+    Promotion,
+    RuleUsage,
+    WarmEntry,
+    measure_hot_file,
+)
+from archivist.workspace.learnings import learnings_of
+from archivist.workspace.links import FOLDERS, Client, section_lines, without_section
+from archivist.workspace.links_service import is_own_file, read_rules
+from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, SaveResult
-from archivist.workspace.topology import FileKind, Topology, WorkspaceScope
+from archivist.workspace.topology import LEARNINGS, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
-# The latest runs say what is needed now.
-_RUNS = 200
-_EVENTS_A_RUN = 1_000
-_WORDS_FROM = 2_000
-_BRIEFS = 5_000
+# Older runs say little about what is needed now.
+_MAX_RUNS = 200
+_MAX_EVENTS = 1_000
+_EVENT_CHARACTERS = 2_000
+_TARGET_CHARACTERS = 200
+_MAX_BRIEFS = 5_000
 _TITLE_CHARACTERS = 80
 
 
 class UsageHistory(NamedTuple):
-    """What the bank knows of use: the words of each run, the lessons, and the runs told each of them."""
+    """What the bank knows of usage: the words of each run, the lessons, and the runs briefed with each."""
 
     runs: Mapping[str, frozenset[str]] = {}
     lessons: tuple[Lesson, ...] = ()
@@ -46,7 +62,7 @@ class UsageHistory(NamedTuple):
 
 
 class Review(NamedTuple):
-    """Hot memory as it stands, how many runs met each rule, and what should leave or join."""
+    """Hot memory as it is, how many runs needed each rule, and what should leave or join."""
 
     usage: HotUsage
     problems: tuple[str, ...]
@@ -57,7 +73,7 @@ class Review(NamedTuple):
 
 
 class MovedRule(NamedTuple):
-    """A rule that went from one place to another."""
+    """A rule that was moved from one place to another."""
 
     text: str
     source: str
@@ -65,7 +81,7 @@ class MovedRule(NamedTuple):
 
 
 class HotMemory(BankService):
-    """The hot files of a root, with what the bank knows of their use."""
+    """The hot files of a root, with what the bank knows of their usage."""
 
     def __init__(self, bank: Bank, topology: Topology) -> None:
         super().__init__(bank)
@@ -75,80 +91,38 @@ class HotMemory(BankService):
     def review(self) -> Review:
         """Measure the hot files and propose what should leave or join them."""
         with self._bank.reading() as reader:
-            seen = _load_usage(reader)
-        return review(self._topology, seen)
+            history = _load_usage(reader)
+        return review(self._topology, history)
 
     @writes(Layer.WORKSPACE)
     def demote(self, name: str, scope: str) -> MovedRule:
-        """Move a rule into a workspace's lessons. It leaves the hot file only once it is kept there."""
+        """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
         return demote(self._topology, name, scope, now=self._bank.now)
 
     @writes(Layer.WORKSPACE)
     def promote(self, name: str, file: str) -> MovedRule:
-        """Put a lesson (`m-001`) or a learning entry (`file.md:12`) into a hot file that has room for it."""
+        """Add a lesson (`m-001`) or a learning entry (`file.md:12`) to a hot file that has room for it."""
         if ":" in name:
             return promote_entry(self._topology, name, file)
         return _promote(self._topology, _warm_from_lesson(self._bank.lessons.get(name)), file)
 
 
-def demote(
-    topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] | None = None
-) -> MovedRule:
-    """Move a rule into a workspace's lessons: from file to file, which needs no bank."""
-    item = find_item(topology, name)
-    if item.text.startswith(("```", "~~~", "|", ">")):
-        raise InputError(
-            f"{item.file}:{item.line} is an example, no rule", hint="move it by hand with its rule"
-        )
-    if topology.scopes():
-        # A rule goes to a workspace that is there: here nothing makes a new one.
-        find_scope([topology], str(WorkspaceScope(*WorkspaceScope.parse(scope).parts[:2])))
-    target = _save_as_lesson(Workspace(topology.root, topology.rules, now=now), item, scope)
-    _remove_item(topology, item)
-    return MovedRule(item.text, f"{item.file}:{item.line}", target)
-
-
-def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
-    """Put a learning entry (`file.md:12`) into a hot file that has room for it; this needs no bank."""
-    entries = _warm_entries(topology)
-    found = next((each for each in entries if each.id == name or each.id.endswith(f"/{name}")), None)
-    if found is None:
-        raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
-    return _promote(topology, found, file)
-
-
-def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
-    path = _hot_path(topology, file)
-    with explain_os_errors(path):
-        before = path.read_bytes() if path.exists() else None
-    try:
-        text = (before or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
-    after = hot.with_item(text, warm.text)
-    _check_room(topology, path, after)
-    with explain_os_errors(path):
-        if not replace_if_unchanged(path, before, after.encode()):
-            raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
-    return MovedRule(warm.text, warm.id, topology.name_of(path))
-
-
 def review(topology: Topology, history: UsageHistory) -> Review:
-    """Measure the hot files of a root against what is known of their use; nothing may be known."""
+    """Measure the hot files of a root against their usage, which may be empty."""
     found, problems = measure_hot_files(topology.root, topology.rules)
     workspaces = sorted({scope.workspace for scope in topology.scopes()})
     items = [item for file in found.files for item in hot.parse_hot_items(file)]
     lessons = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in history.lessons}
-    told = {
+    briefed = {
         item.id: frozenset(
-            run for same in hot.matching_lessons(item.text, lessons) for run in history.told.get(same, ())
+            run for lesson in hot.matching_lessons(item.text, lessons) for run in history.told.get(lesson, ())
         )
         for item in items
     }
-    uses = hot.count_rule_usage({item.id: item.text for item in items}, history.runs, told)
+    uses = hot.count_rule_usage({item.id: item.text for item in items}, history.runs, briefed)
     warm = [*map(_warm_from_lesson, history.lessons), *_warm_entries(topology)]
     by_name = {lesson.short_id: history.told.get(lesson.id, frozenset()) for lesson in history.lessons}
-    warm_uses = hot.count_rule_usage({each.id: each.text for each in warm}, history.runs, by_name)
+    warm_uses = hot.count_rule_usage({entry.id: entry.text for entry in warm}, history.runs, by_name)
     return Review(
         found,
         problems,
@@ -159,13 +133,26 @@ def review(topology: Topology, history: UsageHistory) -> Review:
     )
 
 
-def find_item(topology: Topology, name: str) -> HotItem:
-    """Return a rule of the root's own hot files by its id or place."""
-    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
-    item = hot.find_item([item for file in files for item in hot.parse_hot_items(file)], name)
-    if item is None:
-        raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
-    return item
+def _load_usage(reader: Reader) -> UsageHistory:
+    """Return the words of the latest runs, and the runs briefed with each lesson."""
+    rows = reader.select_fields(
+        Episode, ("id", "task", "summary"), equals("parent", ""), order=("-finished", "-id"), limit=_MAX_RUNS
+    )
+    runs: dict[str, frozenset[str]] = {}
+    for run, task, summary in rows:
+        events = reader.select_fields(
+            Event, ("text", "target"), equals("run", str(run)), order=("seq",), limit=_MAX_EVENTS
+        )
+        texts = (f"{text[:_EVENT_CHARACTERS]} {target[:_TARGET_CHARACTERS]}" for text, target in events)
+        runs[str(run)] = keywords("\n".join((f"{task} {summary}", *texts)))
+    briefed: dict[str, set[str]] = {}
+    for brief in reader.select(Brief, not_equals("run", ""), order=("-time",), limit=_MAX_BRIEFS):
+        for lesson_id in brief.lessons:
+            briefed.setdefault(lesson_id, set()).add(brief.run)
+    lessons = tuple(reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",)))
+    for lesson in lessons:
+        briefed.setdefault(lesson.id, set()).update(lesson.runs)
+    return UsageHistory(runs, lessons, {key: frozenset(found) for key, found in briefed.items()})
 
 
 def _warm_from_lesson(lesson: Lesson) -> WarmEntry:
@@ -174,107 +161,239 @@ def _warm_from_lesson(lesson: Lesson) -> WarmEntry:
 
 
 def _warm_entries(topology: Topology) -> list[WarmEntry]:
-    corpus = read_corpus([topology], kinds=(FileKind.DECISIONS, FileKind.LESSONS))
+    sources = read_corpus([topology], kinds=LEARNINGS).sources
     return [
-        WarmEntry(each.place, each.content, str(each.scope), estimate_tokens(each.content))
-        for each in learnings_of(corpus.sources)
+        WarmEntry(learning.place, learning.content, str(learning.scope), estimate_tokens(learning.content))
+        for learning in learnings_of(sources)
     ]
 
 
-def _hot_path(topology: Topology, file: str) -> Path:
-    """Return the hot file of a name; with or without its folder and ending."""
-    folder = topology.path_inside(topology.rules.hot)
-    name = file if file.endswith((".md", ".mdc")) else f"{file}.md"
-    path = topology.path_inside(name) if "/" in name else folder / name
-    if path.parent != folder:
-        raise InputError(f"{file!r} is no hot file", hint=f"hot files lie in {topology.rules.hot}")
-    return path
+# Moving
 
 
-def _check_room(topology: Topology, path: Path, after: str) -> None:
-    """Refuse what would take a file or the whole over its budget."""
-    usage = measure_hot_files(topology.root, topology.rules).usage
-    grown = hot.measure_hot_file(topology.name_of(path), after)
-    others = tuple(file for file in usage.files if file.path != grown.path)
-    whole = replace(usage, files=(*others, grown))
-    if grown.is_over:
+def demote(
+    topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
+) -> MovedRule:
+    """Move a rule into a workspace's lessons; this needs no bank."""
+    item = find_item(topology, name)
+    if item.text.startswith(("```", "~~~", "|", ">")):
         raise InputError(
-            f"{grown.path} would take more than its budget",
-            hint="archivist workspace hot says what to demote",
+            f"{item.file}:{item.line} is an example, not a rule", hint="move it by hand with its rule"
         )
-    if whole.share > 1:
-        raise InputError(
-            f"hot memory would take {whole.lines} lines and {whole.tokens} tokens, more than"
-            f" {whole.max_lines} and {whole.max_tokens}",
-            hint="archivist workspace hot says what to demote",
-        )
-
-
-def _save_as_lesson(workspace: Workspace, item: HotItem, scope: str) -> str:
-    """Save a rule as a lesson, and return where it stands; raise InputError when not all of it is there."""
-    text = hot.strip_list_mark(item.text)
-    title = clip_words(" ".join(text.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
-    asked = MemoryItem(text=text, title=title, kind=MemoryKind.LESSON, category="convention")
-    outcome = workspace.save_memory([asked], scope)[0]
-    if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
-        place = f" ({outcome.place})" if outcome.place else ""
-        raise InputError(
-            f"not demoted: {outcome.reason}{place}", hint="settle that first; nothing was changed"
-        )
-    kept = next((each for each in _warm_entries(workspace.topology) if each.id == outcome.place), None)
-    missing = hot.missing_words(text, kept.text if kept else "")
-    if missing:
-        # What was merged with an entry that says nearly the same must not take its own words along.
-        raise InputError(
-            f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
-            hint="bring the two together by hand, then demote again",
-        )
-    return outcome.place
-
-
-def _remove_item(topology: Topology, item: HotItem) -> None:
+    if topology.scopes():
+        # Demoting never creates a workspace.
+        find_scope([topology], str(WorkspaceScope(*WorkspaceScope.parse(scope).parts[:2])))
+    target = _save_as_lesson(Workspace(topology.root, topology.rules, now=now), item, scope)
     path = topology.root / item.file
     with explain_os_errors(path):
         before = path.read_bytes()
         text = before.decode("utf-8")
-        held = next(
-            (
-                each
-                for each in hot.parse_hot_items(hot.measure_hot_file(item.file, text))
-                if each.id == item.id
-            ),
-            None,
-        )
-        after = hot.without_item(text, held) if held else text
-        is_done = held is not None and replace_if_unchanged(path, before, after.encode())
-    if not is_done:
+        items = hot.parse_hot_items(measure_hot_file(item.file, text))
+        current = next((each for each in items if each.id == item.id), None)
+        after = hot.without_item(text, current) if current else text
+        is_removed = current is not None and replace_if_unchanged(path, before, after.encode())
+    if not is_removed:
         raise InputError(
-            f"{item.file} was changed meanwhile; the rule is kept warm and still stands there",
+            f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
             hint="run the same command again",
         )
+    return MovedRule(item.text, f"{item.file}:{item.line}", target)
 
 
-def _load_usage(reader: Reader) -> UsageHistory:
-    """Return what the latest runs said and did, in words, and which lessons each was told."""
-    rows = reader.select_fields(
-        Episode, ("id", "task", "summary"), equals("parent", ""), order=("-finished", "-id"), limit=_RUNS
-    )
-    runs = {str(run): _run_words(reader, str(run), f"{task} {summary}") for run, task, summary in rows}
-    told: dict[str, set[str]] = {}
-    for brief in reader.select(Brief, not_equals("run", ""), order=("-time",), limit=_BRIEFS):
-        for told_of in brief.lessons:
-            told.setdefault(told_of, set()).add(brief.run)
-    lessons = tuple(reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",)))
-    for lesson in lessons:
-        told.setdefault(lesson.id, set()).update(lesson.runs)
-    return UsageHistory(runs, lessons, {key: frozenset(found) for key, found in told.items()})
+def find_item(topology: Topology, name: str) -> HotItem:
+    """Return a rule of the root's own hot files by its id or its file and line."""
+    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
+    item = hot.find_item([item for file in files for item in hot.parse_hot_items(file)], name)
+    if item is None:
+        raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
+    return item
 
 
-def _run_words(reader: Reader, run: str, about: str) -> frozenset[str]:
-    from archivist.recall.keywords import keywords
+def _save_as_lesson(workspace: Workspace, item: HotItem, scope: str) -> str:
+    """Save a rule as a lesson and return its place; raise InputError when a part of it is missing there."""
+    text = hot.strip_list_mark(item.text)
+    title = clip_words(" ".join(text.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
+    memory_item = MemoryItem(text=text, title=title, kind=MemoryKind.LESSON, category="convention")
+    outcome = workspace.save_memory([memory_item], scope)[0]
+    if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
+        place = f" ({outcome.place})" if outcome.place else ""
+        raise InputError(
+            f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
+        )
+    entries = {entry.id: entry.text for entry in _warm_entries(workspace.topology)}
+    missing = hot.missing_words(text, entries.get(outcome.place, ""))
+    if missing:
+        # The rule was merged with an entry that says nearly the same: its own words must not be lost.
+        raise InputError(
+            f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
+            hint="merge the two by hand, then demote again",
+        )
+    return outcome.place
 
-    rows = reader.select_fields(
-        Event, ("text", "target"), equals("run", run), order=("seq",), limit=_EVENTS_A_RUN
-    )
-    said = (f"{text[:_WORDS_FROM]} {target[:200]}" for text, target in rows)
-    return keywords("\n".join((about, *said)))
+
+def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
+    """Add a learning entry (`file.md:12`) to a hot file that has room for it; this needs no bank."""
+    entries = _warm_entries(topology)
+    found = next((entry for entry in entries if entry.id == name or entry.id.endswith(f"/{name}")), None)
+    if found is None:
+        raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
+    return _promote(topology, found, file)
+
+
+def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
+    folder = topology.path_inside(topology.rules.hot)
+    name = file if file.endswith((".md", ".mdc")) else f"{file}.md"
+    path = topology.path_inside(name) if "/" in name else folder / name
+    if path.parent != folder:
+        raise InputError(f"{file!r} is not a hot file", hint=f"hot files are in {topology.rules.hot}")
+    with explain_os_errors(path):
+        before = path.read_bytes() if path.exists() else None
+    try:
+        text = (before or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
+    after = hot.with_item(text, warm.text)
+    _check_room(topology, measure_hot_file(topology.name_of(path), after))
+    with explain_os_errors(path):
+        if not replace_if_unchanged(path, before, after.encode()):
+            raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
+    return MovedRule(warm.text, warm.id, topology.name_of(path))
+
+
+def _check_room(topology: Topology, grown: HotFile) -> None:
+    """Raise InputError when a file, or all hot files together, would exceed their budget."""
+    usage = measure_hot_files(topology.root, topology.rules).usage
+    others = tuple(file for file in usage.files if file.path != grown.path)
+    whole = replace(usage, files=(*others, grown))
+    hint = "archivist workspace hot shows what to demote"
+    if grown.is_over:
+        raise InputError(f"{grown.path} would exceed its budget", hint=hint)
+    if whole.share > 1:
+        raise InputError(
+            f"hot memory would take {whole.lines} lines and {whole.tokens} tokens, more than"
+            f" {whole.max_lines} and {whole.max_tokens}",
+            hint=hint,
+        )
+
+
+# Measuring
+
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+_ALWAYS = {
+    Client.CURSOR: re.compile(r"^alwaysApply:\s*true\b", re.MULTILINE),
+    Client.VSCODE: re.compile(r"^applyTo:\s*[\"']?\*\*[\"']?\s*$", re.MULTILINE),
+}
+_SOMETIMES = re.compile(r"^paths:", re.MULTILINE)
+# The files that tools load from the root, and which tools do.
+_ROOT_FILES: tuple[tuple[str, tuple[Client, ...]], ...] = (
+    ("AGENTS.override.md", (Client.CODEX,)),
+    ("AGENTS.md", (Client.CODEX, Client.CURSOR, Client.VSCODE)),
+    ("CLAUDE.md", (Client.CLAUDE_CODE, Client.VSCODE)),
+    (".claude/CLAUDE.md", (Client.CLAUDE_CODE,)),
+    ("CLAUDE.local.md", (Client.CLAUDE_CODE,)),
+    ("GEMINI.md", (Client.GEMINI,)),
+    (".github/copilot-instructions.md", (Client.VSCODE,)),
+    (".cursorrules", (Client.CURSOR,)),
+)
+_IMPORTING = (Client.CLAUDE_CODE, Client.GEMINI)
+_IMPORT = re.compile(r"(?<![\w`@/.])@((?:\.{1,2}/)*\w[\w./-]*)")
+_NO_IMPORT = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+# The documented limit of Claude Code for imports of imports.
+_MAX_HOPS = 4
+# The tools skip larger files too.
+_MAX_FILE_BYTES = 4 * 1024**2
+
+
+class HotFileReport(NamedTuple):
+    """The hot files of a root, and a problem for each that cannot be read."""
+
+    usage: HotUsage
+    problems: tuple[str, ...] = ()
+
+
+def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
+    """Measure the hot files of a root, and the files that some tools always load in addition."""
+    own, problems = read_rules(root, rules.hot)
+    files = [measure_hot_file(rule.path, rule.text) for rule in own]
+    counted = {(root / rule.path).resolve() for rule in own}
+    found: dict[Path, tuple[Path, list[str]]] = {}
+    for path, client in _always_loaded_files(root, rules.hot):
+        if path.resolve() not in counted:
+            clients = found.setdefault(path.resolve(), (path, []))[1]
+            clients += [client.value] if client.value not in clients else []
+    for path, agents in found.values():
+        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+        text = _read(path)
+        if text is None:
+            problems.append(f"{name}: not UTF-8 text")
+        else:
+            files += _without_own_section(name, text, tuple(agents))
+    return HotFileReport(HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    except OSError:
+        return ""
+
+
+def _without_own_section(name: str, text: str, agents: tuple[str, ...]) -> list[HotFile]:
+    """Measure a file without our section, which is counted at its source."""
+    rest = (without_section(text.encode()) or b"").decode()
+    if not rest.strip():
+        return []
+    first, count = section_lines(text.encode())
+    lines = text.splitlines()
+    # Blank lines replace the section, so that the rules below it keep their line numbers.
+    blanked = "\n".join((*lines[: first - 1], *[""] * count, *lines[first - 1 + count :]))
+    return [replace(measure_hot_file(name, rest, agents=agents), text=blanked if count else rest)]
+
+
+def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client]]:
+    for client in (Client.CURSOR, Client.CLAUDE_CODE, Client.VSCODE):
+        place, ending = FOLDERS[client]
+        places = [place]
+        if client is Client.CLAUDE_CODE:
+            below = sorted(path for path in (root / place).rglob("*") if path.is_dir())
+            places += [path.relative_to(root).as_posix() for path in below]
+        for rule in (rule for each in places for rule in read_rules(root, each)[0]):
+            front = _FRONT.match(rule.text)
+            fields = front[1] if front else ""
+            is_always = _ALWAYS[client].search(fields) if client in _ALWAYS else not _SOMETIMES.search(fields)
+            # Our own links and copies are counted at their source.
+            if rule.path.endswith(ending) and is_always and not is_own_file(root, folder, rule.path):
+                yield root / rule.path, client
+    is_overridden = _is_text(root / "AGENTS.override.md")
+    for name, clients in _ROOT_FILES:
+        for client in clients:
+            if name == "AGENTS.md" and client is Client.CODEX and is_overridden:
+                continue
+            for path in _with_imports(root / name, root, client):
+                yield path, client
+
+
+def _is_text(path: Path) -> bool:
+    return path.is_file() and 0 < path.stat().st_size <= _MAX_FILE_BYTES
+
+
+def _with_imports(path: Path, root: Path, client: Client) -> Iterator[Path]:
+    """Yield a file and, for the tools that follow `@path`, the files that it imports; each once."""
+    waiting = [(path, 0)]
+    seen: set[Path] = set()
+    while waiting:
+        file, hops = waiting.pop(0)
+        real = file.resolve()
+        if real in seen or not _is_text(file):
+            continue
+        seen.add(real)
+        yield file
+        if client not in _IMPORTING or hops == _MAX_HOPS:
+            continue
+        rest = (without_section((_read(file) or "").encode()) or b"").decode()
+        for name in _IMPORT.findall(_NO_IMPORT.sub(" ", rest)):
+            target = file.parent / name.rstrip(".")
+            if target.resolve().is_relative_to(root.resolve()):
+                waiting.append((target, hops + 1))

@@ -1,19 +1,65 @@
-"""Learnings: the decisions and lessons of a scope, entry by entry."""
+"""Read and change decisions.md and lessons.md, entry by entry.
+
+markdown-it-py decides what a block is, because a heading inside a code block is none. A text of paragraphs,
+headings and rules alone is split line by line, which gives the same result in a fraction of the time.
+Changes take the whole text and return it; everything else stays byte for byte.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.workspace import entries
-from archivist.workspace.entries import LearningEntry
-from archivist.workspace.plans import has_any_tag
+from archivist.cold_start import lazy_pattern
+from archivist.errors import InputError
+from archivist.workspace.documents import has_any_tag
 from archivist.workspace.problems import LintProblem
-from archivist.workspace.topology import LEVELS, FileKind, WorkspaceFile, WorkspaceScope
+from archivist.workspace.topology import (
+    LEARNINGS,
+    LEVELS,
+    FileKind,
+    SourceFile,
+    WorkspaceFile,
+    WorkspaceScope,
+)
 
-_SLUG = re.compile(r"[^a-z0-9]+")
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+LEVEL = 3
+_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
+_TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
+_BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
+_MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*([A-Za-z][A-Za-z ]*?)\s*:?\s*\*\*\s*:?\s*(.*)")
+_MARKS = {"category", "tags", "superseded by"}
+_RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_CLOSING = lazy_pattern(r"(?:^|[ \t]+)#+[ \t]*$")
+# Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
+_NEEDS_PARSER = lazy_pattern(
+    r"^(?:[ \t]+\S|.*(?:```|~~~)| {0,3}[>+<]| {0,3}[-*] | {0,3}\d{1,9}[.)])", re.MULTILINE
+)
+_SLUG = lazy_pattern(r"[^a-z0-9]+")
 _SLUG_CHARACTERS = 60
+
+
+class LearningEntry(NamedTuple):
+    """One decision or lesson. Lines count from 1; `end_line` is the last of its text, before the rule `---`.
+
+    An entry with `superseded_by` stays in the file and no longer counts.
+    """
+
+    title: str
+    date: date | None
+    category: str
+    tags: tuple[str, ...]
+    text: str
+    line: int
+    end_line: int
+    problems: tuple[LintProblem, ...] = ()
+    superseded_by: str = ""
 
 
 class LearningFile(NamedTuple):
@@ -27,7 +73,7 @@ class LearningFile(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """An entry with the file that it stands in. Filters see the entry alone."""
+    """An entry with its file. Filters use the entry alone."""
 
     kind: FileKind
     entry: LearningEntry
@@ -37,13 +83,14 @@ class Learning(NamedTuple):
 
     @property
     def content(self) -> str:
-        """Return title and text: in one line where the text is one, else as paragraphs."""
+        """Return title and text: on one line where the text is one line, else as paragraphs."""
         entry = self.entry
         if not entry.text or not entry.title:
             return entry.title or entry.text
         if entry.text.startswith(entry.title):
             return entry.text
-        return f"{entry.title}{' — ' if chr(10) not in entry.text else chr(10) * 2}{entry.text}"
+        gap = "\n\n" if "\n" in entry.text else " — "
+        return f"{entry.title}{gap}{entry.text}"
 
     @property
     def place(self) -> str:
@@ -52,35 +99,35 @@ class Learning(NamedTuple):
 
 
 class Learnings(NamedTuple):
-    """The decisions and lessons that answer a question, each in the order of the files."""
+    """Decisions and lessons, each in the order of the files."""
 
     decisions: list[Learning]
     lessons: list[Learning]
 
 
-def from_text(text: str, place: WorkspaceFile) -> LearningFile:
+def read_learning_file(text: str, place: WorkspaceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
-    found = tuple(entries.parse_entries(text, place.name))
-    problems = tuple(problem for entry in found for problem in entry.problems)
-    problems += tuple(entries.find_misplaced_headings(text, place.name))
-    return LearningFile(place.kind, place.scope, place.name, found, problems)
+    entries = tuple(parse_entries(text, place.name))
+    problems = tuple(problem for entry in entries for problem in entry.problems)
+    problems += tuple(find_misplaced_headings(text, place.name))
+    return LearningFile(place.kind, place.scope, place.name, entries, problems)
 
 
 def list_learnings(file: LearningFile) -> list[Learning]:
-    """Return the entries of a file, each with an id that is its own."""
+    """Return the entries of a file, each with an id that is unique in it."""
     used: dict[str, int] = {}
-    learnt = []
+    learnings = []
     for entry in file.entries:
         slug = _SLUG.sub("-", entry.title.lower()).strip("-")[:_SLUG_CHARACTERS].rstrip("-")
         day = entry.date.isoformat() if entry.date else ""
         name = f"{file.kind.value}#{'-'.join(part for part in (day, slug) if part) or entry.line}"
         used[name] = used.get(name, 0) + 1
         unique = name if used[name] == 1 else f"{name}-{used[name]}"
-        learnt.append(Learning(file.kind, entry, file.scope, file.path, unique))
-    return learnt
+        learnings.append(Learning(file.kind, entry, file.scope, file.path, unique))
+    return learnings
 
 
-def select(
+def select_learnings(
     files: Iterable[LearningFile],
     asked: WorkspaceScope,
     *,
@@ -88,10 +135,9 @@ def select(
     category: str = "",
     with_superseded: bool = False,
 ) -> Learnings:
-    """Return the entries of a scope that carry one of these tags and are of this category.
+    """Return the entries of a scope that have one of these tags and this category.
 
-    A repository has its own entries, and those of its domain that carry its name as a tag: learnings are
-    kept by domain.
+    Learnings are kept by domain, so a repository also gets its domain's entries tagged with its name.
     """
     found = Learnings([], [])
     for file in files:
@@ -105,3 +151,319 @@ def select(
             if has_any_tag(entry.tags, tags) and has_any_tag(entry.tags, named):
                 (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
     return found
+
+
+def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
+    """Return the entries of learning files that are not superseded."""
+    return tuple(
+        learning
+        for source in sources
+        if source.kind in LEARNINGS
+        for learning in list_learnings(
+            LearningFile(
+                source.kind, source.scope, source.name, tuple(parse_entries(source.text, source.name))
+            )
+        )
+        if not learning.entry.superseded_by
+    )
+
+
+# Parsing
+
+
+def parse_entries(text: str, name: str) -> list[LearningEntry]:
+    """Return the entries of a learning file in order; `name` is the file in the problems."""
+    lines = lines_of(text)
+    headings, rules = find_blocks(lines)
+    borders = [at for at, level in headings if level <= LEVEL] + [len(lines)]
+    return [
+        _parse_entry(lines, at, next(border for border in borders if border > at), rules, name)
+        for at, level in headings
+        if level == LEVEL
+    ]
+
+
+def _parse_entry(
+    lines: Sequence[str], start: int, stop: int, rules: frozenset[int], name: str
+) -> LearningEntry:
+    written_date, title = _split_date(_heading_text(lines[start]))
+    marks: dict[str, str] = {}
+    first = start + 1
+    while first < stop:
+        mark = _MARK.fullmatch(lines[first].strip())
+        if mark and mark[1].lower() in _MARKS:
+            marks.setdefault(mark[1].lower(), mark[2].strip())
+        elif lines[first].strip():
+            break
+        first += 1
+    end = stop
+    while end > first and (not lines[end - 1].strip() or end - 1 in rules):
+        end -= 1
+    last = max((at for at in range(start, end) if lines[at].strip() and at not in rules), default=start)
+    entry = LearningEntry(
+        title,
+        _parse_date(written_date),
+        marks.get("category", ""),
+        tuple(tag for tag in (each.strip(" `#") for each in marks.get("tags", "").split(",")) if tag),
+        "\n".join(lines[first:end]).strip("\n").rstrip(),
+        start + 1,
+        last + 1,
+        superseded_by=marks.get("superseded by", ""),
+    )
+    checks = (
+        (not title, "no-title", "an entry without a title"),
+        (not written_date, "no-date", f"{title!r} has no date"),
+        (bool(written_date) and entry.date is None, "bad-date", f"{written_date!r} is not a date"),
+        (not entry.category, "no-category", f"{title!r} has no category"),
+        (not entry.text, "no-text", f"{title!r} has no text"),
+    )
+    problems = tuple(LintProblem(name, entry.line, rule, text) for failed, rule, text in checks if failed)
+    return entry._replace(problems=problems)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as Markdown counts them, whatever ends them."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
+    """Return a problem for each heading that looks like an entry's and has another level."""
+    lines = lines_of(text)
+    return [
+        LintProblem(
+            name,
+            at + 1,
+            "heading-level",
+            f"{_heading_text(lines[at])!r} has {level} marks, so it is not read as an entry",
+        )
+        for at, level in _misplaced_headings(lines, find_blocks(lines)[0])
+    ]
+
+
+def _misplaced_headings(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return headings of another level that start with a date, outside an entry or above a category."""
+    found, is_inside = [], False
+    for at, level in headings:
+        if level == LEVEL:
+            is_inside = True
+            continue
+        is_inside = is_inside and level > LEVEL
+        written_date, title = _split_date(_heading_text(lines[at]))
+        below = next((line.strip() for line in lines[at + 1 :] if line.strip()), "")
+        mark = _MARK.fullmatch(below)
+        has_mark = mark is not None and mark[1].lower() in _MARKS
+        if title and _parse_date(written_date) and (not is_inside or has_mark):
+            found.append((at, level))
+    return found
+
+
+def stray_lines(text: str) -> list[int]:
+    """Return the lines, from 1, of text that is below no entry's heading.
+
+    Text above the first section is an introduction, unless the file has no entry; text below an entry's
+    heading of the wrong level belongs to that heading.
+    """
+    lines = lines_of(text)
+    headings, rules = find_blocks(lines)
+    levels = dict(headings)
+    misplaced = {at for at, _ in _misplaced_headings(lines, headings)}
+    is_stray, stray = LEVEL not in levels.values(), []
+    for at, line in enumerate(lines):
+        level = levels.get(at, 0)
+        if level == LEVEL or at in misplaced:
+            is_stray = False
+        elif 1 < level < LEVEL:
+            is_stray = True
+        elif is_stray and not level and line.strip() and at not in rules and not line.startswith("<!--"):
+            stray.append(at + 1)
+    return stray
+
+
+def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
+    """Return the headings with their levels, and the rules, by line from 0."""
+    text = "\n".join(lines)
+    if not _NEEDS_PARSER.search(text):
+        headings = [
+            (at, len(line) - len(line.lstrip("#"))) for at, line in enumerate(lines) if _HEADING.match(line)
+        ]
+        return headings, frozenset(at for at, line in enumerate(lines) if _RULE.match(line))
+    return _parse_blocks(text, lines)
+
+
+def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
+    headings, rules = [], set()
+    for token in _markdown().parse(text):
+        if token.level or token.map is None:
+            continue
+        if token.type == "hr":
+            rules.add(token.map[0])
+        elif token.type == "heading_open" and token.markup.startswith("#"):
+            headings.append((token.map[0], len(token.markup)))
+        elif token.type == "heading_open" and _RULE.match(lines[token.map[1] - 1]):
+            # In Markdown a rule right below a paragraph makes it a heading; the writer meant a rule.
+            rules.add(token.map[1] - 1)
+    return headings, frozenset(rules)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _heading_text(line: str) -> str:
+    return _CLOSING.sub("", line.strip().lstrip("#").strip()).strip()
+
+
+def _split_date(heading: str) -> tuple[str, str]:
+    """Return the date of a heading, in brackets or not, and the title after it."""
+    found = _TITLE.fullmatch(heading) or _BARE_DATE.fullmatch(heading)
+    if found is None or (heading.startswith("[") and not found[1].strip()[:1].isdigit() and "](" in heading):
+        return "", heading
+    return found[1].strip(), found[2].strip()
+
+
+def _parse_date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == len("YYYY-MM-DD") else None
+    except ValueError:
+        return None
+
+
+# Writing
+
+_LINES = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_ENTRY_HEADING = lazy_pattern(r"( {0,3})(#{1,3})(?=[ \t]|$)")
+_BOLD = lazy_pattern(r"\*\*([^*]+)\*\*")
+_FENCE = lazy_pattern(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_BLOCK_START = lazy_pattern(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
+_SENTINEL = "### [2000-01-01] end"
+
+
+def header(kind: FileKind, scope: WorkspaceScope) -> str:
+    """Return the first line of a new learning file."""
+    return f"# {kind.value.capitalize()}: {scope}\n"
+
+
+def entry_text(entry: LearningEntry) -> str:
+    """Return an entry in the documented form, with the rule that ends it."""
+    day = entry.date.isoformat() if entry.date else ""
+    lines = [f"### [{day}] {entry.title}", "", f"**Category:** {entry.category}"]
+    if entry.tags:
+        lines.append(f"**Tags:** {', '.join(entry.tags)}")
+    return "\n".join([*lines, "", entry.text, "", "---", ""])
+
+
+def sanitize_body(text: str) -> str:
+    """Return a text that can be the body of an entry: its headings lowered, its code blocks closed.
+
+    Raise InputError for markup that would swallow the entries below.
+    """
+    lines = lines_of(text.strip("\ufeff \t\r\n"))
+    for at, level in find_blocks(lines)[0]:
+        if level <= LEVEL:
+            lines[at] = _ENTRY_HEADING.sub(r"\1####", lines[at], count=1)
+    starts_with_mark = _BOLD.match(lines[0].strip(" -*+"))
+    if starts_with_mark and parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
+        lines[0] = _BOLD.sub(r"\1", lines[0])
+    joined = "\n".join(line.rstrip() for line in lines).strip("\n")
+    opened = _FENCE.findall(joined)
+    for closing in ("", *(f"\n{fence}" for fence in reversed(opened)), "\n-->"):
+        if len(parse_entries(f"{joined}{closing}\n\n{_SENTINEL}\n", "")) == 1:
+            return joined + closing
+    raise InputError("the text has markup that never ends", hint="close its comment, tag or code block")
+
+
+def append_entry(text: str, entry: LearningEntry, name: str) -> str:
+    """Return a learning file's text with an entry added below the others."""
+    end = _line_end(text)
+    before = parse_entries(text, name)
+    base = text
+    if base and not base.endswith(("\n", "\r")):
+        base += end
+    if before and not any(line >= before[-1].end_line for line in find_blocks(lines_of(base))[1]):
+        base += f"{end}---{end}"
+    if base.strip("\ufeff \r\n") and not base.endswith((end * 2,)):
+        base += end
+    new = base + entry_text(entry).replace("\n", end)
+    after = parse_entries(new, name)
+    if after[:-1] != before or not after or after[-1][:5] != entry[:5]:
+        raise InputError(
+            f"{name}: an entry added at its end could not be read back",
+            hint="something before it never ends, such as a code block: archivist workspace lint",
+        )
+    return new
+
+
+def append_note(text: str, entry: LearningEntry, note: str) -> str:
+    """Return a file's text with a paragraph added at the end of an entry."""
+    end = _line_end(text)
+    lines = _LINES.findall(text)
+    last = lines[entry.end_line - 1]
+    if not last.endswith(("\n", "\r")):
+        lines[entry.end_line - 1] = last + end
+    lines.insert(entry.end_line, end + note.replace("\n", end) + end)
+    new = "".join(lines)
+    others, unchanged = (
+        [each[:5] for each in parse_entries(version, "") if each.line != entry.line]
+        for version in (text, new)
+    )
+    if others != unchanged:
+        raise InputError(
+            "the text would swallow the entries below", hint="close its comment, tag or code block"
+        )
+    return new
+
+
+def set_tags(text: str, entry: LearningEntry, tags: Sequence[str]) -> str:
+    """Return a file's text with these tags in an entry's tags line, which is added when missing."""
+    return _set_mark(text, entry, "Tags", ", ".join(tags))
+
+
+def mark_superseded(text: str, entry: LearningEntry, by: str) -> str:
+    """Return a file's text with an entry marked as superseded by another."""
+    return _set_mark(text, entry, "Superseded by", by)
+
+
+def _set_mark(text: str, entry: LearningEntry, mark: str, value: str) -> str:
+    end = _line_end(text)
+    lines = _LINES.findall(text)
+    written = f"**{mark}:** {value}"
+    last = entry.line - 1
+    for at in range(entry.line, entry.end_line):
+        bare = lines[at].strip()
+        found = _BOLD.match(bare.lstrip("-+ ")) if bare else None
+        if found is None and bare:
+            break
+        if found is not None:
+            last = at
+            if found[1].strip(" :").lower() == mark.lower():
+                lines[at] = written + lines[at][len(lines[at].rstrip("\r\n")) :]
+                return "".join(lines)
+    if not lines[last].endswith(("\n", "\r")):
+        lines[last] += end
+    gap = end if last == entry.line - 1 else ""
+    lines.insert(last + 1, f"{gap}{written}{end}")
+    return "".join(lines)
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text[:4096] else "\n"
+
+
+def join_title(title: str, text: str) -> str:
+    """Return a title and its text as one paragraph of another entry."""
+    return f"{title}.{_gap(text)}{text}" if text else title
+
+
+def _gap(text: str) -> str:
+    """Return a space, or a blank line where a text starts with a list, code or the like."""
+    return "\n\n" if _BLOCK_START.match(text) else " "
+
+
+def format_addition(text: str, day: date) -> str:
+    """Return a later statement as a paragraph of the entry that it is merged into."""
+    return f"Also [{day.isoformat()}]:{_gap(text)}{text}"

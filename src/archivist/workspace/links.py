@@ -1,10 +1,10 @@
-"""Decide what stands in each agent tool's own place for hot memory: a link, a copy, or a marked section.
+"""Decide how each agent tool gets the hot files: as a link, a copy, or a marked section.
 
-Cursor wants front matter that says `alwaysApply`, VS Code one that says `applyTo`: a link to a plain rule
-would be there and never be read, so these two get copies. Claude Code reads any markdown in its folder: a
-link. Codex reads `AGENTS.md` and no other markdown, without imports: beside the documented links in `.codex`
-the rules stand in a marked section of `AGENTS.md`. Gemini imports files from a marked section of `GEMINI.md`;
-where that is the same file as `AGENTS.md`, both read one section that holds the rules.
+Cursor needs front matter with `alwaysApply`, VS Code with `applyTo`: they would never read a link to a plain
+rule, so both get copies. Claude Code reads any markdown in its folder: a link. Codex reads `AGENTS.md` and no
+other markdown, without imports: in addition to the documented links in `.codex`, the rules are in a marked
+section of `AGENTS.md`. Gemini imports files from a marked section of `GEMINI.md`; when that is the same file
+as `AGENTS.md`, both read one section with the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hashlib import sha256
 
 
 class Client(StrEnum):
-    """The agent tools that hot memory is linked into."""
+    """The agent tools that can load hot memory."""
 
     CURSOR = "cursor"
     CODEX = "codex"
@@ -27,7 +27,7 @@ class Client(StrEnum):
 
 
 class LinkForm(StrEnum):
-    """What a place holds."""
+    """How a path holds hot memory."""
 
     LINK = "link"
     COPY = "copy"
@@ -36,7 +36,7 @@ class LinkForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HotRule:
-    """One hot file: its path from the root, with `/`, and its text."""
+    """One hot file: its path relative to the root, with `/`, and its text."""
 
     path: str
     text: str
@@ -49,7 +49,7 @@ class HotRule:
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """One path of a client's that should hold something; `content` is what a copy or section holds."""
+    """One path of a client; `content` is the text of a copy or section."""
 
     path: str
     form: LinkForm
@@ -57,7 +57,7 @@ class LinkTarget:
     content: str
 
 
-# The folder and the ending of each client's own rule files, and the front matter that they need there.
+# The folder and the ending of each client's own rule files.
 FOLDERS: dict[Client, tuple[str, str]] = {
     Client.CURSOR: (".cursor/rules", ".mdc"),
     Client.CODEX: (".codex", ".md"),
@@ -83,9 +83,9 @@ _LF, _CRLF = b"\n", b"\r\n"
 def link_targets(
     client: Client, rules: Sequence[HotRule], *, as_copies: bool = False, is_shared: bool = False
 ) -> list[LinkTarget]:
-    """Return everything that should stand in a client's places for these rules.
+    """Return everything that a client's paths should hold for these rules.
 
-    A section of a file that other clients read too holds the rules themselves, which all of them can read.
+    A section for several clients contains the rules themselves, because not every client follows imports.
     """
     found: list[LinkTarget] = []
     if client in FOLDERS:
@@ -97,13 +97,14 @@ def link_targets(
             for rule in rules
         ]
     if client in SECTIONS and rules:
-        body = _import_lines(rules) if client is Client.GEMINI and not is_shared else _inline_rules(rules)
+        imports = "".join(f"@./{rule.path}\n" for rule in rules)
+        body = imports if client is Client.GEMINI and not is_shared else _inline_rules(rules)
         found.append(LinkTarget(SECTIONS[client], LinkForm.SECTION, "", body))
     return found
 
 
 def _copy_text(client: Client, rule: HotRule) -> str:
-    """Return a rule as a client needs it: its own front matter gives way to the client's."""
+    """Return a rule as a client needs it: with the client's front matter instead of its own."""
     if client not in _FRONT_MATTER:
         return rule.text
     front = _FRONT.match(rule.text)
@@ -112,36 +113,32 @@ def _copy_text(client: Client, rule: HotRule) -> str:
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
 
 
-def _import_lines(rules: Sequence[HotRule]) -> str:
-    return "".join(f"@./{rule.path}\n" for rule in rules)
-
-
 def _inline_rules(rules: Sequence[HotRule]) -> str:
     bodies = (_FRONT.sub("", rule.text.removeprefix("\ufeff"), count=1).strip() for rule in rules)
-    # A rule that spoke of its own end of the section would cut it short.
+    # A rule that contains the end mark would cut the section short.
     return "".join(f"{body.replace('<!-- archivist:', '<!-- archivist :')}\n\n" for body in bodies if body)
 
 
 # Copies
 
 
-def marked_copy(place: LinkTarget) -> bytes:
-    """Return a copy's bytes: its content with a line that says where it is from and seals it."""
-    front = _FRONT.match(place.content)
-    at = len(place.content[: front.end()].encode()) if front else 0
-    content = place.content.encode()
-    mark = f"<!-- archivist: copy of {place.source}; do not edit {_digest(content)} -->".encode()
+def marked_copy(target: LinkTarget) -> bytes:
+    """Return a copy's bytes: its content with a line that names its source and has a digest."""
+    front = _FRONT.match(target.content)
+    at = len(target.content[: front.end()].encode()) if front else 0
+    content = target.content.encode()
+    mark = f"<!-- archivist: copy of {target.source}; do not edit {_digest(content)} -->".encode()
     return content[:at] + mark + _newline_of(content) + content[at:]
 
 
 def source_of_copy(data: bytes) -> str | None:
-    """Return where a copy is from, or None when a file is no copy of ours."""
+    """Return the source of a copy, or None when a file is not a copy of ours."""
     mark = _COPY_MARK.search(data)
     return mark["source"].decode("utf-8", "replace") if mark else None
 
 
 def is_edited_copy(data: bytes) -> bool:
-    """Say whether somebody changed a copy since it was made."""
+    """Say whether a copy was edited since it was made."""
     mark = _COPY_MARK.search(data)
     if mark is None:
         return True
@@ -149,12 +146,12 @@ def is_edited_copy(data: bytes) -> bool:
 
 
 def _digest(data: bytes) -> str:
-    # A checkout may change the line ends of a file that nobody edited.
+    # A checkout may change the line ends of an unedited file.
     return sha256(data.replace(_CRLF, _LF)).hexdigest()[:16]
 
 
 def _newline_of(data: bytes) -> bytes:
-    """Return how most lines of a file end."""
+    """Return the line end that most lines of a file have."""
     return _CRLF if 2 * data.count(_CRLF) > data.count(_LF) else _LF
 
 
@@ -162,9 +159,9 @@ def _newline_of(data: bytes) -> bytes:
 
 
 def with_section(data: bytes | None, body: str, reader: str) -> bytes:
-    """Return a file with the section put in: where it stood, else at the end; the rest stays as it is.
+    """Return a file with the section: in its old place, else at the end; the rest stays as it is.
 
-    Who reads it stands in its mark, beside those who did before.
+    The mark of the section lists its readers, and this one is added.
     """
     mark = _SECTION.search(data or b"")
     before, after, newline = data or b"", b"", _newline_of(data or b"")
@@ -185,18 +182,18 @@ def _section(lines: bytes, names: Sequence[str], origin: str, newline: bytes) ->
 
 
 def _split_around(data: bytes, mark: re.Match[bytes]) -> tuple[bytes, bytes]:
-    """Return what stands before and behind the section; a carriage return before it may be the file's own."""
+    """Return the bytes before and after the section; a carriage return before it may be the file's own."""
     start = mark.end("lead") - len(mark["newline"]) if mark["newline"] == _LF else mark.start()
     return data[:start], data[mark.end() :]
 
 
 def has_section(data: bytes) -> bool:
-    """Say whether a file holds our section."""
+    """Say whether a file contains our section."""
     return _SECTION.search(data) is not None
 
 
 def section_lines(data: bytes) -> tuple[int, int]:
-    """Return the first line of the section, from 1, and how many lines it takes; 1 and 0 without one."""
+    """Return the first line of the section, from 1, and its number of lines; 1 and 0 without one."""
     mark = _SECTION.search(data)
     if mark is None:
         return 1, 0
@@ -204,26 +201,26 @@ def section_lines(data: bytes) -> tuple[int, int]:
 
 
 def section_readers(data: bytes) -> tuple[str, ...]:
-    """Return the clients that the section of a file is for; none when it names none."""
+    """Return the clients that the section of a file names."""
     mark = _SECTION.search(data)
     return tuple(mark["readers"].decode().split(", ")) if mark and mark["readers"] else ()
 
 
 def is_read_by(data: bytes, reader: str) -> bool:
-    """Say whether a file holds our section for a client; one that names nobody is for all."""
+    """Say whether a file contains our section for a client; a section without names is for all."""
     return has_section(data) and reader in (section_readers(data) or (reader,))
 
 
 def is_edited_section(data: bytes) -> bool:
-    """Say whether somebody changed our section of a file."""
+    """Say whether our section of a file was edited."""
     mark = _SECTION.search(data)
     return mark is not None and _digest(mark["body"]) != mark["digest"].decode()
 
 
 def without_section(data: bytes, reader: str = "") -> bytes | None:
-    """Return a file as it was before the section was put in; None when there was no file then.
+    """Return a file as it was before the section was added; None when there was no file then.
 
-    Where others than the reader use the section too, it stays for those.
+    The section stays while other clients than the reader use it.
     """
     mark = _SECTION.search(data)
     if mark is None:
@@ -233,7 +230,7 @@ def without_section(data: bytes, reader: str = "") -> bytes | None:
     if reader and left:
         newline = mark["newline"]
         return before + _section(mark["body"], left, mark["origin"].decode(), newline) + after
-    # What was written behind the section must not join the line before it.
+    # Text added behind the section must not join the line before it.
     is_open = bool(before and after) and not before.endswith(_LF)
     rest = before + (mark["newline"] if is_open else b"") + after
     return None if not rest and mark["origin"] == b"new file" else rest

@@ -1,4 +1,4 @@
-"""Check the files of a workspace against their formats; each finding has a file, a line and a remedy."""
+"""Check the files of a workspace against their formats; each problem has a file, a line and a remedy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from datetime import date, datetime
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace import entries, front_matter
-from archivist.workspace.entries import LearningEntry
-from archivist.workspace.front_matter import FrontMatter
-from archivist.workspace.plans import PlanStatus
+from archivist.workspace import front_matter, learnings
+from archivist.workspace.documents import PlanStatus
+from archivist.workspace.learnings import LearningEntry
 from archivist.workspace.problems import RULES, LintProblem
-from archivist.workspace.reading import decode
-from archivist.workspace.topology import FileKind, WorkspaceFile
+from archivist.workspace.topology import (
+    LEARNINGS,
+    FileKind,
+    WorkspaceFile,
+    decode,
+)
 
 REQUIRED = {
     FileKind.PLAN: ("name", "description", "status", "created"),
@@ -23,31 +26,39 @@ REQUIRED = {
 }
 OPTIONAL = {FileKind.PLAN: ("updated", "tags"), FileKind.OVERVIEW: ("tags", "updated")}
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
-_NAMED_DAY = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
-_DATES = ("created", "updated")
+_DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
+_FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)")
+_SHOWN_CHARACTERS = 60
 
 
 def check_file(
     data: bytes, place: WorkspaceFile, rules: WorkspaceRules, domains: Sequence[str] = ()
 ) -> list[LintProblem]:
-    """Return everything that is wrong with one file, the rules that are ignored among it."""
-    decoded = decode(data, place.name)
-    found = [*decoded.problems, *_check_bytes(data, place.name)]
+    """Return every problem of one file, including those of ignored rules."""
+    name = place.name
+    text, decoding_problems = decode(data, name)
+    found = list(decoding_problems)
+    if data.startswith(b"\xef\xbb\xbf"):
+        found.append(LintProblem(name, 1, "bom", "the file begins with a byte order mark"))
+    if b"\r" in data:
+        count = data.count(b"\r")
+        line = data.count(b"\n", 0, data.find(b"\r")) + 1
+        found.append(LintProblem(name, line, "crlf", f"{count} carriage return{'s' if count > 1 else ''}"))
     if place.kind is FileKind.ABSTRACT:
-        return [*found, LintProblem(place.name, 0, "abstract-file", "an abstract in a file of its own")]
+        return [*found, LintProblem(name, 0, "abstract-file", "an abstract in a file of its own")]
     if place.kind is FileKind.PLAN:
-        found += _check_plan_name(place, decoded.text)
-    if not decoded.text.strip("\ufeff \t\r\n"):
-        return [*found, LintProblem(place.name, 0, "empty", "the file says nothing")]
+        found += _check_plan_name(place, text)
+    if not text.strip("\ufeff \t\r\n"):
+        return [*found, LintProblem(name, 0, "empty", "the file is empty")]
     if place.kind in REQUIRED:
-        found += _check_front_matter(decoded.text, place, rules, is_text=not decoded.problems)
-    elif place.kind in (FileKind.DECISIONS, FileKind.LESSONS):
-        found += _check_learnings(decoded.text, place, rules.max_entries, domains)
-    return sorted(set(found), key=lambda each: (each.line, each.rule, each.text))
+        found += _check_front_matter(text, place, rules, is_text=not decoding_problems)
+    elif place.kind in LEARNINGS:
+        found += _check_learnings(text, place, rules.max_entries, domains)
+    return sorted(set(found), key=lambda problem: (problem.line, problem.rule, problem.text))
 
 
 def filter_problems(problems: Sequence[LintProblem], rules: WorkspaceRules) -> list[LintProblem]:
-    """Return the problems that count here; raise InputError when the settings ignore a rule that is none."""
+    """Return the problems that are not ignored; raise InputError when an ignored rule does not exist."""
     ignored = set(front_matter.words_of(rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
         raise InputError(
@@ -56,46 +67,32 @@ def filter_problems(problems: Sequence[LintProblem], rules: WorkspaceRules) -> l
     return [problem for problem in problems if problem.rule not in ignored]
 
 
-def _check_bytes(data: bytes, name: str) -> list[LintProblem]:
-    found = []
-    if data.startswith(b"\xef\xbb\xbf"):
-        found.append(LintProblem(name, 1, "bom", "the file begins with a byte order mark"))
-    at = data.find(b"\r")
-    if at >= 0:
-        line = data.count(b"\n", 0, at) + 1
-        count = data.count(b"\r")
-        found.append(LintProblem(name, line, "crlf", f"{count} carriage return{'s' if count > 1 else ''}"))
-    return found
-
-
 def _check_plan_name(place: WorkspaceFile, text: str) -> list[LintProblem]:
     file_name = place.name.rpartition("/")[2]
     if _PLAN_NAME.fullmatch(file_name) and file_name == file_name.lower() and day_of_name(file_name):
         return []
-    told = f"{file_name!r} is not YYMMDD-plan-name.md"
+    message = f"{file_name!r} is not YYMMDD-plan-name.md"
     proposed = propose_name(place.stem, front_matter.read(text, place.name).values.get("created"))
-    return [LintProblem(place.name, 0, "plan-name", f"{told}; {proposed}" if proposed else told)]
+    return [LintProblem(place.name, 0, "plan-name", f"{message}; {proposed}" if proposed else message)]
 
 
 def propose_name(stem: str, created: object) -> str:
-    """Propose a name for a plan's file: its own day, else that of its front matter, and all its letters."""
-    found = _NAMED_DAY.match(stem)
+    """Propose a name for a plan's file from the date in its name, or in its front matter."""
+    found = _DATE_IN_NAME.match(stem)
     day = day_of_name("".join(found.groups())) if found else None
     rest = stem[found.end() :] if found and day else stem
     slug = re.sub(r"[\W_]+", "-", rest.lower()).strip("-")
     if not slug:
         return ""
     day = day or front_matter.day_of(created)
-    return f"by its day it would be {day:%y%m%d}-{slug}.md" if day else f"such as YYMMDD-{slug}.md"
+    return f"by its date it would be {day:%y%m%d}-{slug}.md" if day else f"such as YYMMDD-{slug}.md"
 
 
 def day_of_name(file_name: str) -> date | None:
-    """Return the day that a plan's file name begins with; None without one."""
+    """Return the date at the start of a plan's file name, or None."""
     found = re.match(r"(\d\d)(\d\d)(\d\d)(?!\d)", file_name)
-    if found is None:
-        return None
     try:
-        return date(2000 + int(found[1]), int(found[2]), int(found[3]))
+        return date(2000 + int(found[1]), int(found[2]), int(found[3])) if found else None
     except ValueError:
         return None
 
@@ -112,95 +109,83 @@ def _check_front_matter(
         missing = LintProblem(place.name, 1, "no-front-matter", f"the {place.kind.value} has no front matter")
         return found or [missing]
     if found and not read.values:
-        # Nothing of it could be read, so that nothing can be said of its fields.
+        # Nothing could be read, so nothing is known about the fields.
         return found
-    # What cannot be read, migrate leaves alone.
+    # migrate does not change a file that cannot be read.
     advice = "add it" if found or not is_text else ""
     broken = {problem.line for problem in found}
-    lines = _field_lines(text, read)
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n")[: read.body_line], 1):
+        if field_match := _FIELD.match(line):
+            lines.setdefault(field_match[1], number)
     values = read.values
     for field in REQUIRED[place.kind]:
         if values.get(field) in (None, "") and lines.get(field) not in broken:
-            what = f"{field!r} is empty" if field in values else f"no {field!r}"
-            found.append(LintProblem(place.name, lines.get(field, 1), "missing-field", what, advice))
+            message = f"{field!r} is empty" if field in values else f"no {field!r}"
+            found.append(LintProblem(place.name, lines.get(field, 1), "missing-field", message, advice))
     known = (*REQUIRED[place.kind], *OPTIONAL[place.kind])
     allowed = front_matter.words_of(rules.allow_fields)
     for field, value in values.items():
-        line = lines.get(field, 1)
+        line_number = lines.get(field, 1)
         if field not in known and field not in allowed:
-            told = f"{_short_repr(field)} is none of {', '.join((*known, *allowed))}"
+            message = f"{_short_repr(field)} is none of {', '.join((*known, *allowed))}"
             advice = f"spell it {field.lower()!r}" if field.lower() in known else ""
-            found.append(LintProblem(place.name, line, "unknown-field", told, advice))
+            found.append(LintProblem(place.name, line_number, "unknown-field", message, advice))
         elif field in known and value not in (None, ""):
-            found += (LintProblem(place.name, line, rule, what) for rule, what in _check_value(field, value))
+            wrong = _check_value(field, value)
+            found += [LintProblem(place.name, line_number, *wrong)] if wrong else []
     return found
 
 
-def _check_value(field: str, value: object) -> list[tuple[str, str]]:
-    if field in _DATES and (isinstance(value, datetime) or front_matter.day_of(value) is None):
-        return [("bad-date", f"{field!r} is no date: {_short_repr(value)}")]
+def _check_value(field: str, value: object) -> tuple[str, str] | None:
+    """Return the rule that a value breaks and a message, or None."""
+    if field in ("created", "updated") and (
+        isinstance(value, datetime) or front_matter.day_of(value) is None
+    ):
+        return "bad-date", f"{field!r} is not a date: {_short_repr(value)}"
     if field == "status" and not (isinstance(value, str) and value in set(PlanStatus)):
-        return [("bad-status", f"{_short_repr(value)} is no status")]
+        return "bad-status", f"{_short_repr(value)} is not a status"
     if field in ("name", "description") and not isinstance(value, str):
-        return [("bad-value", f"{field!r} is no text: {_short_repr(value)}")]
-    if field == "tags" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-        return [("bad-value", f"'tags' is no list of words: {_short_repr(value)}")]
-    return []
+        return "bad-value", f"{field!r} is not a text: {_short_repr(value)}"
+    if field == "tags" and not (isinstance(value, list) and all(isinstance(tag, str) for tag in value)):
+        return "bad-value", f"'tags' is not a list of words: {_short_repr(value)}"
+    return None
 
 
 def _short_repr(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
-    return repr(text if len(text) <= 60 else text[:59] + "…")
-
-
-def _field_lines(text: str, read: FrontMatter) -> dict[str, int]:
-    """Return the line of each field at the margin of the front matter."""
-    lines: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n")[: read.body_line], 1):
-        found = re.match(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)", line)
-        if found:
-            lines.setdefault(found[1], number)
-    return lines
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…")
 
 
 def _check_learnings(
     text: str, place: WorkspaceFile, max_entries: int, domains: Sequence[str]
 ) -> list[LintProblem]:
-    parsed = entries.parse_entries(text, place.name)
-    found = [problem for entry in parsed for problem in entry.problems]
-    found += entries.find_misplaced_headings(text, place.name)
-    found += _check_stray_text(text, place)
-    if len(parsed) > max_entries:
-        proposal = propose_split(parsed, place, max_entries, domains)
-        what = f"{len(parsed)} entries, more than {max_entries}: {proposal}"
-        found.append(LintProblem(place.name, 0, "too-many-entries", what))
+    entries = learnings.parse_entries(text, place.name)
+    found = [problem for entry in entries for problem in entry.problems]
+    found += learnings.find_misplaced_headings(text, place.name)
+    stray, lines = learnings.stray_lines(text), learnings.lines_of(text)
+    # A block of stray text is reported once, by its first line.
+    for line, above in zip(stray, [0, *stray], strict=False):
+        if line - 1 != above:
+            message = f"{_short_repr(lines[line - 1].strip())} belongs to no entry"
+            found.append(LintProblem(place.name, line, "stray-text", message))
+    if len(entries) > max_entries:
+        proposal = propose_split(entries, place, max_entries, domains)
+        message = f"{len(entries)} entries, more than {max_entries}: {proposal}"
+        found.append(LintProblem(place.name, 0, "too-many-entries", message))
     return found
 
 
-def _check_stray_text(text: str, place: WorkspaceFile) -> list[LintProblem]:
-    """Name each stretch of text that belongs to no entry, by its first line."""
-    stray = entries.stray_lines(text)
-    firsts = [line for line, above in zip(stray, [0, *stray], strict=False) if line - 1 != above]
-    lines = entries.lines_of(text)
-    return [
-        LintProblem(
-            place.name, line, "stray-text", f"{_short_repr(lines[line - 1].strip())} belongs to no entry"
-        )
-        for line in firsts
-    ]
-
-
 def propose_split(
-    parsed: Sequence[LearningEntry], place: WorkspaceFile, max_entries: int, domains: Sequence[str]
+    entries: Sequence[LearningEntry], place: WorkspaceFile, max_entries: int, domains: Sequence[str]
 ) -> str:
     """Propose how to bring a learning file below its limit: what to move to a domain, what to archive."""
     steps: list[str] = []
-    left = list(parsed)
-    gone = [entry for entry in left if entry.superseded_by]
     folder = place.name.rpartition("/")[0]
-    if gone:
-        steps.append(f"archive the {len(gone)} superseded to {folder}/archive/{place.stem}.md")
-        left = [entry for entry in left if not entry.superseded_by]
+    left = [entry for entry in entries if not entry.superseded_by]
+    if len(left) < len(entries):
+        count = len(entries) - len(left)
+        steps.append(f"archive the {count} superseded to {folder}/archive/{place.stem}.md")
     if not place.scope.domain:
         known = {domain.casefold(): domain for domain in domains}
         counted = Counter(
@@ -214,19 +199,17 @@ def propose_split(
                 entry for entry in left if domain.casefold() not in {tag.casefold() for tag in entry.tags}
             ]
     if len(left) > max_entries:
-        steps.append(_propose_archive(left, place, max_entries))
+        steps.append(_propose_archive(left, f"{folder}/archive/{place.stem}", max_entries))
     return "; ".join(steps)
 
 
-def _propose_archive(left: Sequence[LearningEntry], place: WorkspaceFile, max_entries: int) -> str:
-    """Propose to archive the oldest, by whole years where that is enough."""
-    ordered = sorted(left, key=lambda entry: entry.date or date.min)
-    folder = place.name.rpartition("/")[0]
-    last = ordered[len(ordered) - max_entries - 1]
-    year = last.date.year if last.date else 0
-    through = [entry for entry in ordered if entry.date is None or entry.date.year <= year]
-    if year and len(through) <= len(ordered) * 3 // 4:
-        return f"archive the {len(through)} up to {year} to {folder}/archive/{place.stem}-{year}.md"
-    day = f" (up to {last.date})" if last.date else ""
+def _propose_archive(entries: Sequence[LearningEntry], target: str, max_entries: int) -> str:
+    """Propose to archive the oldest entries, by whole years where that is enough."""
+    ordered = sorted(entries, key=lambda entry: entry.date or date.min)
     count = len(ordered) - max_entries
-    return f"archive the {count} oldest{day} to {folder}/archive/{place.stem}.md"
+    last = ordered[count - 1].date
+    if last:
+        through = [entry for entry in ordered if entry.date is None or entry.date.year <= last.year]
+        if len(through) <= len(ordered) * 3 // 4:
+            return f"archive the {len(through)} up to {last.year} to {target}-{last.year}.md"
+    return f"archive the {count} oldest{f' (up to {last})' if last else ''} to {target}.md"

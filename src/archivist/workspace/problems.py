@@ -1,4 +1,4 @@
-"""What can be wrong with a workspace's files: one table of rules, and the finding of one of them."""
+"""The rules of `workspace lint`, and a problem found by one of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class LintSeverity(StrEnum):
-    """How bad a finding is: an error makes `workspace lint` fail."""
+    """The severity of a problem: an error makes `workspace lint` fail."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class LintRule(NamedTuple):
-    """A rule about the files: what it asks for, and what to do where it is broken."""
+    """A rule about the files: what it asks for, and what to do when it is broken."""
 
     id: str
     severity: LintSeverity
@@ -101,9 +101,9 @@ RULES: dict[str, LintRule] = {
 
 
 class LintProblem(NamedTuple):
-    """One finding: where, against which rule, and what exactly. Line 0 means the file as a whole.
+    """One problem: the file, the line, the rule and a message. Line 0 means the whole file.
 
-    `advice` takes the place of the rule's remedy where that would not help.
+    `advice` replaces the remedy of the rule where that would not help.
     """
 
     file: str
@@ -114,12 +114,12 @@ class LintProblem(NamedTuple):
 
     @property
     def severity(self) -> LintSeverity:
-        """Return how bad it is."""
+        """Return the severity of its rule."""
         return RULES[self.rule].severity
 
     @property
     def remedy(self) -> str:
-        """Return what to do about it."""
+        """Return what to do."""
         return self.advice or RULES[self.rule].remedy
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What saving does to one item: the policy, without files. The desk of the workspace does the writing."""
+"""Decide what saving does to one item: pure policy. `saving_service.py` reads and writes the files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 from archivist.capture.redaction import redact
 from archivist.errors import InputError
-from archivist.workspace import classify, plans, writing
+from archivist.workspace import classify, learnings
 from archivist.workspace.classify import MemoryKind
-from archivist.workspace.entries import LearningEntry
-from archivist.workspace.learnings import Learning
-from archivist.workspace.overviews import clip_text
-from archivist.workspace.plans import Plan, PlanStatus
+from archivist.workspace.documents import Plan, PlanStatus, clip_text, find_plan
+from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.similarity import Comparison, Likeness, Statement, compare
 from archivist.workspace.topology import LEVELS, FileKind, WorkspaceScope
 
@@ -24,7 +22,7 @@ _ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, 
 
 
 class OnConflict(StrEnum):
-    """What to do with a statement that contradicts one that is there."""
+    """What to do with a statement that contradicts an entry."""
 
     REFUSE = "refuse"
     SUPERSEDE = "supersede"
@@ -32,7 +30,7 @@ class OnConflict(StrEnum):
 
 
 class SaveResult(StrEnum):
-    """What became of an item."""
+    """The outcome of saving one item."""
 
     SAVED = "saved"
     MERGED = "merged"
@@ -43,7 +41,7 @@ class SaveResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryItem:
-    """Something to save: a decision, a lesson, or a plan's new status. What is left out is found by rule."""
+    """Something to save: a decision, a lesson, or a plan's new status. Missing fields are found by rule."""
 
     text: str = ""
     kind: MemoryKind | None = None
@@ -57,7 +55,7 @@ class MemoryItem:
 
 
 class SaveOutcome(NamedTuple):
-    """What became of one item, where it stands now, and why."""
+    """What happened to one item, where it is now, and why."""
 
     result: SaveResult
     title: str
@@ -70,65 +68,48 @@ class SaveOutcome(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return file and line, as far as there are any."""
+        """Return file and line, as far as they are known."""
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
 class Neighbour(NamedTuple):
-    """An entry that is there, and what the new statement is to it."""
+    """An existing entry, and what the new statement is to it."""
 
     learning: Learning
     compared: Comparison
 
 
 def item_from(value: object) -> MemoryItem:
-    """Return an item from plain values; raise InputError that names the field which does not fit."""
+    """Return an item from plain values; raise InputError that names the wrong field."""
     if isinstance(value, str):
         return MemoryItem(text=value)
     if not isinstance(value, Mapping):
-        raise InputError(f"no item to save: {value!r}", hint=_ITEM_HINT)
+        raise InputError(f"{value!r} is not an item", hint=_ITEM_HINT)
     known = {field.name for field in fields(MemoryItem)}
     for key in value:
         if key not in known:
             raise InputError(f"an item has no field {str(key)!r}", hint=_ITEM_HINT)
     tags = value.get("tags") or ()
     if isinstance(tags, str):
-        tags = [each.strip() for each in tags.split(",")]
+        tags = [tag.strip() for tag in tags.split(",")]
     texts = {key: value[key] for key in known - {"tags", "kind", "date"} if value.get(key) is not None}
     if not isinstance(tags, list | tuple) or not all(
-        isinstance(each, str) for each in (*tags, *texts.values())
+        isinstance(text, str) for text in (*tags, *texts.values())
     ):
-        raise InputError("the fields of an item are texts, and its tags a list of them", hint=_ITEM_HINT)
-    return MemoryItem(
-        **texts, tags=tuple(tags), kind=_parse_kind(value.get("kind")), date=_parse_date(value.get("date"))
-    )
-
-
-def items_from(values: Sequence[object]) -> list[MemoryItem | SaveOutcome]:
-    """Return an item for each value, and in the place of one that is none its refusal, with its number."""
-    found: list[MemoryItem | SaveOutcome] = []
-    for number, value in enumerate(values, 1):
-        try:
-            found.append(item_from(value))
-        except InputError as error:
-            told = f"item {number}: {error.message} ({error.hint})"
-            title = value.get("title") or value.get("text") if isinstance(value, Mapping) else ""
-            named = likely_title(MemoryItem(text=title if isinstance(title, str) else ""))
-            found.append(
-                SaveOutcome(SaveResult.REFUSED, named or f"item {number}", MemoryKind.LESSON, reason=told)
-            )
-    return found
+        raise InputError("the fields of an item are texts, and its tags a list of texts", hint=_ITEM_HINT)
+    kind, day = _parse_kind(value.get("kind")), _parse_date(value.get("date"))
+    return MemoryItem(**texts, tags=tuple(tags), kind=kind, date=day)
 
 
 def _parse_kind(value: object) -> MemoryKind | None:
     if value is None or value == "":
         return None
     try:
-        said = str(value).strip().lower().replace("-", "_").replace(" ", "_")
-        return MemoryKind(said if said in set(MemoryKind) else said.removesuffix("s"))
+        word = str(value).strip().lower().replace("-", "_").replace(" ", "_")
+        return MemoryKind(word if word in set(MemoryKind) else word.removesuffix("s"))
     except ValueError:
         words = ", ".join(kind.value for kind in MemoryKind)
-        raise InputError(f"no kind {value!r}", hint=f"one of {words}") from None
+        raise InputError(f"{value!r} is not a kind", hint=f"one of {words}") from None
 
 
 def _parse_date(value: object) -> date | None:
@@ -139,17 +120,33 @@ def _parse_date(value: object) -> date | None:
     try:
         return date.fromisoformat(str(value).strip())
     except ValueError:
-        raise InputError(f"{value!r} is no date", hint="write it as YYYY-MM-DD") from None
+        raise InputError(f"{value!r} is not a date", hint="write it as YYYY-MM-DD") from None
+
+
+def items_from(values: Sequence[object]) -> list[MemoryItem | SaveOutcome]:
+    """Return an item for each value; an invalid value becomes a refusal with its number."""
+    found: list[MemoryItem | SaveOutcome] = []
+    for number, value in enumerate(values, 1):
+        try:
+            found.append(item_from(value))
+        except InputError as error:
+            reason = f"item {number}: {error.message} ({error.hint})"
+            title = value.get("title") or value.get("text") if isinstance(value, Mapping) else ""
+            title = likely_title(MemoryItem(text=title if isinstance(title, str) else ""))
+            title = title or f"item {number}"
+            found.append(SaveOutcome(SaveResult.REFUSED, title, MemoryKind.LESSON, reason=reason))
+    return found
 
 
 def prepare_item(item: MemoryItem) -> MemoryItem:
-    """Return an item without secrets and with what the caller left out, but for the tags.
+    """Return an item without secrets and with its missing fields filled in, except for the tags.
 
-    Raise InputError for one that says nothing, or too much.
+    Raise InputError for an item that is empty or too long.
     """
     if len(item.text) > MAX_CHARACTERS:
         raise InputError(
-            f"{len(item.text)} characters are no entry", hint=f"say it in {MAX_CHARACTERS} at most"
+            f"{len(item.text)} characters are too long for an entry",
+            hint=f"use at most {MAX_CHARACTERS} characters",
         )
     text = redact(item.text).text
     title = " ".join(redact(item.title).text.split())
@@ -158,42 +155,35 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
         return replace(item, text=text.strip(), title=title, kind=kind)
     if not text.strip() and not title:
         raise InputError("nothing to save: the text is empty", hint=_ITEM_HINT)
-    body = writing.sanitize_body(text) or title
+    body = learnings.sanitize_body(text) or title
     if not title:
         title, body = classify.split_title(body)
-    title = _clean_title(title)
-    whole = f"{title}\n{body}"
+    title = clip_text(" ".join(title.split()), 2 * classify.TITLE_CHARACTERS).strip()
+    # Markdown would read marks at the end of a heading as its closing sequence.
+    while title.endswith("#") and (title.strip("#") == "" or title.rstrip("#").endswith(" ")):
+        title = title.rstrip("#").rstrip()
+    title = title or "Untitled"
     category = " ".join(redact(item.category).text.split()).strip("*:# ")
-    tags = tuple(tag for each in item.tags for tag in _split_tags(redact(each).text))
+    words = (
+        " ".join(part.split()).strip(" `#*") for tag in item.tags for part in redact(tag).text.split(",")
+    )
     return replace(
         item,
         text=body,
         title=title,
         kind=kind,
-        category=category or classify.category_of(whole, kind),
-        tags=tuple(dict.fromkeys(tags)),
+        category=category or classify.category_of(f"{title}\n{body}", kind),
+        tags=tuple(dict.fromkeys(tag for tag in words if tag)),
     )
-
-
-def _clean_title(text: str) -> str:
-    """Return a title that a heading can hold: one line, no closing marks."""
-    title = clip_text(" ".join(text.split()), 2 * classify.TITLE_CHARACTERS).strip()
-    while title.endswith("#") and (title.strip("#") == "" or title.rstrip("#").endswith(" ")):
-        title = title.rstrip("#").rstrip()
-    return title or "Untitled"
-
-
-def _split_tags(text: str) -> list[str]:
-    return [tag for tag in (" ".join(part.split()).strip(" `#*") for part in text.split(",")) if tag]
 
 
 def choose_scope(
     asked: WorkspaceScope, item: MemoryItem, domains: Sequence[str]
 ) -> tuple[WorkspaceScope, MemoryItem]:
-    """Return where an entry belongs: learnings are kept by workspace and domain.
+    """Return the scope of an entry, because learnings are kept by workspace and domain.
 
-    A repository becomes a tag of its domain's entry. What is said of a workspace and carries the name of one
-    of its domains as a tag belongs to that domain.
+    A repository becomes a tag of its domain's entry. An entry for a workspace that is tagged with the name of
+    one of its domains belongs to that domain.
     """
     if len(asked.parts) == LEVELS:
         tags = item.tags if asked.repository in item.tags else (asked.repository, *item.tags)
@@ -206,7 +196,7 @@ def choose_scope(
 
 
 def entry_of(item: MemoryItem, today: date, known_tags: Iterable[str]) -> LearningEntry:
-    """Return a prepared item as the entry that is written, with tags by rule when it has none."""
+    """Return the entry to write for a prepared item, with tags by rule when it has none."""
     tags = item.tags or classify.tags_of(f"{item.title}\n{item.text}", known_tags)
     return LearningEntry(item.title, item.date or today, item.category, tags, item.text, 0, 0)
 
@@ -216,57 +206,58 @@ def find_nearest(
     existing: Sequence[Learning],
     cosines: Callable[[Statement, Sequence[Statement]], list[float]],
 ) -> Neighbour | None:
-    """Return the entry that decides what becomes of an item: the same one, else one it contradicts.
+    """Return the entry that decides the outcome of an item, or None.
 
-    What is said already comes first, since it cannot contradict itself, then a contradiction, then the
-    nearest of those that say the same in other words.
+    An entry that already says it comes first, then one that it contradicts, then the nearest of those that
+    say the same in other words.
     """
     new = Statement(item.title, item.text)
-    old = [Statement(each.entry.title, each.entry.text) for each in existing]
+    old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
+    order = (Likeness.EXACT, Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
     found = [
         Neighbour(learning, compare(statement, new, cosine))
         for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True)
     ]
-    order = (Likeness.EXACT, Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
-    telling = [each for each in found if each.compared.likeness in order]
     return min(
-        telling, key=lambda each: (order.index(each.compared.likeness), -each.compared.score), default=None
+        (near for near in found if near.compared.likeness in order),
+        key=lambda near: (order.index(near.compared.likeness), -near.compared.score),
+        default=None,
     )
 
 
 def merge_item(text: str, near: Neighbour, item: MemoryItem, today: date) -> str:
-    """Return a file's text in which an entry has what an item adds: tags, and words that it lacks."""
+    """Return a file's text with what an item adds to an entry: tags, and a note with the new words."""
     entry = near.learning.entry
     own = {tag.casefold() for tag in entry.tags}
     extra = [tag for tag in item.tags if tag.casefold() not in own]
     if near.compared.likeness is Likeness.MEANING:
-        is_titled = Statement(item.title, item.text).begins_with_title
-        said = item.text if is_titled else writing.join_title(item.title, item.text)
-        text = writing.append_note(text, entry, writing.format_addition(said, item.date or today))
-    # Tags stand above, so that lines below are where they were when the note was put in.
-    return writing.set_tags(text, entry, [*entry.tags, *extra]) if extra else text
+        has_title = Statement(item.title, item.text).begins_with_title
+        note = item.text if has_title else learnings.join_title(item.title, item.text)
+        text = learnings.append_note(text, entry, learnings.format_addition(note, item.date or today))
+    # The tags are above the note: setting them last keeps the note's line number valid.
+    return learnings.set_tags(text, entry, [*entry.tags, *extra]) if extra else text
 
 
 def plan_of(existing: Sequence[Plan], item: MemoryItem) -> Plan:
-    """Return the plan that an item is about: the one it names, or the only one that its text names."""
+    """Return the plan of an item: the one that it names, or the only one that its text mentions."""
     asked = item.plan.strip() or item.title.strip()
     if not asked:
         text = item.text.casefold()
         found = [plan for plan in existing if plan.name.casefold() in text or plan.id.casefold() in text]
         asked = found[0].path if len(found) == 1 else item.text
-    return plans.find_plan(existing, asked)
+    return find_plan(existing, asked)
 
 
 def new_status(item: MemoryItem) -> PlanStatus:
-    """Return the status that an item gives a plan, by its word or by its text."""
-    said = item.status.strip().lower().replace("-", "_").replace(" ", "_")
-    if said in set(PlanStatus):
-        return PlanStatus(said)
-    found = classify.status_of(item.text) if not said else None
+    """Return the status that an item gives a plan, from its field or its text."""
+    word = item.status.strip().lower().replace("-", "_").replace(" ", "_")
+    if word in set(PlanStatus):
+        return PlanStatus(word)
+    found = classify.status_of(item.text) if not word else None
     if found is None:
         raise InputError(
             f"no status {item.status or item.text!r}",
-            hint=f"one of {', '.join(each.value for each in PlanStatus)}",
+            hint=f"one of {', '.join(status.value for status in PlanStatus)}",
         )
     return found
 
@@ -277,13 +268,13 @@ def file_kind(kind: MemoryKind) -> FileKind:
 
 
 def likely_title(item: MemoryItem) -> str:
-    """Return what to call an item that could not be prepared."""
-    said = redact(item.title or item.plan or classify.title_of(item.text[:MAX_CHARACTERS])).text
-    return " ".join(said.split())[: classify.TITLE_CHARACTERS]
+    """Return a title for an item that could not be prepared."""
+    title = redact(item.title or item.plan or classify.title_of(item.text[:MAX_CHARACTERS])).text
+    return " ".join(title.split())[: classify.TITLE_CHARACTERS]
 
 
 def likely_kind(item: MemoryItem) -> MemoryKind:
-    """Return what an item is, or seems to be."""
+    """Return the kind of an item, from its field or its text."""
     return item.kind or classify.kind_of(
         f"{item.title}\n{item.text[:MAX_CHARACTERS]}", has_plan=bool(item.plan), has_status=bool(item.status)
     )
@@ -292,23 +283,20 @@ def likely_kind(item: MemoryItem) -> MemoryKind:
 def decide_outcome(
     item: MemoryItem, scope: WorkspaceScope, near: Neighbour | None, rule: OnConflict
 ) -> SaveOutcome:
-    """Say what is to become of an item, given the entry that it meets."""
+    """Return what should happen to an item, given the nearest entry."""
     kind = item.kind or MemoryKind.LESSON
     outcome = SaveOutcome(SaveResult.SAVED, item.title, kind, str(scope))
     if near is None:
         return outcome
     learning, compared = near
-    met = outcome._replace(path=learning.path, line=learning.entry.line, reason=compared.reason)
-    match compared.likeness:
-        case Likeness.CONFLICT if rule is OnConflict.REFUSE:
-            return met._replace(
-                result=SaveResult.CONFLICT,
-                against=learning.place,
-                reason=f"{compared.reason}: {learning.entry.title!r} says otherwise",
-            )
-        case Likeness.CONFLICT if rule is OnConflict.SUPERSEDE:
-            return outcome._replace(against=learning.place, reason=f"supersedes {learning.entry.title!r}")
-        case Likeness.CONFLICT:
-            return outcome._replace(against=learning.place, reason=f"kept beside {learning.entry.title!r}")
-        case _:
-            return met._replace(result=SaveResult.MERGED, against=learning.place)
+    title = learning.entry.title
+    existing = outcome._replace(
+        path=learning.path, line=learning.entry.line, reason=compared.reason, against=learning.place
+    )
+    if compared.likeness is not Likeness.CONFLICT:
+        return existing._replace(result=SaveResult.MERGED)
+    if rule is OnConflict.REFUSE:
+        reason = f"{compared.reason}: {title!r} says otherwise"
+        return existing._replace(result=SaveResult.CONFLICT, reason=reason)
+    verb = "supersedes" if rule is OnConflict.SUPERSEDE else "kept beside"
+    return outcome._replace(against=learning.place, reason=f"{verb} {title!r}")

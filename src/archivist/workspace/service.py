@@ -1,4 +1,4 @@
-"""Work on the workspace's markdown: read plans, overviews and learnings, save, lint, migrate."""
+"""The workspace of a bank's project: the same calls as without a bank, with its access rules."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.service import BankService
-from archivist.workspace.memory import PlanDetail, Workspace
+from archivist.workspace.markdown_service import PlanDetail, Workspace
 from archivist.workspace.topology import EVERYWHERE, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.workspace.documents import OverviewAnswer, Plan
     from archivist.workspace.learnings import Learnings
     from archivist.workspace.migrate import FileChange, WorkspaceMigration
-    from archivist.workspace.overviews import OverviewAnswer
-    from archivist.workspace.plans import Plan
     from archivist.workspace.problems import LintProblem
     from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
-    from archivist.workspace.upkeep import LintReport
+    from archivist.workspace.upkeep_service import LintReport
 
 
 class WorkspaceService(BankService):
-    """The markdown memory of the bank's project folder: files that people own, and the bank only reads."""
+    """The markdown memory of the bank's project folder, with the access rules of the bank."""
 
     def __init__(self, bank: Bank) -> None:
         super().__init__(bank)
@@ -36,7 +35,7 @@ class WorkspaceService(BankService):
         status: Sequence[str] = (),
         tags: Sequence[str] = (),
     ) -> list[Plan]:
-        """Return the plans of a scope and below it, as their front matter tells (T0)."""
+        """Return the plans of a scope and below it, from their front matter (T0)."""
         return self.workspace.retrieve_plans(scope, status=status, tags=tags)
 
     @reads(Layer.WORKSPACE)
@@ -48,7 +47,7 @@ class WorkspaceService(BankService):
     def retrieve_overview(
         self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False
     ) -> list[OverviewAnswer]:
-        """Return overviews: a workspace's or the asked repository's in full (T1), others in short (T0)."""
+        """Return overviews: of a workspace or the asked repository in full (T1), others in short (T0)."""
         return self.workspace.retrieve_overview(scope, is_full=is_full)
 
     @reads(Layer.WORKSPACE)
@@ -60,14 +59,14 @@ class WorkspaceService(BankService):
         category: str = "",
         with_superseded: bool = False,
     ) -> Learnings:
-        """Return the decisions and lessons of a scope, with one of these tags and of this category."""
+        """Return the decisions and lessons of a scope, with one of these tags and this category."""
         return self.workspace.retrieve_learnings(
             scope, tags=tags, category=category, with_superseded=with_superseded
         )
 
     @reads(Layer.WORKSPACE)
     def text_at(self, path: str) -> str | None:
-        """Return the text of a document of the workspace by its path, or None when there is none there."""
+        """Return the text of a document of the workspace by its path, or None when it does not exist."""
         rules, root = self._bank.config.workspace, self._bank.root.resolve()
         try:
             file = (root / path).resolve()
@@ -92,15 +91,15 @@ class WorkspaceService(BankService):
         on_conflict: OnConflict | str = "refuse",
         create: bool = False,
     ) -> list[SaveOutcome]:
-        """Save decisions, lessons and plans' statuses; say of each item what became of it, and why."""
+        """Save decisions, lessons and plan statuses; return the outcome of each item with its reason."""
         return self.workspace.save_memory(items, scope, on_conflict=on_conflict, create=create)
 
     @reads(Layer.WORKSPACE)
     def propose_migration(self, scope: str | WorkspaceScope = EVERYWHERE) -> WorkspaceMigration:
-        """Return what migrating a scope would change; nothing is written."""
+        """Return the changes that migrating a scope would make; nothing is written."""
         return self.workspace.propose_migration(scope)
 
     @writes(Layer.WORKSPACE)
     def migrate(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
-        """Write proposed changes; return those that were made, and what was left alone."""
+        """Write proposed changes; return those that were made, and a problem for each that was not."""
         return self.workspace.migrate(changes)

@@ -1,7 +1,7 @@
-"""Skills: a procedure that agents can follow again, in the portable form of `SKILL.md`.
+"""Skills: procedures that agents can follow again, as portable `SKILL.md` files.
 
-Portable means the six fields that every client reads. A skill is saved below its scope as
-`_skills/NAME/SKILL.md`; what it is called and the folder's name are the same.
+A portable skill has only the six fields that every client reads. It is saved below its scope as
+`_skills/NAME/SKILL.md`; its name is the name of the folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowe
 MAX_NAME = 64
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
-# What an agent loads at once when it follows a skill; more belongs into files beside it.
+# An agent loads the whole body when it follows a skill; longer material belongs into files beside it.
 MAX_BODY_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
@@ -28,7 +28,7 @@ _PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill as it stands in its file."""
+    """One skill file."""
 
     name: str
     description: str
@@ -42,47 +42,45 @@ class Skill:
 
 
 def skill_name_in(path: str) -> str:
-    """Return the name of the skill that a path is the file of, or an empty text."""
+    """Return the name of the skill with this path, or an empty text."""
     found = _PLACE.search(path)
     return found["name"] if found else ""
 
 
 def read_skill(text: str, path: str, scope: WorkspaceScope) -> Skill:
-    """Read a skill leniently: what is wrong with it is said, and the rest still served."""
-    head = front_matter.read(text, path)
+    """Read a skill leniently: its problems are listed, and the rest is returned."""
+    values = front_matter.read(text, path).values
+    keys = ("name", "description", "license", "compatibility", "allowed-tools")
+    texts = {
+        key: " ".join(value.split()) if isinstance(value := values.get(key), str) else "" for key in keys
+    }
     folder = skill_name_in(path)
-    said = head.values.get("name")
     return Skill(
-        name=folder or (said if isinstance(said, str) else ""),
-        description=_text(head.values.get("description")),
+        name=folder or texts["name"],
+        description=texts["description"],
         scope=scope,
         path=path,
         text=text,
-        license=_text(head.values.get("license")),
-        compatibility=_text(head.values.get("compatibility")),
-        allowed_tools=_text(head.values.get("allowed-tools")),
+        license=texts["license"],
+        compatibility=texts["compatibility"],
+        allowed_tools=texts["allowed-tools"],
         problems=tuple(find_problems(text, folder)),
     )
 
 
-def _text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
-
-
 def find_problems(text: str, name: str) -> list[str]:
-    """Return everything that keeps a text from being a portable skill of that name."""
+    """Return every reason why a text is not a portable skill with this name."""
     head = front_matter.read(text, FILE_NAME)
-    found = [f"line {each.line}: {each.text}" for each in head.problems]
+    found = [f"line {problem.line}: {problem.text}" for problem in head.problems]
     if not head.has_any:
         return [*found, "no front matter with name and description"]
-    values = head.values
-    found += _check_name(values.get("name"), name)
-    description = values.get("description")
+    found += _check_name(head.values.get("name"), name)
+    description = head.values.get("description")
     if not isinstance(description, str) or not description.strip():
         found.append("description: missing or empty")
     elif len(description) > MAX_DESCRIPTION:
         found.append(f"description: {len(description)} characters, at most {MAX_DESCRIPTION}")
-    found += _check_other_fields(values)
+    found += _check_other_fields(head.values)
     if not head.body.strip():
         found.append("no instructions below the front matter")
     elif len(head.body.encode("utf-8", "replace")) > MAX_BODY_BYTES:
@@ -90,16 +88,16 @@ def find_problems(text: str, name: str) -> list[str]:
     return found
 
 
-def _check_name(said: object, name: str) -> list[str]:
-    if not isinstance(said, str) or not said:
+def _check_name(given: object, name: str) -> list[str]:
+    if not isinstance(given, str) or not given:
         return ["name: missing or empty"]
-    if not is_skill_name(said):
-        return [f"name: {said!r} is not lower-case words with hyphens, at most {MAX_NAME} characters"]
-    return [f"name: {said!r}, but the skill is saved as {name!r}"] if name and said != name else []
+    if not is_skill_name(given):
+        return [f"name: {given!r} is not lower-case words with hyphens, at most {MAX_NAME} characters"]
+    return [f"name: {given!r}, but the skill is saved as {name!r}"] if name and given != name else []
 
 
 def _check_other_fields(values: Mapping[str, object]) -> list[str]:
-    found = [f"{key}: no field of a portable skill" for key in values if key not in FIELDS]
+    found = [f"{key}: not a field of a portable skill" for key in values if key not in FIELDS]
     for key in ("license", "compatibility", "allowed-tools"):
         value = values.get(key)
         if key in values and not (isinstance(value, str) and value.strip()):
@@ -116,24 +114,24 @@ def _check_other_fields(values: Mapping[str, object]) -> list[str]:
 
 
 def is_skill_name(text: str) -> bool:
-    """Say whether a text can be a skill's name."""
+    """Say whether a text is a valid name of a skill."""
     return len(text) <= MAX_NAME and bool(_NAME.fullmatch(text))
 
 
 def validate_skill_name(name: str) -> str:
-    """Return a skill's name, or raise InputError when it is none."""
+    """Return a skill's name; raise InputError when it is not valid."""
     if not is_skill_name(name):
         raise InputError(
-            f"{name!r} is no name of a skill",
+            f"{name!r} is not a valid name of a skill",
             hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
         )
     return name
 
 
 def compose_skill(text: str, name: str, description: str = "") -> str:
-    """Return a text as a skill of that name: fields that the caller gives are put in where they are missing.
+    """Return a text as a skill with this name: missing fields are added from the arguments.
 
-    Raise InputError that names everything which keeps it from being one.
+    Raise InputError with every reason why it is not a portable skill.
     """
     head = front_matter.read(text, FILE_NAME)
     if not head.problems:
@@ -141,21 +139,21 @@ def compose_skill(text: str, name: str, description: str = "") -> str:
         missing = {key: value for key, value in given.items() if value and not head.values.get(key)}
         if missing:
             text = front_matter.edit_fields(text, missing, FILE_NAME)
-    wrong = find_problems(text, name)
-    if wrong:
-        is_undescribed = any(each.startswith(("description: missing", "no front matter")) for each in wrong)
-        hint = "--description TEXT adds one" if is_undescribed else f"the fields are {', '.join(FIELDS)}"
-        raise InputError(f"no portable skill: {'; '.join(wrong)}", hint=hint)
+    problems = find_problems(text, name)
+    if problems:
+        needs_text = any(each.startswith(("description: missing", "no front matter")) for each in problems)
+        hint = "--description TEXT adds one" if needs_text else f"the fields are {', '.join(FIELDS)}"
+        raise InputError(f"not a portable skill: {'; '.join(problems)}", hint=hint)
     return text if text.endswith("\n") else f"{text}\n"
 
 
 def nearest_skills(found: Sequence[Skill], scope: WorkspaceScope) -> list[Skill]:
-    """Return the skills of one name that count for a scope: those of the nearest scope around it.
+    """Return the skills of one name that apply to a scope: those of the nearest scope above it.
 
-    Without any around it, those below it, however many.
+    Without any above it, those below it, however many.
     """
-    around = [skill for skill in found if skill.scope.contains(scope)]
-    if around and scope.parts:
-        deepest = max(len(skill.scope.parts) for skill in around)
-        return [skill for skill in around if len(skill.scope.parts) == deepest]
+    above = [skill for skill in found if skill.scope.contains(scope)]
+    if above and scope.parts:
+        deepest = max(len(skill.scope.parts) for skill in above)
+        return [skill for skill in above if len(skill.scope.parts) == deepest]
     return [skill for skill in found if scope.contains(skill.scope)]

@@ -83,7 +83,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool,
         if lesson in (each.lesson, "")
     ]
     if svg and lines:
-        from archivist.audit.chart import draw_report_chart
+        from archivist.charts import draw_report_chart
 
         title = f"Did {lines[0].lesson} help?" if lesson else "Did the lessons help?"
         write_file(svg, draw_report_chart(lines[0] if lesson else found.total, title))

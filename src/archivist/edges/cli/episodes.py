@@ -65,7 +65,7 @@ def list_(
 @click.argument("run", metavar="RUN")
 def show(session: Session, run: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided."""
-    from archivist.edges.cli.telling import episode_lines
+    from archivist.edges.cli.output import episode_lines
 
     with session.bank() as bank:
         episode = bank.runs.episode(run)
@@ -180,7 +180,7 @@ def stats(
     with session.bank() as bank:
         found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
     if svg:
-        from archivist.audit.rate_chart import draw_rate_chart
+        from archivist.charts import draw_rate_chart
 
         try:
             Path(svg).write_text(draw_rate_chart(found), encoding="utf-8")

@@ -94,7 +94,7 @@ def uninstall(
     plan = _make_plan(session, client, folder, _is_project(project, user), is_removal=True)
     _apply_plan(plan, client, dry_run, as_json)
     if not dry_run and plan.place is not None:
-        from archivist.edges.install.excluding import remove_exclusion
+        from archivist.edges.install.changes import remove_exclusion
 
         # Git sees these files again once no client has a backup left.
         remove_exclusion(plan.root)

@@ -1,4 +1,4 @@
-"""Commands about the workspace's markdown: read it, save to it, check it, migrate it."""
+"""Commands for a workspace's markdown: read, save, lint, migrate."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ import click
 
 from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, pluralize, print_json, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import find_topology, root_option
+from archivist.edges.cli.workspace_root import find_topology, note_problems, root_option
 from archivist.errors import InputError
 from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view, to_yaml
-from archivist.workspace.memory import Workspace
+from archivist.workspace.markdown_service import Workspace
 
 if TYPE_CHECKING:
-    from archivist.workspace.migrate import FileChange
     from archivist.workspace.problems import LintProblem
     from archivist.workspace.save import MemoryItem, SaveOutcome
     from archivist.workspace.service import WorkspaceService
@@ -28,21 +27,21 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _MAX_INPUT = 4 * 1024**2
 
-# name → where the command lives: what only some calls need is imported by those.
+# name → module and help of the commands that are imported only when they are called.
 _ELSEWHERE = {
     "hot": ("workspace_hot:hot", "Show how full hot memory is; demote and promote."),
     "link": ("workspace_hot:link", "Link hot files into agent tools."),
-    "unlink": ("workspace_hot:unlink", "Take those links away again."),
+    "unlink": ("workspace_hot:unlink", "Remove those links."),
     "skills": ("workspace_skills:skills", "List, show and save skills."),
     "transcripts": ("workspace_cold:transcripts", "List, capture and show raw transcripts."),
-    "drafts": ("workspace_cold:drafts", "Offer what runs have taught for saving."),
+    "drafts": ("workspace_cold:drafts", "Draft entries from captured runs."),
     "search": ("workspace_graph:search", "Search every document of every root."),
     "graph": ("workspace_graph:graph", "Draw what is related to what."),
 }
 
 
 class _LazyWorkspaceGroup(click.Group):
-    """A group some of whose commands are imported when they are called."""
+    """A group that imports some of its commands when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_ELSEWHERE]
@@ -81,7 +80,7 @@ def _open_workspace(session: Session, root: str | None) -> Workspace:
 
 @contextmanager
 def _open_writable(session: Session, root: str | None) -> Iterator[Workspace | WorkspaceService]:
-    """Open what is written through: the bank's desk, which checks who acts, when the root is a bank's."""
+    """Open a workspace for writing: through the bank, which checks the actor, when the root is a bank's."""
     from archivist.paths import bank_file, project_folder
 
     found = _open_workspace(session, root)
@@ -130,7 +129,7 @@ def plans(
 @json_option
 @click.pass_obj
 def overview(session: Session, scope: str, is_full: bool, root: str | None, as_json: bool) -> None:
-    """Print what SCOPE is about: a workspace or a repository in full, what lies below as abstracts."""
+    """Print the overviews of SCOPE: a workspace or a repository in full, everything below as abstracts."""
     opened = _open_workspace(session, root)
     found = opened.retrieve_overview(scope, is_full=is_full)
     _print_view(overviews_view(found), as_json=as_json)
@@ -169,12 +168,12 @@ def _print_view(view: dict[str, object], *, as_json: bool) -> None:
 
 
 def _report_problems(opened: Workspace, scope: str, *, is_empty: bool) -> None:
-    """Name on stderr what was in the way, and what there is when a scope is not."""
+    """Print errors on stderr, and the known scopes when the asked one does not exist."""
     from archivist.workspace.problems import LintSeverity
     from archivist.workspace.topology import WorkspaceScope, suggest_scopes
 
-    serious = [each for each in opened.problems if each.severity is LintSeverity.ERROR]
-    _note_problems(serious, "archivist workspace lint says what to do")
+    errors = [problem for problem in opened.problems if problem.severity is LintSeverity.ERROR]
+    note_problems(errors, "archivist workspace lint says what to do", most=_SHOWN)
     if not is_empty:
         return
     asked = WorkspaceScope.parse(scope)
@@ -189,15 +188,6 @@ def _report_problems(opened: Workspace, scope: str, *, is_empty: bool) -> None:
     elif asked.parts and not any(asked.contains(each) for each in known):
         note(f"archivist: no scope {str(asked)!r}")
         note(f"hint: {suggest_scopes(asked, known)}")
-
-
-def _note_problems(problems: Sequence[LintProblem], hint: str) -> None:
-    for problem in problems[:_SHOWN]:
-        note(f"archivist: {problem}")
-    if len(problems) > _SHOWN:
-        note(f"archivist: … and {len(problems) - _SHOWN} more")
-    if problems:
-        note(f"hint: {hint}")
 
 
 # Saving
@@ -234,7 +224,7 @@ def save(
 ) -> int:
     """Save TEXT to SCOPE as a decision, a lesson or a plan's status, unless it is there already.
 
-    What contradicts an entry is not written but named; --on-conflict supersede keeps the old one, marked.
+    A text that contradicts an entry is refused; --on-conflict supersede writes it and marks the old entry.
     Exit 7 when something was not written.
     """
     from archivist.workspace.save import MemoryItem, item_from
@@ -254,6 +244,7 @@ def save(
 
 
 def _read_items(source: str) -> list[MemoryItem | SaveOutcome]:
+    """Read the items of a JSON list, of one object, or of one object a line."""
     from archivist.workspace.save import items_from
 
     try:
@@ -266,51 +257,45 @@ def _read_items(source: str) -> list[MemoryItem | SaveOutcome]:
     except OSError as error:
         raise InputError(f"cannot read {source!r}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{source!r} is no UTF-8: byte {error.start}") from error
+        raise InputError(f"{source!r} is not UTF-8: byte {error.start}") from error
     if len(data) > _MAX_INPUT:
         raise InputError(f"{source!r} is larger than {_MAX_INPUT >> 20} MiB", hint="save it in parts")
-    return items_from(_parse_items(text, source))
-
-
-def _parse_items(text: str, source: str) -> list[object]:
-    """Return the items of a JSON list, of one object, or of one object a line."""
-    hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
     try:
         whole = json.loads(text)
-        if isinstance(whole, dict) and isinstance(whole.get("items"), list):
-            whole = whole["items"]
-        return whole if isinstance(whole, list) else [whole]
     except json.JSONDecodeError as error:
-        lines = [line for line in text.splitlines() if line.strip()]
         try:
-            return [json.loads(line) for line in lines]
+            return items_from([json.loads(line) for line in text.splitlines() if line.strip()])
         except json.JSONDecodeError:
-            raise InputError(f"{source!r} is no JSON: line {error.lineno}: {error.msg}", hint=hint) from None
+            hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
+            message = f"{source!r} is not JSON: line {error.lineno}: {error.msg}"
+            raise InputError(message, hint=hint) from None
+    if isinstance(whole, dict) and isinstance(whole.get("items"), list):
+        whole = whole["items"]
+    return items_from(whole if isinstance(whole, list) else [whole])
 
 
 def _print_outcomes(outcomes: Sequence[SaveOutcome], *, as_json: bool) -> int:
     from archivist.workspace.save import SaveResult
 
-    bad = [each for each in outcomes if each.result in (SaveResult.CONFLICT, SaveResult.REFUSED)]
+    results = [outcome.result for outcome in outcomes]
     if as_json:
-        counts = {result.value: sum(each.result is result for each in outcomes) for result in SaveResult}
-        print_json({**counts, "items": [_outcome_view(each) for each in outcomes]})
-        return EXIT_PARTIAL if bad else 0
-    for each in outcomes:
-        where = f"  {each.place}" if each.place else ""
-        say(f"{each.result.value:<9} {each.kind.value:<11} {each.title}{where}")
-        if each.reason:
-            against = f" ({each.against})" if each.against and each.against != each.place else ""
-            say(f"          {each.reason}{against}")
-    if any(each.result is SaveResult.CONFLICT for each in outcomes):
-        note(
-            "hint: --on-conflict supersede marks the old entry and writes the new; keep_both writes it beside"
-        )
-    return EXIT_PARTIAL if bad else 0
-
-
-def _outcome_view(outcome: SaveOutcome) -> dict[str, object]:
-    return {**outcome._asdict(), "result": outcome.result.value, "kind": outcome.kind.value}
+        views = [
+            {**each._asdict(), "result": each.result.value, "kind": each.kind.value} for each in outcomes
+        ]
+        print_json({**{result.value: results.count(result) for result in SaveResult}, "items": views})
+    else:
+        for outcome in outcomes:
+            where = f"  {outcome.place}" if outcome.place else ""
+            say(f"{outcome.result.value:<9} {outcome.kind.value:<11} {outcome.title}{where}")
+            if outcome.reason:
+                is_elsewhere = outcome.against and outcome.against != outcome.place
+                say(f"          {outcome.reason}{f' ({outcome.against})' if is_elsewhere else ''}")
+        if SaveResult.CONFLICT in results:
+            note(
+                "hint: --on-conflict supersede marks the old entry and writes the new;"
+                " keep_both writes it beside"
+            )
+    return EXIT_PARTIAL if {SaveResult.CONFLICT, SaveResult.REFUSED} & set(results) else 0
 
 
 # Upkeep
@@ -325,17 +310,24 @@ def _outcome_view(outcome: SaveOutcome) -> dict[str, object]:
 def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_json: bool) -> int:
     """Check the files of SCOPE against their formats; exit 1 when there are errors."""
     if with_rules:
-        return _print_rules(as_json=as_json)
+        from archivist.edges.cli.output import print_table
+        from archivist.workspace.problems import RULES
+
+        if as_json:
+            print_json({"rules": [rule._asdict() for rule in RULES.values()]})
+        else:
+            print_table(("Rule", "Severity", "Asks", "Remedy"), list(RULES.values()))
+        return 0
     opened = _open_workspace(session, root)
     checked = opened.lint(scope)
     warnings = len(checked.problems) - checked.errors
     if as_json:
-        found = [{**_problem_view(each), "severity": each.severity} for each in checked.problems]
+        found = [{**_problem_view(problem), "severity": problem.severity} for problem in checked.problems]
         view = {"files": checked.files, "errors": checked.errors, "warnings": warnings, "problems": found}
         print_json(view)
         return 1 if checked.errors else 0
-    for each in checked.problems:
-        say(f"{each}  [{each.remedy}]")
+    for problem in checked.problems:
+        say(f"{problem}  [{problem.remedy}]")
     note(
         f"{pluralize(checked.errors, 'error')}, {pluralize(warnings, 'warning')}"
         f" in {pluralize(checked.files, 'file')}"
@@ -350,17 +342,6 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
     return {**view, "remedy": problem.remedy}
 
 
-def _print_rules(*, as_json: bool) -> int:
-    from archivist.edges.cli.output import print_table
-    from archivist.workspace.problems import RULES
-
-    if as_json:
-        print_json({"rules": [rule._asdict() for rule in RULES.values()]})
-    else:
-        print_table(("Rule", "Severity", "Asks", "Remedy"), list(RULES.values()))
-    return 0
-
-
 @workspace.command()
 @_scope
 @click.option(
@@ -372,8 +353,8 @@ def _print_rules(*, as_json: bool) -> int:
 def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as_json: bool) -> int:
     """Add missing front matter to plans and overviews of SCOPE, and merge ABSTRACT.md into OVERVIEW.md.
 
-    Shows a unified diff; --write makes the changes. Bodies stay; what of an ABSTRACT.md is more than a
-    description is added below the overview. A second run changes nothing.
+    Shows a unified diff; --write makes the changes. Bodies stay; the part of an ABSTRACT.md that is more
+    than a description is added below the overview. A second run changes nothing.
     """
     with _open_writable(session, root) as opened:
         migration = opened.propose_migration(scope)
@@ -383,24 +364,24 @@ def migrate(session: Session, scope: str, is_writing: bool, root: str | None, as
         print_json(
             {
                 "written": is_writing,
-                "changes": [_change_view(each) for each in (done if is_writing else migration.changes)],
+                "changes": [
+                    {"path": change.path, "reasons": list(change.reasons), "diff": change.diff()}
+                    for change in (done if is_writing else migration.changes)
+                ],
                 "left": [_problem_view(each) for each in problems],
             }
         )
         return EXIT_PARTIAL if problems else 0
     if is_writing:
         for change in done:
-            told = "removed" if change.after is None else "made" if change.before is None else "changed"
-            say(f"{told:<8} {change.path}  ({', '.join(change.reasons)})")
+            done_word = "removed" if change.after is None else "made" if change.before is None else "changed"
+            say(f"{done_word:<8} {change.path}  ({', '.join(change.reasons)})")
         note(f"{pluralize(len(done), 'file')} changed")
     else:
         for change in migration.changes:
             say(change.diff(), nl=False)
         to_do = "; --write makes the changes" if migration.changes else ""
         note(f"{pluralize(len(migration.changes), 'file')} would change{to_do}")
-    _note_problems(problems, "these are left as they are; archivist workspace lint says what to do")
+    hint = "these are left as they are; archivist workspace lint says what to do"
+    note_problems(problems, hint, most=_SHOWN)
     return EXIT_PARTIAL if problems else 0
-
-
-def _change_view(change: FileChange) -> dict[str, object]:
-    return {"path": change.path, "reasons": list(change.reasons), "diff": change.diff()}

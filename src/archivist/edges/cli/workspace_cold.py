@@ -1,8 +1,9 @@
-"""Commands about transcripts, and about what captured runs offer to memory."""
+"""Commands for transcripts, and for the drafts that captured runs offer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -17,23 +18,21 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import find_topology, require_bank, root_option
+from archivist.edges.cli.workspace_root import find_topology, note_problems, require_bank, root_option
 
 if TYPE_CHECKING:
     from archivist.workspace.cold import Transcript
     from archivist.workspace.drafts import Draft
     from archivist.workspace.drafts_service import DraftCoverage
-    from archivist.workspace.save import SaveOutcome
     from archivist.workspace.transcripts_service import TranscriptLines
 
 _LINE_CHARACTERS = 2_000
-_PROBLEMS_SHOWN = 10
 _OTHERS_SHOWN = 5
 
 
 @click.group()
 def transcripts() -> None:
-    """List, capture and read raw transcripts: what is searched when nothing warmer answers."""
+    """List, capture and read raw transcripts, the last place to search."""
 
 
 @transcripts.command("list")
@@ -41,10 +40,11 @@ def transcripts() -> None:
 @json_option
 @click.pass_obj
 def list_(session: Session, root: str | None, as_json: bool) -> None:
-    """Print each transcript in a few words, the latest first.
+    """List the transcripts, the latest first.
 
-    The latest by the times in it, before it is captured by the date in its name, else by the file's time.
+    The time is that of the last run; before capture the date in the file name, else the file's time.
     """
+    from archivist.workspace.cold import summarize_transcript
     from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
@@ -53,39 +53,31 @@ def list_(session: Session, root: str | None, as_json: bool) -> None:
         others = [{"name": name, "reason": reason} for name, reason in found.others]
         print_json({"transcripts": [_transcript_view(each) for each in found.transcripts], "others": others})
         return
-    _print_transcripts(found.transcripts)
+    summaries = [summarize_transcript(each) for each in found.transcripts]
+    rows = [
+        (
+            summary.name,
+            summary.run,
+            summary.outcome,
+            _format_time(summary.first),
+            _format_time(summary.last),
+            _format_size(summary.size_bytes),
+            summary.task,
+        )
+        for summary in summaries
+    ]
+    print_table(("Name", "Run", "Outcome", "First", "Last", "Size", "Task"), rows)
+    waiting = sum(not summary.run for summary in summaries)
+    if waiting:
+        note(f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture")
     _note_others([f"{name} ({reason})" for name, reason in found.others])
 
 
 def _note_others(others: Sequence[str]) -> None:
-    """Name the files that are no transcripts, on one line."""
+    """Name the files that are not transcripts, on one line."""
     if others:
         more = f" … and {len(others) - _OTHERS_SHOWN} more" if len(others) > _OTHERS_SHOWN else ""
         note(f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}")
-
-
-def _print_transcripts(found: Sequence[Transcript]) -> None:
-    from archivist.workspace.cold import summarize_transcript
-
-    told = [summarize_transcript(each) for each in found]
-    print_table(
-        ("Name", "Run", "Outcome", "First", "Last", "Size", "Task"),
-        [
-            (
-                each.name,
-                each.run,
-                each.outcome,
-                _format_time(each.first),
-                _format_time(each.last),
-                _format_size(each.size_bytes),
-                each.task,
-            )
-            for each in told
-        ],
-    )
-    waiting = sum(not each.run for each in told)
-    if waiting:
-        note(f"hint: {pluralize(waiting, 'transcript')} to take in: archivist workspace transcripts capture")
 
 
 @transcripts.command()
@@ -94,41 +86,35 @@ def _print_transcripts(found: Sequence[Transcript]) -> None:
 @json_option
 @click.pass_obj
 def capture(session: Session, names: tuple[str, ...], root: str | None, as_json: bool) -> int:
-    """Take the transcripts in, all or those named; one that did not change is not read again."""
+    """Capture all transcripts, or those named; an unchanged one is not read again."""
     from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
-        taken = Transcripts(bank, find_topology(session, root)).capture(names)
+        done = Transcripts(bank, find_topology(session, root)).capture(names)
     if as_json:
-        captured = [_transcript_view(each) for each in taken.captured]
         print_json(
             {
-                "captured": captured,
-                "unchanged": taken.unchanged,
-                "problems": list(taken.problems),
-                "others": list(taken.others),
+                "captured": [_transcript_view(each) for each in done.captured],
+                "unchanged": done.unchanged,
+                "problems": list(done.problems),
+                "others": list(done.others),
             }
         )
     else:
-        told = f"{pluralize(len(taken.captured), 'transcript')} captured, {pluralize(taken.events, 'event')}"
-        say(f"{told}; {taken.unchanged} unchanged")
-    for problem in taken.problems[:_PROBLEMS_SHOWN]:
-        note(f"archivist: {problem}")
-    if len(taken.problems) > _PROBLEMS_SHOWN:
-        note(f"archivist: … and {len(taken.problems) - _PROBLEMS_SHOWN} more")
-    _note_others(taken.others)
-    if taken.captured and not as_json:
+        captured = f"{pluralize(len(done.captured), 'transcript')} captured"
+        say(f"{captured}, {pluralize(done.events, 'event')}; {done.unchanged} unchanged")
+    note_problems(done.problems)
+    _note_others(done.others)
+    if done.captured and not as_json:
         note("hint: archivist reflect learns from them, archivist recall finds what was said in them")
-    return EXIT_PARTIAL if taken.problems else 0
+    return EXIT_PARTIAL if done.problems else 0
 
 
 @transcripts.command()
 @click.argument("name")
-@click.option(
-    "--lines", "asked", metavar="A-B", help="These lines as they stand in the log, without secrets."
-)
-@click.option("--matching", metavar="TEXT", help="The lines that hold a text.")
-@click.option("--full", "is_full", is_flag=True, help="Long lines whole.")
+@click.option("--lines", "asked", metavar="A-B", help="These lines as they are in the log, without secrets.")
+@click.option("--matching", metavar="TEXT", help="The lines that contain a text.")
+@click.option("--full", "is_full", is_flag=True, help="Do not cut long lines.")
 @root_option
 @json_option
 @click.pass_obj
@@ -141,26 +127,25 @@ def show(
     root: str | None,
     as_json: bool,
 ) -> None:
-    """Print what the transcript NAME was; of RUN#12, an event that recall found, the line that tells it."""
+    """Print a summary of the transcript NAME; for RUN#12, an event from recall, print its line."""
     from archivist.workspace.transcripts_service import TranscriptLines, Transcripts
 
     if asked and matching is not None:
         raise click.UsageError("--lines and --matching exclude each other")
     with require_bank(session) as bank:
-        desk = Transcripts(bank, find_topology(session, root))
+        service = Transcripts(bank, find_topology(session, root))
         if asked:
-            shown = desk.read_range(name, asked)
+            shown = service.read_range(name, asked)
         elif matching is not None:
-            shown = desk.search_lines(name, matching)
+            shown = service.search_lines(name, matching)
         elif "#" in name:
-            shown = desk.lines_at_event(name)
+            shown = service.lines_at_event(name)
         else:
-            shown = TranscriptLines(desk.find(name))
-    is_about_lines = bool(asked or matching is not None or "#" in name)
+            shown = TranscriptLines(service.find(name))
     if as_json:
         lines = [{"line": number, "text": text} for number, text in shown.lines]
         print_json({**_transcript_view(shown.transcript), "lines": lines, "line": shown.marked})
-    elif is_about_lines:
+    elif asked or matching is not None or "#" in name:
         _print_lines(shown, is_full=is_full)
     else:
         _print_transcript(shown.transcript)
@@ -179,28 +164,26 @@ def _print_lines(shown: TranscriptLines, *, is_full: bool) -> None:
 def _print_transcript(transcript: Transcript) -> None:
     from archivist.edges.cli.output import episode_lines
 
+    state = "" if transcript.runs else "  not captured"
+    say(f"{transcript.name}  {_format_size(transcript.size_bytes)}{state}")
+    for line in (line for run in transcript.runs for line in episode_lines(run)):
+        say(line)
     if not transcript.runs:
-        say(f"{transcript.name}  {_format_size(transcript.size_bytes)}  not captured")
         note(f"hint: archivist workspace transcripts capture {transcript.name}")
-        return
-    say(f"{transcript.name}  {_format_size(transcript.size_bytes)}")
-    for run in transcript.runs:
-        for line in episode_lines(run):
-            say(line)
 
 
 def _transcript_view(transcript: Transcript) -> dict[str, object]:
     from archivist.workspace.cold import summarize_transcript
 
-    told = summarize_transcript(transcript)
+    summary = summarize_transcript(transcript)
     return {
-        "name": told.name,
-        "outcome": told.outcome,
-        "task": told.task,
-        "first": _format_time(told.first) or None,
-        "last": _format_time(told.last) or None,
-        "size_bytes": told.size_bytes,
-        "summary": told.summary,
+        "name": summary.name,
+        "outcome": summary.outcome,
+        "task": summary.task,
+        "first": _format_time(summary.first) or None,
+        "last": _format_time(summary.last) or None,
+        "size_bytes": summary.size_bytes,
+        "summary": summary.summary,
         "runs": [run.id for run in transcript.runs],
     }
 
@@ -230,7 +213,7 @@ def _format_size(size_bytes: int) -> str:
     help="Without --run, the latest N runs.",
 )
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
-@click.option("--save", "is_saving", is_flag=True, help="Hand them to save_memory.")
+@click.option("--save", "is_saving", is_flag=True, help="Pass them to save_memory.")
 @click.option(
     "--on-conflict",
     type=click.Choice(["refuse", "supersede", "keep_both"]),
@@ -252,74 +235,57 @@ def drafts(
 ) -> int:
     """Print what captured runs offer to memory: hard-won fixes, solutions, conflicts, decisions.
 
-    Much of it is what `archivist reflect` learnt from the runs: reflect first.
+    Many drafts come from the lessons of `archivist reflect`: reflect first.
     """
     from archivist.workspace.drafts_service import Drafts
 
     with require_bank(session) as bank:
-        desk = Drafts(bank, find_topology(session, root))
-        found = desk.collect(runs, scope=scope, latest=latest)
-        looked_at = desk.coverage(runs, latest=latest)
-        outcomes = desk.save(found, on_conflict=on_conflict) if is_saving else []
+        service = Drafts(bank, find_topology(session, root))
+        found = service.collect(runs, scope=scope, latest=latest)
+        coverage = service.coverage(runs, latest=latest)
+        outcomes = service.save(found, on_conflict=on_conflict) if is_saving else []
+    is_partial = any(outcome.result in ("conflict", "refused") for outcome in outcomes)
     if as_json:
-        offered = [_draft_view(each.run, draft) for each in found for draft in each.drafts]
-        told = [each._asdict() for each in outcomes]
-        print_json({"drafts": offered, "outcomes": told, **looked_at._asdict()})
-        return _exit_code(outcomes)
+        offered = [{"run": run.run, **_draft_view(draft)} for run in found for draft in run.drafts]
+        saved = [outcome._asdict() for outcome in outcomes]
+        print_json({"drafts": offered, "outcomes": saved, **coverage._asdict()})
+        return EXIT_PARTIAL if is_partial else 0
     if not found:
-        note(f"archivist: nothing worth a draft in {pluralize(looked_at.runs, 'run')}")
-    for each in found:
-        say(each.run)
-        for draft in each.drafts:
+        note(f"archivist: nothing worth a draft in {pluralize(coverage.runs, 'run')}")
+    for run in found:
+        say(run.run)
+        for draft in run.drafts:
             _print_draft(draft)
     for outcome in outcomes:
         place = f" in {outcome.place}" if outcome.place else ""
         say(f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}")
-    _note_coverage(looked_at)
-    return _exit_code(outcomes)
+    _note_coverage(coverage)
+    return EXIT_PARTIAL if is_partial else 0
 
 
-def _note_coverage(looked_at: DraftCoverage) -> None:
-    """Say what would show more: reflection, or more runs."""
-    if not looked_at.known:
-        note(
-            "hint: no runs yet: archivist capture, or archivist workspace transcripts capture, takes them in"
-        )
+def _note_coverage(coverage: DraftCoverage) -> None:
+    """Say what would find more: a capture, a reflection, or more runs."""
+    if not coverage.known:
+        note("hint: no runs yet: archivist capture or archivist workspace transcripts capture adds them")
         return
-    if looked_at.waiting:
-        wait = "1 run waits" if looked_at.waiting == 1 else f"{looked_at.waiting} runs wait"
+    if coverage.waiting:
+        wait = "1 run waits" if coverage.waiting == 1 else f"{coverage.waiting} runs wait"
         note(f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again")
-    if looked_at.runs < looked_at.known:
-        note(f"hint: {looked_at.runs} of {pluralize(looked_at.known, 'run')} looked at; --last N, --run ID")
-
-
-def _exit_code(outcomes: list[SaveOutcome]) -> int:
-    """Return the code that says whether something was left out."""
-    return EXIT_PARTIAL if any(each.result in ("conflict", "refused") for each in outcomes) else 0
+    if coverage.runs < coverage.known:
+        note(f"hint: {coverage.runs} of {pluralize(coverage.known, 'run')} looked at; --last N, --run ID")
 
 
 def _print_draft(draft: Draft) -> None:
     place = f" → {draft.scope}" if draft.scope else ""
     say(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
-    for line in draft.text.splitlines():
-        if line:
-            say(f"      {line}")
+    for line in filter(None, draft.text.splitlines()):
+        say(f"      {line}")
     if draft.conflicts_with:
         say(f"      against: {draft.conflicts_with}")
     say(f"      evidence: {', '.join(draft.evidence)}")
 
 
-def _draft_view(run: str, draft: Draft) -> dict[str, object]:
-    return {
-        "run": run,
-        "trigger": draft.trigger,
-        "kind": draft.kind,
-        "title": draft.title,
-        "text": draft.text,
-        "category": draft.category,
-        "tags": list(draft.tags),
-        "scope": draft.scope,
-        "weight": round(draft.weight, 2),
-        "evidence": list(draft.evidence),
-        "conflicts_with": draft.conflicts_with,
-    }
+def _draft_view(draft: Draft) -> dict[str, object]:
+    view = asdict(draft)
+    view.pop("lesson")
+    return {"trigger": view.pop("trigger"), **view, "weight": round(draft.weight, 2)}

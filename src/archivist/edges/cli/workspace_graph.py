@@ -1,4 +1,4 @@
-"""Commands over all workspaces: search by words and meaning, and the graph of what they speak of."""
+"""Commands over all workspaces: search by words and meaning, and the graph of their entities."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import click
 
 from archivist.edges.cli.output import enum_choice, json_option, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import find_topology, require_bank, scope_option
+from archivist.edges.cli.workspace_root import find_topology, note_problems, require_bank, scope_option
 from archivist.workspace.graph import EntityKind
 
 if TYPE_CHECKING:
+    from archivist.workspace.files_service import Topology
     from archivist.workspace.graph import Graph
-    from archivist.workspace.search import Snippet
-    from archivist.workspace.topology import Topology
 
-_PROBLEMS_SHOWN = 10
+_LINT_HINT = "archivist workspace lint says what to do"
 _ROWS = 40
 
 _ROOTS = click.option(
@@ -26,28 +25,27 @@ _ROOTS = click.option(
     metavar="FOLDER",
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
-    help="A root; may be repeated. Without it the one at hand and those of workspace.roots.",
+    help="A root; may be repeated. Default: the nearest one and those of workspace.roots.",
 )
 
 
 def _resolve_topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
-    from archivist.workspace.corpus import topologies
-    from archivist.workspace.topology import Topology
+    from archivist.workspace.files_service import Topology, open_roots
 
     if roots:
         rules = session.load_settings(session.find_bank_path()).config.workspace
         found = {Path(root).resolve(): Topology(Path(root), rules) for root in roots}
         return list(found.values())
     topology = find_topology(session, None)
-    return topologies(topology.root, topology.rules)
+    return open_roots(topology.root, topology.rules)
 
 
 @click.command()
 @click.argument("scope", default="", metavar="[SCOPE]")
 @_ROOTS
-@click.option("--about", metavar="NAME", default="", help="Only what is around this thing.")
+@click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=enum_choice(EntityKind), help="Only things of this kind."
+    "--kind", "kinds", multiple=True, type=enum_choice(EntityKind), help="Only entities of this kind."
 )
 @click.option(
     "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
@@ -67,10 +65,10 @@ def graph(
     svg: str | None,
     as_json: bool,
 ) -> None:
-    """Print what the documents of SCOPE speak of and how it hangs together, with the places that show it."""
+    """Print the entities that the documents of SCOPE name and their relations, with the evidence."""
     from archivist.recall.embedders.static import StaticEmbedder
     from archivist.workspace import graph as policy
-    from archivist.workspace.corpus import find_scope, read_corpus
+    from archivist.workspace.files_service import find_scope, read_corpus
 
     topologies = _resolve_topologies(session, roots)
     corpus = read_corpus(topologies, find_scope(topologies, scope))
@@ -79,35 +77,29 @@ def graph(
         found = policy.subgraph_around(found, about)
     if kinds:
         found = policy.filter_kinds(found, {EntityKind(kind) for kind in kinds})
-    _note_problems(corpus.problems)
+    note_problems(corpus.problems, _LINT_HINT)
     if svg:
-        _draw_graph(found, svg, about)
-        return
-    if as_json:
-        print_json(_graph_view(found))
-        return
-    _print_graph(found, limit)
+        from archivist.charts import draw_graph
+        from archivist.files.write import explain_os_errors
 
-
-def _draw_graph(found: Graph, file: str, about: str) -> None:
-    from archivist.files.write import explain_os_errors
-    from archivist.workspace.graph_chart import render_svg
-
-    image = render_svg(
-        found, f"What the workspace says about {about}" if about else "What the workspace speaks of"
-    )
-    if file == "-":
-        say(image, nl=False)
-        return
-    with explain_os_errors(Path(file)):
-        Path(file).write_text(image, encoding="utf-8")
-    note(f"archivist: wrote {file}")
-
-
-def _print_graph(found: Graph, limit: int) -> None:
-    if not found.entities:
+        title = f"What the workspace says about {about}" if about else "What the workspace speaks of"
+        image = draw_graph(found, title)
+        if svg == "-":
+            say(image, nl=False)
+            return
+        with explain_os_errors(Path(svg)):
+            Path(svg).write_text(image, encoding="utf-8")
+        note(f"archivist: wrote {svg}")
+    elif as_json:
+        relations = [{**each._asdict(), "evidence": list(each.evidence)} for each in found.relations]
+        print_json({"entities": [each._asdict() for each in found.entities], "relations": relations})
+    elif not found.entities:
         note("archivist: nothing found")
-        return
+    else:
+        _print_relations(found, limit)
+
+
+def _print_relations(found: Graph, limit: int) -> None:
     from archivist.workspace.graph import labels
 
     names = labels(found)
@@ -126,13 +118,6 @@ def _print_graph(found: Graph, limit: int) -> None:
         note(f"archivist: {len(found.relations) - limit} more relations; --max N, --about NAME, --json")
 
 
-def _graph_view(found: Graph) -> dict[str, object]:
-    return {
-        "entities": [each._asdict() for each in found.entities],
-        "relations": [{**each._asdict(), "evidence": list(each.evidence)} for each in found.relations],
-    }
-
-
 @click.command()
 @click.argument("text")
 @scope_option
@@ -143,44 +128,40 @@ def _graph_view(found: Graph) -> dict[str, object]:
 def search(
     session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int, as_json: bool
 ) -> None:
-    """Find what the documents of all workspaces say about TEXT, by words and by meaning."""
-    from archivist.workspace.corpus import find_scope
+    """Search the documents of all workspaces for TEXT, by words and by meaning."""
+    from archivist.workspace.files_service import find_scope
     from archivist.workspace.search_service import WorkspaceSearch
 
     with require_bank(session) as bank:
         topologies = _resolve_topologies(session, roots)
-        desk = WorkspaceSearch(bank, topologies)
-        found = desk.search(text, scope=find_scope(topologies, scope), limit=limit)
-    _note_problems(list(found.problems))
+        service = WorkspaceSearch(bank, topologies)
+        found = service.search(text, scope=find_scope(topologies, scope), limit=limit)
+    note_problems(found.problems, _LINT_HINT)
     if as_json:
-        print_json({"hits": [_snippet_view(each) for each in found.snippets]})
+        print_json(
+            {
+                "hits": [
+                    {
+                        "scope": str(snippet.scope),
+                        "heading": snippet.heading,
+                        "text": snippet.text,
+                        "score": round(snippet.score, 4),
+                        "_meta": {
+                            "document_path": snippet.path,
+                            "document_id": snippet.document,
+                            "line": snippet.line,
+                            "root": snippet.root,
+                        },
+                    }
+                    for snippet in found.snippets
+                ]
+            }
+        )
         return
     if not found.snippets:
         note("archivist: nothing found")
-        note("hint: other words may find it; archivist recall searches lessons and runs too")
-    for each in found.snippets:
-        place = f"{f'{each.root}: ' if each.root else ''}{each.path}:{each.line}"
-        say(f"{place}{f'  {each.heading}' if each.heading else ''}")
-        say(f"    {each.text}")
-
-
-def _snippet_view(each: Snippet) -> dict[str, object]:
-    return {
-        "scope": str(each.scope),
-        "heading": each.heading,
-        "text": each.text,
-        "score": round(each.score, 4),
-        "_meta": {
-            "document_path": each.path,
-            "document_id": each.document,
-            "line": each.line,
-            "root": each.root,
-        },
-    }
-
-
-def _note_problems(problems: list[str]) -> None:
-    for problem in problems[:_PROBLEMS_SHOWN]:
-        note(f"archivist: {problem}")
-    if len(problems) > _PROBLEMS_SHOWN:
-        note(f"archivist: … and {len(problems) - _PROBLEMS_SHOWN} more; see archivist workspace lint")
+        note("hint: try other words; archivist recall searches lessons and runs too")
+    for snippet in found.snippets:
+        place = f"{f'{snippet.root}: ' if snippet.root else ''}{snippet.path}:{snippet.line}"
+        say(f"{place}{f'  {snippet.heading}' if snippet.heading else ''}")
+        say(f"    {snippet.text}")

@@ -1,4 +1,4 @@
-"""Commands about hot memory: what it takes, what should leave it, and its links into the agent tools."""
+"""Commands for hot memory: its size, what should leave or join it, and its links into agent tools."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from archivist.edges.cli.workspace_root import find_topology, require_bank, root
 from archivist.workspace.links import Client
 
 if TYPE_CHECKING:
-    from archivist.workspace.hot import HotFile, RuleUsage
-    from archivist.workspace.hot_service import Review
-    from archivist.workspace.link_files import LinkResult
-    from archivist.workspace.topology import Topology
+    from archivist.workspace.hot import HotFile
+    from archivist.workspace.hot_service import MovedRule, Review
+    from archivist.workspace.links_service import LinkResult
 
 EXIT_OVER = 1
 _ITEM_CHARACTERS = 100
-# Where `hot --root FOLDER demote …` leaves its root for the command behind it.
+# The key under which `hot --root FOLDER demote …` passes its root to the subcommand.
 _ROOT = "archivist.root"
 _CODEX_BYTES = 32 * 1024
 
 
 @click.group(invoke_without_command=True)
 @root_option
-@click.option("--items", "with_items", is_flag=True, help="List every rule, with the runs that met it.")
+@click.option(
+    "--items", "with_items", is_flag=True, help="List every rule, with the number of runs that needed it."
+)
 @json_option
 @click.pass_context
 def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -> int:
-    """Say how much of its budget hot memory takes, and what should leave or join it. Exit 1 when over."""
+    """Show the size of hot memory, and what should leave or join it. Exit 1 when it is over budget."""
     if ctx.invoked_subcommand is not None:
         ctx.meta[_ROOT] = root
         return 0
     session: Session = ctx.obj
-    review = _load_review(session, find_topology(session, root))
+    from archivist.workspace.hot_service import HotMemory, UsageHistory
+    from archivist.workspace.hot_service import review as review_files
+
+    topology = find_topology(session, root)
+    bank = session.bank_if_any()
+    if bank is None:
+        review = review_files(topology, UsageHistory())
+    else:
+        with bank:
+            review = HotMemory(bank, topology).review()
     if as_json:
         print_json(_review_view(review))
     else:
         _print_review(review, with_items=with_items)
     return EXIT_OVER if review.usage.is_over else 0
-
-
-def _load_review(session: Session, topology: Topology) -> Review:
-    from archivist.workspace.hot_service import HotMemory, UsageHistory, review
-
-    bank = session.bank_if_any()
-    if bank is None:
-        return review(topology, UsageHistory())
-    with bank:
-        return HotMemory(bank, topology).review()
 
 
 @hot.command()
@@ -83,10 +83,7 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
     else:
         with bank:
             moved = HotMemory(bank, topology).demote(item, scope)
-    if as_json:
-        print_json(moved._asdict())
-        return
-    say(f"{moved.source} → {moved.target}  {_shorten(moved.text)}")
+    _print_moved(moved, as_json=as_json)
 
 
 @hot.command()
@@ -98,7 +95,7 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
 def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json: bool) -> None:
     """Put a lesson into a hot file.
 
-    LESSON is one of the bank's (m-001) or a learning entry (FILE:LINE); it stays where it is too.
+    LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
     from archivist.workspace.hot_service import HotMemory, promote_entry
 
@@ -109,15 +106,19 @@ def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json:
     else:
         with require_bank(session) as bank:
             moved = HotMemory(bank, topology).promote(name, file)
+    _print_moved(moved, as_json=as_json)
+
+
+def _print_moved(moved: MovedRule, *, as_json: bool) -> None:
     if as_json:
         print_json(moved._asdict())
-        return
-    say(f"{moved.source} → {moved.target}  {_shorten(moved.text)}")
+    else:
+        say(f"{moved.source} → {moved.target}  {_shorten(moved.text)}")
 
 
 def _shorten(text: str) -> str:
-    said = " ".join(text.split())
-    return said if len(said) <= _ITEM_CHARACTERS else f"{said[: _ITEM_CHARACTERS - 1]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= _ITEM_CHARACTERS else f"{line[: _ITEM_CHARACTERS - 1]}…"
 
 
 def _print_review(review: Review, *, with_items: bool) -> None:
@@ -129,7 +130,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         note("hint: workspace.hot names their folder (agent/rules/common unless set)")
         return
     rows: list[tuple[object, ...]] = [_file_row(file) for file in usage.files]
-    total = _budget_note(usage.share, is_declared=True)
+    total = _budget_note(usage.share)
     if usage.agent:
         total = f"as {usage.agent} loads it{', ' if total else ''}{total}"
     rows.append(("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total))
@@ -137,15 +138,24 @@ def _print_review(review: Review, *, with_items: bool) -> None:
     if with_items:
         say("\nRules and the runs that met them")
         _print_items(
-            [(each.id, f"{each.file}:{each.line}", _usage_text(use), each.text) for each, use in review.items]
+            [
+                (
+                    item.id,
+                    f"{item.file}:{item.line}",
+                    f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known",
+                    item.text,
+                )
+                for item, use in review.items
+            ]
         )
     if review.demotions:
         say("\nDemote: the least used first, just enough to come under budget")
-        found = [
-            (each.item.id, f"{each.item.file}:{each.item.line}", each.reason, each.item.text)
-            for each in review.demotions
-        ]
-        _print_items(found)
+        _print_items(
+            [
+                (each.item.id, f"{each.item.file}:{each.item.line}", each.reason, each.item.text)
+                for each in review.demotions
+            ]
+        )
         note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
     elif usage.is_over and any(file.agents for file in usage.files_for(usage.agent)):
         note(f"hint: shorten the files that {usage.agent} loads by itself, or raise workspace.hot_lines")
@@ -164,28 +174,25 @@ def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
         say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_shorten(text)}")
 
 
-def _usage_text(use: RuleUsage) -> str:
-    return f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
-
-
 def _file_row(file: HotFile) -> tuple[object, ...]:
     budget = file.budget
-    said = "-"
+    limits = "-"
     if budget is not None:
-        parts = [str(budget.lines)] if budget.lines else []
-        said = " / ".join([*parts, *([f"{budget.tokens} tokens"] if budget.tokens else [])])
+        lines = [str(budget.lines)] if budget.lines else []
+        limits = " / ".join([*lines, *([f"{budget.tokens} tokens"] if budget.tokens else [])])
     share = "-" if file.share is None else f"{file.share:.0%}"
-    told = file.problem or _budget_note(file.share, is_declared=budget is not None)
+    remark = file.problem or _budget_note(file.share)
     if file.agents:
-        read_by = f"read by {', '.join(file.agents)}"
-        told = read_by if budget is None and not file.problem else f"{read_by}{', ' if told else ''}{told}"
-    return file.path, file.lines, said, file.tokens, share, told
+        # A tool's own file need not declare a budget.
+        remark = "" if budget is None and not file.problem else remark
+        remark = ", ".join(filter(None, (f"read by {', '.join(file.agents)}", remark)))
+    return file.path, file.lines, limits, file.tokens, share, remark
 
 
-def _budget_note(share: float | None, *, is_declared: bool) -> str:
+def _budget_note(share: float | None) -> str:
     from archivist.workspace.hot import NEARLY
 
-    if not is_declared or share is None:
+    if share is None:
         return "no budget declared"
     return "over budget" if share > 1 else "nearly full" if share > NEARLY else ""
 
@@ -241,12 +248,14 @@ _CLIENTS = click.argument(
     required=True,
     type=click.Choice([*enum_choice(Client).choices, "all"]),
 )
-_DRY_RUN = click.option("--dry-run", "is_dry_run", is_flag=True, help="Say what would be done, do nothing.")
+_DRY_RUN = click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="Show what would be done, change nothing."
+)
 
 
 @click.command()
 @_CLIENTS
-@click.option("--copy", "as_copies", is_flag=True, help="Copies with a mark instead of links.")
+@click.option("--copy", "as_copies", is_flag=True, help="Make marked copies instead of links.")
 @_DRY_RUN
 @root_option
 @json_option
@@ -259,13 +268,13 @@ def link(
     root: str | None,
     as_json: bool,
 ) -> int:
-    """Put the hot files into the places of agent tools: cursor, codex, claude-code, gemini, vscode, or all.
+    """Link the hot files into agent tools: cursor, codex, claude-code, gemini, vscode, or all.
 
-    What you wrote yourself is never overwritten; a second time changes nothing.
+    Your own files are never overwritten; a second call changes nothing.
     """
     from archivist.errors import InputError
-    from archivist.workspace.link_files import link as link_files
-    from archivist.workspace.link_files import read_rules
+    from archivist.workspace.links_service import link as link_files
+    from archivist.workspace.links_service import read_rules
 
     topology = find_topology(session, root)
     folder = topology.rules.hot
@@ -279,8 +288,12 @@ def link(
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
         )
-    if "codex" in _parse_clients(clients):
-        _note_codex(topology)
+    if Client.CODEX in _parse_clients(clients):
+        if (topology.root / "AGENTS.override.md").is_file():
+            note("archivist: Codex reads AGENTS.override.md here and not AGENTS.md")
+        file = topology.root / "AGENTS.md"
+        if file.is_file() and file.stat().st_size > _CODEX_BYTES:
+            note("archivist: AGENTS.md has more than 32 KiB, the most that Codex reads by default")
     return max(_report_links(done, as_json=as_json, is_dry_run=is_dry_run), EXIT_PARTIAL if problems else 0)
 
 
@@ -293,8 +306,8 @@ def link(
 def unlink(
     session: Session, clients: tuple[str, ...], is_dry_run: bool, root: str | None, as_json: bool
 ) -> int:
-    """Take everything that `link` made out of the places of agent tools; the rest is as it was before."""
-    from archivist.workspace.link_files import unlink as unlink_files
+    """Remove everything that `link` made for agent tools, and restore what was there before."""
+    from archivist.workspace.links_service import unlink as unlink_files
 
     topology = find_topology(session, root)
     done = unlink_files(topology.root, topology.rules.hot, _parse_clients(clients), is_dry_run=is_dry_run)
@@ -305,16 +318,8 @@ def _parse_clients(clients: tuple[str, ...]) -> list[Client]:
     return list(Client) if "all" in clients else [Client(name) for name in dict.fromkeys(clients)]
 
 
-def _note_codex(topology: Topology) -> None:
-    if (topology.root / "AGENTS.override.md").is_file():
-        note("archivist: Codex reads AGENTS.override.md here and not AGENTS.md")
-    file = topology.root / "AGENTS.md"
-    if file.is_file() and file.stat().st_size > _CODEX_BYTES:
-        note("archivist: AGENTS.md has more than 32 KiB, of which Codex reads no more unless told to")
-
-
 def _report_links(done: list[LinkResult], *, as_json: bool, is_dry_run: bool) -> int:
-    from archivist.workspace.link_files import LinkStatus
+    from archivist.workspace.links_service import LinkStatus
 
     left = [each for each in done if each.done is LinkStatus.LEFT]
     if as_json:

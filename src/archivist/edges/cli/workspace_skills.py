@@ -1,4 +1,4 @@
-"""Commands about skills."""
+"""Commands for skills."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def skills() -> None:
 @click.pass_obj
 def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.corpus import find_scope
-    from archivist.workspace.skill_files import list_skills
+    from archivist.workspace.files_service import find_scope
+    from archivist.workspace.skills_service import list_skills
 
     topology = find_topology(session, root)
     found = list_skills(topology, find_scope([topology], scope))
@@ -55,8 +55,8 @@ def list_(session: Session, scope: str, root: str | None, as_json: bool) -> None
 @json_option
 @click.pass_obj
 def show(session: Session, name: str, scope: str, root: str | None, as_json: bool) -> None:
-    """Print the skill NAME that counts for a scope: its own, else that of the scope around it."""
-    from archivist.workspace.skill_files import find_skill
+    """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
+    from archivist.workspace.skills_service import find_skill
     from archivist.workspace.topology import WorkspaceScope
 
     skill = find_skill(find_topology(session, root), name, WorkspaceScope.parse(scope))
@@ -87,14 +87,14 @@ def save(
     root: str | None,
     as_json: bool,
 ) -> None:
-    """Save a text as the skill NAME of a scope; secrets in it are taken out."""
-    from archivist.workspace.skills_service import Skills, save_redacted
+    """Save a text as the skill NAME of a scope; secrets in it are redacted."""
+    from archivist.workspace.skills_service import Skills, save_skill
 
     topology = find_topology(session, root)
     text = _read_source(source)
     bank = session.bank_if_any()
     with bank or nullcontext():
-        saved = (Skills(bank, topology).save if bank else partial(save_redacted, topology))(
+        saved = (Skills(bank, topology).save if bank else partial(save_skill, topology))(
             name, text, scope, description=description, is_replacing=is_replacing, create=create
         )
     if as_json:
@@ -104,7 +104,7 @@ def save(
 
 
 def _read_source(source: str) -> str:
-    """Return a file's text, or that of stdin."""
+    """Return the text of a file, or of stdin."""
     from archivist.errors import InputError
     from archivist.files.write import explain_os_errors
 

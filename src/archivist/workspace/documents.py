@@ -1,0 +1,300 @@
+"""Plans and overviews: their front matter, their abstract (T0) and their text (T1, T2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from archivist.cold_start import lazy_pattern
+from archivist.errors import InputError, NotFoundError
+from archivist.workspace import front_matter
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import LEVELS, WorkspaceFile, WorkspaceScope
+
+
+class Tier(StrEnum):
+    """How much of a document is returned: its abstract, its working context, or all of it."""
+
+    T0 = "T0"
+    T1 = "T1"
+    T2 = "T2"
+
+
+def field_text(value: object) -> str:
+    """Return a field as one line of text: a date as YYYY-MM-DD, a list or mapping as an empty text."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if value is None or isinstance(value, list | dict):
+        return ""
+    day = front_matter.day_of(value)
+    return day.isoformat() if day else " ".join(str(value).split())
+
+
+def has_any_tag(own: Iterable[str], asked: Sequence[str]) -> bool:
+    """Say whether one of the asked tags is present, whatever its case; true when none is asked for."""
+    if not asked:
+        return True
+    return not {tag.casefold() for tag in own}.isdisjoint(tag.strip().casefold() for tag in asked)
+
+
+# Plans
+
+
+class PlanStatus(StrEnum):
+    """How far a plan is."""
+
+    NEW = "new"
+    IN_PROGRESS = "in_progress"
+    PARTIAL = "partial"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+class Plan(NamedTuple):
+    """A plan's front matter as it was written, and its path; a missing field is empty.
+
+    `path` and `id` serve follow-up calls; no filter uses them.
+    """
+
+    name: str
+    description: str
+    status: str
+    created: str
+    updated: str
+    tags: tuple[str, ...]
+    scope: WorkspaceScope
+    path: str
+    id: str
+    problems: tuple[LintProblem, ...] = ()
+
+
+def read_plan(text: str, place: WorkspaceFile) -> Plan:
+    """Read a plan; without front matter its name comes from the file name and it has no status."""
+    read = front_matter.read(text, place.name)
+    texts = {
+        key: field_text(read.values.get(key))
+        for key in ("name", "description", "status", "created", "updated")
+    }
+    texts["name"] = texts["name"] or title_from(place.stem)
+    return Plan(
+        **texts,
+        tags=front_matter.words_of(read.values.get("tags")),
+        scope=place.scope,
+        path=place.name,
+        id=place.stem,
+        problems=read.problems,
+    )
+
+
+def title_from(stem: str) -> str:
+    """Return a title for a file name, without the date before it."""
+    head, _, rest = stem.partition("-")
+    bare = rest if head.isdigit() and rest else stem
+    return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
+
+
+def select_plans(
+    plans: Iterable[Plan], *, status: Sequence[str] = (), tags: Sequence[str] = ()
+) -> list[Plan]:
+    """Return the plans with one of these statuses and one of these tags."""
+    return [plan for plan in plans if (not status or plan.status in status) and has_any_tag(plan.tags, tags)]
+
+
+def find_plan(plans: Sequence[Plan], name: str) -> Plan:
+    """Return the plan with an id, path or name; raise NotFoundError for none, InputError for several."""
+    wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
+    found = [
+        plan for plan in plans if wanted & {plan.id.casefold(), plan.path.casefold(), plan.name.casefold()}
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = ", ".join(sorted(plan.path for plan in found)[:5])
+        raise InputError(f"{name!r} names {len(found)} plans", hint=f"name one by its path: {paths}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [word for plan in plans for word in (plan.id, plan.name)], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "archivist workspace plans lists them"
+    raise NotFoundError("plan", name, hint=hint)
+
+
+# Overviews
+
+
+class Overview(NamedTuple):
+    """The overview of one scope: its abstract, its text and its path, which no filter uses."""
+
+    name: str
+    abstract: str
+    tags: tuple[str, ...]
+    updated: str
+    content: str
+    scope: WorkspaceScope
+    folder: str
+    path: str
+    problems: tuple[LintProblem, ...] = ()
+
+
+class OverviewAnswer(NamedTuple):
+    """An overview with the tier at which it is returned."""
+
+    overview: Overview
+    tier: Tier
+
+    @property
+    def text(self) -> str:
+        """Return the text of this tier."""
+        return self.overview.content if self.tier is Tier.T1 else self.overview.abstract
+
+
+def read_overview(text: str, place: WorkspaceFile) -> Overview:
+    """Read an overview; without a description its abstract is the first paragraph."""
+    read = front_matter.read(text, place.name)
+    values = read.values
+    body = trim_body(read.body)
+    return Overview(
+        field_text(values.get("name")) or first_heading(body) or place.folder,
+        field_text(values.get("description")) or first_paragraph(body),
+        front_matter.words_of(values.get("tags")),
+        field_text(values.get("updated")),
+        body,
+        place.scope,
+        place.folder,
+        place.name,
+        read.problems,
+    )
+
+
+def trim_body(body: str) -> str:
+    """Return a body without blank lines around it, with one line end at the end."""
+    text = body.replace("\r\n", "\n").strip("\n")
+    return f"{text}\n" if text else ""
+
+
+def assign_tiers(
+    overviews: Iterable[Overview], asked: WorkspaceScope, *, is_full: bool = False
+) -> list[OverviewAnswer]:
+    """Assign a tier to each overview: workspaces in full, domains and repositories as abstracts.
+
+    A repository that was asked for by name is returned in full too; with `is_full` everything is.
+    """
+    answers = []
+    for overview in overviews:
+        depth = overview.folder.count("/") + 1
+        is_whole = is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
+        answers.append(OverviewAnswer(overview, Tier.T1 if is_whole else Tier.T0))
+    return answers
+
+
+# Prose
+
+# The documented size of an abstract is 100 to 200 tokens.
+ABSTRACT_CHARACTERS = 800
+_ABSTRACT_SENTENCES = 2
+_MIN_WORDS = 4
+_LABEL_WORDS = 8
+# A label such as `Status: draft`.
+_LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
+_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
+_ANCHOR = lazy_pattern(r"\s*\{\s*[#.:][^}]*\}\s*$")
+# A list, a quote, a table and HTML include the lines below them up to a blank one.
+_BLOCK = lazy_pattern(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
+_NOT_PROSE = lazy_pattern(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
+
+
+def first_heading(body: str) -> str:
+    """Return the text of the first heading, without markup."""
+    for line in prose_lines(body):
+        if line.startswith("#") and line.strip("# \t"):
+            return _ANCHOR.sub("", strip_markup(_ANCHOR.sub("", line.lstrip("#").strip().rstrip("#"))))
+    return ""
+
+
+def abstract_of(body: str) -> str:
+    """Return the first two sentences of prose, without markup; empty where there is no prose.
+
+    Labels, badges and admonitions are skipped, and so is a paragraph that only introduces a list.
+    """
+    for lines in _paragraphs(body):
+        text = strip_markup(" ".join(lines))
+        if text.endswith(":"):
+            # A sentence that introduces a list says nothing without it.
+            text = " ".join(_SENTENCE_END.split(text)[:-1])
+        is_label = all(_LABEL.fullmatch(line) and len(line.split()) <= _LABEL_WORDS for line in lines)
+        if not is_label and (len(text.split()) >= _MIN_WORDS or text.endswith(_ENDS)):
+            return clip_text(first_sentences(text), ABSTRACT_CHARACTERS)
+    return ""
+
+
+def first_sentences(text: str) -> str:
+    """Return the first two sentences of a text."""
+    return " ".join(part.strip() for part in _SENTENCE_END.split(text)[:_ABSTRACT_SENTENCES])
+
+
+def first_paragraph(body: str) -> str:
+    """Return the first paragraph of prose on one line, clipped to the size of an abstract.
+
+    A label such as `Status: draft` counts only where there is nothing else.
+    """
+    found = [strip_markup(" ".join(lines)) for lines in _paragraphs(body)]
+    prose = next((text for text in found if len(text.split()) >= _MIN_WORDS), "")
+    return clip_text(prose or next(iter(found), ""), ABSTRACT_CHARACTERS)
+
+
+def _paragraphs(body: str) -> Iterator[list[str]]:
+    paragraph: list[str] = []
+    is_admonition = is_block = False
+    for line in prose_lines(body):
+        is_block = bool(line.strip()) and (is_block or bool(_BLOCK.match(line)))
+        # The indented text below a mark such as `!!! note` belongs to it.
+        is_admonition = line.startswith(("!!!", "???")) or (
+            is_admonition and (not line.strip() or line[0] in " \t")
+        )
+        is_indented = line.startswith(("    ", "\t"))
+        if line.strip() and not (is_admonition or is_block or is_indented or _NOT_PROSE.match(line)):
+            paragraph.append(line.strip())
+        elif paragraph:
+            yield paragraph
+            paragraph = []
+    if paragraph:
+        yield paragraph
+
+
+def prose_lines(body: str) -> list[str]:
+    """Return the lines outside code blocks and comments."""
+    lines, fence, is_comment = [], "", False
+    for line in front_matter.strip_foreign(body).splitlines():
+        mark = line.lstrip()[:3]
+        if fence:
+            fence = "" if mark == fence else fence
+        elif is_comment or line.lstrip().startswith("<!--"):
+            is_comment = "-->" not in line
+        elif mark in ("```", "~~~"):
+            fence = mark
+        else:
+            lines.append(line)
+    return lines
+
+
+def strip_markup(text: str) -> str:
+    """Return a line without links, images, emphasis and code marks."""
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
+    text = re.sub(r"(\*\*|__)(\S(?:.*?\S)?)\1", r"\2", text)
+    text = re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"\1", text)
+    text = re.sub(r"`([^`]*)`", r"\1", text)
+    return " ".join(text.split())
+
+
+def clip_text(text: str, characters: int) -> str:
+    """Return a text that fits, cut after a sentence where possible, else after a word."""
+    if len(text) <= characters:
+        return text
+    head = text[:characters]
+    end = max(head.rfind(". "), head.rfind("! "), head.rfind("? "))
+    if end > characters // 3:
+        return head[: end + 1]
+    return head[: head.rfind(" ") if " " in head else characters].rstrip(" ,;:") + " …"

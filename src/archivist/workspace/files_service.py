@@ -1,0 +1,469 @@
+"""Find and read a workspace's files on disk: scan the two trees, parse each file only when it changed.
+
+A scan never leaves the root. A file counts as unchanged when its size and both its times are the same, and
+were already old when it was read: a second edit within the clock's resolution may leave all three the same,
+so a fresh file is read again and compared by its digest.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.config import WorkspaceRules
+from archivist.errors import InputError, NotFoundError
+from archivist.workspace.documents import Overview, Plan, read_overview, read_plan
+from archivist.workspace.learnings import LearningFile, read_learning_file
+from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import (
+    ABSTRACT,
+    ARCHIVE,
+    DOCUMENTED,
+    EVERYWHERE,
+    LEARNINGS,
+    LEVELS,
+    FileKind,
+    ScanResult,
+    SourceFile,
+    WorkspaceFile,
+    WorkspaceScope,
+    decode,
+)
+
+# The resolution of a file's times is 2 s on FAT, the coarsest file system in use.
+FRESH_NS = 2_000_000_000
+MAX_BYTES = 16 * 1024**2
+# Front matter is shorter than this in nearly every plan, so that one read is enough.
+HEAD_BYTES = 4096
+_PIECE_BYTES = 1024**2
+_FENCES = (b"---", b"\xef\xbb\xbf---")
+_NOT_A_PLAN = "readme.md"
+_BELOW_RESOURCES = frozenset((FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DOCUMENT))
+_LEARNING_FILES = {f"{kind.value}.md": kind for kind in LEARNINGS}
+_MAX_SUGGESTIONS = 10
+
+
+class Topology:
+    """The files of one root, with the configured names of its folders."""
+
+    def __init__(self, root: Path, rules: WorkspaceRules = DOCUMENTED) -> None:
+        self.root = root.absolute()
+        self.rules = rules._replace(
+            resources=_folder_name(rules.resources), learnings=_folder_name(rules.learnings)
+        )
+        self._real_root = os.path.realpath(self.root)
+        self._separate = frozenset((self.rules.learnings, rules.hot, rules.transcripts))
+        for folder in (rules.resources, rules.learnings):
+            self.path_inside(folder)
+
+    def path_inside(self, name: str | Path) -> Path:
+        """Return a path below the root; raise InputError when it leaves the root, also through a link."""
+        path = self.root / name
+        if not _is_above(self._real_root, os.path.realpath(path)):
+            raise InputError(
+                f"{str(name)!r} leaves the root {str(self.root)!r}", hint="name a path below the root"
+            )
+        return path
+
+    def name_of(self, path: Path) -> str:
+        """Return a path relative to the root, with slashes."""
+        return path.relative_to(self.root).as_posix()
+
+    def folder(self, kind: FileKind, scope: WorkspaceScope) -> Path:
+        """Return the folder of a scope in the tree that holds files of a kind."""
+        top = self.rules.learnings if kind in LEARNINGS else self.rules.resources
+        return self.path_inside(_join_path(top, *scope.parts))
+
+    def learning_file(self, kind: FileKind, scope: WorkspaceScope) -> Path:
+        """Return the path of a scope's decisions or lessons; the file may not exist."""
+        return self.path_inside(self.folder(kind, scope) / f"{kind.value}.md")
+
+    def scopes(self) -> list[WorkspaceScope]:
+        """Return every scope that has a folder in either tree, ordered by name."""
+        return sorted(
+            {
+                WorkspaceScope(*step.parts)
+                for is_learning in (False, True)
+                for step in self._walk(EVERYWHERE, [], is_learning=is_learning)
+                if 1 <= len(step.parts) <= LEVELS and step.is_scope
+            }
+        )
+
+    def scan(
+        self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = tuple(FileKind)
+    ) -> ScanResult:
+        """Return the files of a scope and of everything below it; every folder is visited once."""
+        result = ScanResult([], [])
+        links: set[str] = set()
+        for is_learning, in_tree in ((False, _BELOW_RESOURCES), (True, frozenset(LEARNINGS))):
+            wanted = in_tree.intersection(kinds)
+            if wanted:
+                for step in self._walk(scope, result.problems, is_learning=is_learning):
+                    self._scan_folder(step, wanted, result, links)
+        places = sorted(result.places, key=lambda place: place.name)
+        return ScanResult(_deduplicate_links(places, links), result.problems)
+
+    def _scan_folder(
+        self, step: _Step, wanted: frozenset[FileKind], result: ScanResult, links: set[str]
+    ) -> None:
+        if not step.parts:
+            return
+        scope, folder = WorkspaceScope(*step.parts[:LEVELS]), "/".join(step.parts)
+        for entry in step.files:
+            kind = self._file_kind(entry.name, step)
+            if kind not in wanted:
+                continue
+            name = _join_path(step.name, entry.name)
+            try:
+                if entry.is_symlink():
+                    self.path_inside(name)
+                    links.add(entry.path)
+                stat = entry.stat()
+            except InputError as error:
+                result.problems.append(LintProblem(name, 0, "leaves-root", error.message))
+            except FileNotFoundError:
+                text = _describe_broken_link(entry.path)
+                result.problems.append(LintProblem(name, 0, "dangling-link", text))
+            except OSError as error:
+                result.problems.append(LintProblem(name, 0, "unreadable", f"{error.strerror}"))
+            else:
+                times = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+                result.places.append(WorkspaceFile(entry.path, name, kind, scope, folder, *times))
+
+    def _file_kind(self, file_name: str, step: _Step) -> FileKind | None:
+        if step.is_learning:
+            return _LEARNING_FILES.get(file_name) if step.is_scope else None
+        if step.is_plans:
+            return FileKind.PLAN if file_name.lower() != _NOT_A_PLAN else FileKind.DOCUMENT
+        if step.is_scope and file_name == self.rules.overview:
+            return FileKind.OVERVIEW
+        return FileKind.ABSTRACT if step.is_scope and file_name == ABSTRACT else FileKind.DOCUMENT
+
+    def _walk(
+        self, scope: WorkspaceScope, problems: list[LintProblem], *, is_learning: bool
+    ) -> Iterator[_Step]:
+        """Yield the folders of a scope. Links are followed last, and only to folders not visited yet."""
+        name = _join_path(self.rules.learnings if is_learning else self.rules.resources, *scope.parts)
+        start = str(self.path_inside(name))
+        waiting = [_Step(start, name, scope.parts, [], is_learning=is_learning)]
+        links: list[_Step] = []
+        visited: set[str] = set()
+        while waiting or links:
+            step = waiting.pop() if waiting else links.pop(0)
+            is_known = step.real and not step.is_link
+            real = step.real if is_known else os.path.realpath(step.path)
+            if real in visited:
+                continue
+            visited.add(real)
+            try:
+                with os.scandir(step.path) as entries:
+                    below = self._sort_entries(step._replace(real=real), list(entries), problems)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                problems.append(LintProblem(step.name, 0, "unreadable", f"{error.strerror}"))
+                continue
+            waiting += (child for child in below if not child.is_link)
+            links += (child for child in below if child.is_link)
+            yield step
+
+    def _sort_entries(
+        self, step: _Step, entries: list[os.DirEntry[str]], problems: list[LintProblem]
+    ) -> list[_Step]:
+        """Add the markdown files of a folder to its step, and return the folders below it."""
+        folders = []
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if not _is_folder(entry):
+                if entry.name.endswith(".md"):
+                    step.files.append(entry)
+                continue
+            child = self._child_step(step, entry)
+            # When the root itself holds the overviews, the learnings and the rules are folders in it.
+            if not step.is_learning and child.name in self._separate:
+                continue
+            # A link upwards is a loop, or leads out of the scope that was asked for.
+            if child.is_link and _is_above(os.path.realpath(entry.path), step.real):
+                continue
+            try:
+                if child.is_link:
+                    self.path_inside(entry.path)
+            except InputError:
+                problems.append(LintProblem(child.name, 0, "leaves-root", "the link leaves the root"))
+            else:
+                folders.append(child)
+        return folders
+
+    def _child_step(self, step: _Step, entry: os.DirEntry[str]) -> _Step:
+        is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
+        is_scope = step.is_scope and not is_plans and not entry.name.startswith("_")
+        is_scope = is_scope and not (step.is_learning and entry.name == ARCHIVE)
+        return _Step(
+            entry.path,
+            _join_path(step.name, entry.name),
+            (*step.parts, entry.name) if is_scope else step.parts,
+            [],
+            f"{step.real}{os.sep}{entry.name}",
+            is_scope=is_scope,
+            is_plans=is_plans,
+            is_link=entry.is_symlink(),
+            is_learning=step.is_learning,
+        )
+
+
+class _Step(NamedTuple):
+    """A folder of the walk: the names of the scope that led to it, and its files."""
+
+    path: str
+    name: str
+    parts: tuple[str, ...]
+    files: list[os.DirEntry[str]]
+    real: str = ""
+    is_scope: bool = True
+    is_plans: bool = False
+    is_link: bool = False
+    is_learning: bool = False
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_above(folder: str, other: str) -> bool:
+    return other == folder or other.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _join_path(*parts: str) -> str:
+    return "/".join(part for part in parts if part)
+
+
+def _folder_name(given: str) -> str:
+    """Return a folder's name relative to the root; empty for the root itself."""
+    name = posixpath.normpath(given.strip()) if given.strip() else "."
+    return "" if name == "." else name
+
+
+def _describe_broken_link(link: str) -> str:
+    try:
+        return f"the link points to {str(Path(link).readlink())!r}, which does not exist"
+    except OSError:
+        return "the file is gone"
+
+
+def _deduplicate_links(places: list[WorkspaceFile], links: Collection[str]) -> list[WorkspaceFile]:
+    """Return each file once: a link is left out when its target is found by itself."""
+    if not links:
+        return places
+    seen = {os.path.realpath(place.file) for place in places if place.file not in links}
+    kept = []
+    for place in places:
+        real = os.path.realpath(place.file) if place.file in links else ""
+        if real not in seen:
+            kept.append(place)
+            seen |= {real} if real else set()
+    return kept
+
+
+def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
+    """Return the nearest folder upwards that has one of the two trees, or None."""
+    names = [name for name in (_folder_name(rules.resources), _folder_name(rules.learnings)) if name]
+    return next(
+        (folder for folder in (start, *start.parents) if any((folder / name).is_dir() for name in names)),
+        None,
+    )
+
+
+# Reading
+
+Parsed = Plan | Overview | LearningFile
+_PARSERS: dict[FileKind, Callable[[str, WorkspaceFile], Parsed]] = {
+    FileKind.PLAN: read_plan,
+    FileKind.OVERVIEW: read_overview,
+    FileKind.DECISIONS: read_learning_file,
+    FileKind.LESSONS: read_learning_file,
+}
+
+
+class WorkspaceContents(NamedTuple):
+    """The parsed files of a scope, and every problem met while reading."""
+
+    plans: list[Plan]
+    overviews: list[Overview]
+    learnings: list[LearningFile]
+    problems: list[LintProblem]
+
+
+class _CachedFile(NamedTuple):
+    """A parsed file, and what tells whether it changed since."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    read_ns: int
+    digest: bytes
+    parsed: Parsed
+
+
+class FileCache:
+    """The parsed files of one root."""
+
+    def __init__(self, topology: Topology, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self.topology = topology
+        self.parsed_count = 0
+        self._clock_ns = clock_ns
+        self._cached: dict[str, _CachedFile] = {}
+
+    def read(
+        self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = (FileKind.PLAN,)
+    ) -> WorkspaceContents:
+        """Read the files of a scope; one that cannot be read is a problem, and the rest is returned."""
+        found = self.topology.scan(scope, kinds)
+        contents = WorkspaceContents([], [], [], found.problems)
+        for place in found.places:
+            parsed = self._parse_if_changed(place, contents.problems)
+            if isinstance(parsed, Plan):
+                contents.plans.append(parsed)
+            elif isinstance(parsed, Overview):
+                contents.overviews.append(parsed)
+            elif parsed is not None:
+                contents.learnings.append(parsed)
+            if parsed is not None and parsed.problems:
+                contents.problems.extend(parsed.problems)
+        return contents
+
+    def _parse_if_changed(self, place: WorkspaceFile, problems: list[LintProblem]) -> Parsed | None:
+        cached = self._cached.get(place.name)
+        stamp = (place.size, place.mtime_ns, place.ctime_ns)
+        if (
+            cached is not None
+            and cached[:3] == stamp
+            and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < cached.read_ns
+        ):
+            return cached.parsed
+        now = self._clock_ns()
+        data = read_data(place, problems, is_head=place.kind is FileKind.PLAN)
+        if data is None:
+            self._cached.pop(place.name, None)
+            return None
+        digest = blake2b(data, digest_size=16).digest()
+        if cached is not None and cached.digest == digest:
+            parsed = cached.parsed
+        else:
+            text, problems_found = decode(data, place.name)
+            parsed = _PARSERS[place.kind](text, place)
+            if problems_found:
+                parsed = parsed._replace(problems=problems_found + parsed.problems)
+            self.parsed_count += 1
+        self._cached[place.name] = _CachedFile(*stamp, now, digest, parsed)
+        return parsed
+
+
+def read_data(place: WorkspaceFile, problems: list[LintProblem], *, is_head: bool = False) -> bytes | None:
+    """Return a file's bytes, or only its front matter; None, with a problem added, when that fails."""
+    if place.size > MAX_BYTES and not is_head:
+        problems.append(LintProblem(place.name, 0, "too-large", f"it is larger than {MAX_BYTES >> 20} MiB"))
+        return None
+    try:
+        return (_read_head if is_head else read_bytes)(place.file, place.name)
+    except InputError as error:
+        problems.append(LintProblem(place.name, 0, "unreadable", error.message))
+        return None
+
+
+def _read_head(file: str, name: str) -> bytes:
+    """Return a file's front matter, which is all that a plan needs; without any, its first lines."""
+    head = read_bytes(file, name, stop=HEAD_BYTES)
+    if not head.startswith(_FENCES):
+        return head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1]
+    end = head.find(b"\n---", 3)
+    line_end = head.find(b"\n", end + 1) if end > 0 else -1
+    if line_end > 0:
+        return head[: line_end + 1]
+    return head if len(head) < HEAD_BYTES else read_bytes(file, name)
+
+
+def read_bytes(file: str | Path, name: str, *, stop: int = 0) -> bytes:
+    """Return a file's bytes, or its first; raise InputError when it cannot be read or is too large."""
+    try:
+        # Without a buffer a small file costs one system call, and there are thousands of them.
+        handle = os.open(file, os.O_RDONLY)
+        try:
+            data = os.read(handle, stop or _PIECE_BYTES)
+            while not stop and data and len(data) <= MAX_BYTES and (more := os.read(handle, _PIECE_BYTES)):
+                data += more
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise InputError(f"cannot read {name!r}: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{name!r} is larger than {MAX_BYTES >> 20} MiB")
+    return data
+
+
+# Several roots
+
+
+class Corpus(NamedTuple):
+    """The documents of some roots, and the problems met while reading them."""
+
+    sources: list[SourceFile]
+    problems: list[str]
+
+
+def open_roots(root: Path, rules: WorkspaceRules, more: Sequence[Path] = ()) -> list[Topology]:
+    """Return the topologies of a root, of the roots that the configuration adds, and of more; each once."""
+    added = [root / name.strip() for name in rules.roots.split(",") if name.strip()]
+    for path in added:
+        if not path.is_dir():
+            raise InputError(
+                f"no root {str(path)!r}", hint="workspace.roots names folders, separated by commas"
+            )
+    paths = {path.resolve(): path for path in (root, *added, *more)}
+    return [Topology(path, rules) for path in paths.values()]
+
+
+def find_scope(roots: Sequence[Topology], text: str) -> WorkspaceScope:
+    """Return the scope of a text; raise NotFoundError, with the known scopes, when it does not exist."""
+    scope = WorkspaceScope.parse(text)
+    known = sorted({each for topology in roots for each in topology.scopes()})
+    if scope.parts and scope not in known:
+        depth = len(scope.parts)
+        names = list(dict.fromkeys(str(each) for each in known if len(each.parts) == depth))
+        from difflib import get_close_matches
+
+        near = get_close_matches(str(scope), names, n=1)
+        some = ", ".join((names or [str(each) for each in known])[:_MAX_SUGGESTIONS]) or "none yet"
+        raise NotFoundError(
+            "scope", str(scope), hint=f"did you mean {near[0]!r}?" if near else f"there is {some}"
+        )
+    return scope
+
+
+def read_corpus(
+    roots: Sequence[Topology],
+    scope: WorkspaceScope = EVERYWHERE,
+    kinds: Collection[FileKind] = tuple(FileKind),
+) -> Corpus:
+    """Read the documents of all roots; the names of a second root start with its folder."""
+    corpus = Corpus([], [])
+    for at, topology in enumerate(roots):
+        prefix = f"{topology.root.name}/" if at else ""
+        found = topology.scan(scope, kinds)
+        corpus.problems.extend(f"{prefix}{problem}" for problem in found.problems)
+        for place in found.places:
+            try:
+                text = decode(read_bytes(place.file, place.name), place.name).text
+            except InputError as error:
+                corpus.problems.append(f"{prefix}{error.message}")
+            else:
+                corpus.sources.append(SourceFile(f"{prefix}{place.name}", place.kind, place.scope, text))
+    return corpus

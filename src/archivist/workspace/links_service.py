@@ -1,0 +1,321 @@
+"""Put hot memory into the folders and files of agent tools, and remove it again.
+
+Nothing that a person wrote is overwritten: a file without our mark, an edited copy or section, and a link to
+another place are left and reported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.files.write import read_bytes, replace_if_unchanged
+from archivist.workspace.links import (
+    FOLDERS,
+    SECTIONS,
+    Client,
+    HotRule,
+    LinkForm,
+    LinkTarget,
+    has_section,
+    is_edited_copy,
+    is_edited_section,
+    is_read_by,
+    link_targets,
+    marked_copy,
+    section_readers,
+    source_of_copy,
+    with_section,
+    without_section,
+)
+
+
+class LinkStatus(StrEnum):
+    """What happened to a path."""
+
+    MADE = "made"
+    REFRESHED = "refreshed"
+    UNCHANGED = "unchanged"
+    REMOVED = "removed"
+    LEFT = "left"
+
+
+class LinkResult(NamedTuple):
+    """One path of a client and what was done there; `told` is the form, or the reason."""
+
+    client: Client
+    path: str
+    done: LinkStatus
+    told: str = ""
+
+
+_USERS = "there is a file of yours"
+_ELSEWHERE = "a link of yours that points elsewhere"
+_EDITED = "edited since it was made: move your change to {source}, then delete this file"
+_OUTSIDE = "a link that leaves the workspace"
+_CHANGED = "it changed while it was written; try again"
+_EDITED_SECTION = "the section was edited: move your change to the hot files, then delete the section"
+# A note in a folder that `link` made lists the folders that it created: only those are removed again.
+_NOTE = ".made-by-archivist"
+_NOTE_TITLE = "Made for links of Archivist, which `archivist workspace unlink` takes away again:"
+
+
+def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
+    """Return the hot files of a folder in order, and a problem for each that cannot be read."""
+    rules: list[HotRule] = []
+    problems: list[str] = []
+    try:
+        paths = sorted(path for path in (root / folder).iterdir() if path.suffix in (".md", ".mdc"))
+    except (FileNotFoundError, NotADirectoryError):
+        return [], []
+    except OSError as error:
+        return [], [f"{folder}: {error.strerror}"]
+    for path in paths:
+        name = f"{folder}/{path.name}"
+        try:
+            rules.append(HotRule(name, path.read_bytes().decode("utf-8")))
+        except UnicodeDecodeError:
+            problems.append(f"{name}: not UTF-8 text")
+        except FileNotFoundError:
+            problems.append(f"{name}: the link points to a file that does not exist")
+        except OSError as error:
+            problems.append(f"{name}: {error.strerror}")
+    return rules, problems
+
+
+def link(
+    root: Path,
+    folder: str,
+    rules: Sequence[HotRule],
+    clients: Iterable[Client],
+    *,
+    as_copies: bool = False,
+    is_dry_run: bool = False,
+) -> list[LinkResult]:
+    """Bring the clients' paths in line with the hot files; a second call changes nothing."""
+    results: list[LinkResult] = []
+    for client in clients:
+        linker = _Linker(root, folder, client, is_dry_run)
+        wanted: dict[str, LinkTarget] = {}
+        for target in link_targets(client, rules, as_copies=as_copies, is_shared=linker.shares_section()):
+            if target.path in wanted:
+                reason = f"{wanted[target.path].source} is there too"
+                results.append(linker.result(target.path, LinkStatus.LEFT, reason))
+            else:
+                wanted[target.path] = target
+        results += [linker.remove(path) for path in linker.own_paths() if path not in wanted]
+        results += [linker.place(target) for target in wanted.values()]
+    return results
+
+
+def unlink(
+    root: Path, folder: str, clients: Iterable[Client], *, is_dry_run: bool = False
+) -> list[LinkResult]:
+    """Remove everything of ours from the clients' paths, and restore what was there before."""
+    linkers = [_Linker(root, folder, client, is_dry_run) for client in clients]
+    results = [linker.remove(path) for linker in linkers for path in linker.own_paths()]
+    if not is_dry_run:
+        for linker in linkers:
+            linker.remove_empty_folders()
+    return results
+
+
+def is_own_file(root: Path, folder: str, name: str) -> bool:
+    """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
+    path = root / name
+    return _points_into(path, root / folder) if path.is_symlink() else source_of_copy(_read(path)) is not None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path) or b""
+    except OSError:
+        return b""
+
+
+def _points_into(path: Path, folder: Path) -> bool:
+    """Say whether a link points into a folder, whether or not its target exists."""
+    target = os.path.normpath(path.parent.resolve() / path.readlink())
+    return Path(target).parent in (folder.resolve(), Path(os.path.normpath(folder.absolute())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Linker:
+    """The paths of one client below a root."""
+
+    root: Path
+    folder: str
+    client: Client
+    is_dry_run: bool
+
+    def result(self, path: str, done: LinkStatus, told: str = "") -> LinkResult:
+        return LinkResult(self.client, path, done, told)
+
+    def shares_section(self) -> bool:
+        """Say whether the file with the client's section is also another client's file."""
+        files = {client: (self.root / name).resolve() for client, name in SECTIONS.items()}
+        return list(files.values()).count(files.get(self.client, self.root)) > 1
+
+    def own_paths(self) -> list[str]:
+        """Return the client's paths with something of ours: links into the hot folder, copies, sections."""
+        found: list[str] = []
+        if self.client in FOLDERS:
+            place, ending = FOLDERS[self.client]
+            try:
+                names = sorted(path.name for path in (self.root / place).iterdir())
+            except OSError:
+                names = []
+            paths = [f"{place}/{name}" for name in names if name.endswith(ending)]
+            found += [path for path in paths if is_own_file(self.root, self.folder, path)]
+        section = SECTIONS.get(self.client)
+        if section and is_read_by(_read(self.root / section), self.client):
+            found.append(section)
+        return found
+
+    def place(self, target: LinkTarget) -> LinkResult:
+        path = self.root / target.path
+        try:
+            if target.form is LinkForm.SECTION:
+                return self._put_section(target)
+            if not path.parent.resolve().is_relative_to(self.root.resolve()):
+                return self.result(target.path, LinkStatus.LEFT, _OUTSIDE)
+            is_source = (
+                target.form is LinkForm.LINK and path.resolve() == (self.root / target.source).resolve()
+            )
+            if path.is_symlink():
+                return self._update_link(target, is_source=is_source)
+            before = read_bytes(path)
+            if before is None:
+                return self._create(target)
+            if source_of_copy(before) is None:
+                # A client's folder can be a link to the hot folder itself.
+                if is_source:
+                    return self.result(target.path, LinkStatus.UNCHANGED, LinkForm.LINK)
+                return self.result(target.path, LinkStatus.LEFT, _USERS)
+            if is_edited_copy(before):
+                return self.result(target.path, LinkStatus.LEFT, _EDITED.format(source=target.source))
+            # A copy stays a copy: where links do not work, another attempt would fail again.
+            done = self._replace(path, before, marked_copy(target))
+            return self.result(target.path, done, _CHANGED if done is LinkStatus.LEFT else LinkForm.COPY)
+        except OSError as error:
+            return self.result(target.path, LinkStatus.LEFT, error.strerror or str(error))
+
+    def _update_link(self, target: LinkTarget, *, is_source: bool) -> LinkResult:
+        path = self.root / target.path
+        if not _points_into(path, self.root / self.folder):
+            return self.result(target.path, LinkStatus.LEFT, _ELSEWHERE)
+        if is_source:
+            return self.result(target.path, LinkStatus.UNCHANGED, LinkForm.LINK)
+        if not self.is_dry_run:
+            path.unlink()
+        return self._create(target)._replace(done=LinkStatus.REFRESHED)
+
+    def _create(self, target: LinkTarget) -> LinkResult:
+        if self.is_dry_run:
+            return self.result(target.path, LinkStatus.MADE, target.form)
+        path = self.root / target.path
+        self._make_folder(Path(target.path).parent)
+        if target.form is LinkForm.LINK:
+            try:
+                path.symlink_to(os.path.relpath(self.root.resolve() / target.source, path.parent.resolve()))
+                return self.result(target.path, LinkStatus.MADE, LinkForm.LINK)
+            except FileExistsError:
+                return self.result(target.path, LinkStatus.LEFT, _USERS)
+            except (OSError, NotImplementedError):
+                # Without links on this system, or without the right to make them, a copy serves as well.
+                pass
+        if not replace_if_unchanged(path, None, marked_copy(target)):
+            return self.result(target.path, LinkStatus.LEFT, _USERS)
+        return self.result(target.path, LinkStatus.MADE, LinkForm.COPY)
+
+    def _put_section(self, target: LinkTarget) -> LinkResult:
+        path = self.root / target.path
+        if not path.resolve().is_relative_to(self.root.resolve()):
+            return self.result(target.path, LinkStatus.LEFT, _OUTSIDE)
+        before = read_bytes(path)
+        if before is not None and is_edited_section(before):
+            return self.result(target.path, LinkStatus.LEFT, _EDITED_SECTION)
+        done = self._replace(path, before, with_section(before, target.content, self.client))
+        if done is LinkStatus.LEFT:
+            return self.result(target.path, done, _CHANGED)
+        if done is LinkStatus.REFRESHED and not is_read_by(before or b"", self.client):
+            done = LinkStatus.MADE
+        return self.result(target.path, done, self._section_form(path))
+
+    def _section_form(self, path: Path) -> str:
+        """Return the form `section`, with the file that holds it when the path is a link."""
+        if not path.is_symlink():
+            return LinkForm.SECTION
+        return f"{LinkForm.SECTION} of {path.resolve().relative_to(self.root.resolve()).as_posix()}"
+
+    def _replace(self, path: Path, before: bytes | None, after: bytes) -> LinkStatus:
+        if before == after:
+            return LinkStatus.UNCHANGED
+        if not self.is_dry_run and not replace_if_unchanged(path, before, after):
+            return LinkStatus.LEFT
+        return LinkStatus.MADE if before is None else LinkStatus.REFRESHED
+
+    def remove(self, name: str) -> LinkResult:
+        """Remove one thing of ours from its path."""
+        path = self.root / name
+        try:
+            if path.is_symlink() and _points_into(path, self.root / self.folder):
+                form = LinkForm.LINK
+            else:
+                before = path.read_bytes()
+                if has_section(before):
+                    return self._remove_section(name, before)
+                if is_edited_copy(before):
+                    reason = _EDITED.format(source=source_of_copy(before) or "its source")
+                    return self.result(name, LinkStatus.LEFT, reason)
+                form = LinkForm.COPY
+            if not self.is_dry_run:
+                path.unlink()
+            return self.result(name, LinkStatus.REMOVED, form)
+        except OSError as error:
+            return self.result(name, LinkStatus.LEFT, error.strerror or str(error))
+
+    def _remove_section(self, name: str, before: bytes) -> LinkResult:
+        path = self.root / name
+        if is_edited_section(before):
+            return self.result(name, LinkStatus.LEFT, _EDITED_SECTION)
+        form = self._section_form(path)
+        after = without_section(before, self.client)
+        if not self.is_dry_run:
+            if after is None:
+                path.resolve().unlink()
+            elif not replace_if_unchanged(path, before, after):
+                return self.result(name, LinkStatus.LEFT, _CHANGED)
+        others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
+        return self.result(name, LinkStatus.REMOVED, f"{form}, kept for {others}" if others else form)
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make a client's folder, with a note of the folders that did not exist before."""
+        missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+        if missing:
+            names = "".join(f"{each.as_posix()}\n" for each in missing)
+            (self.root / folder / _NOTE).write_text(f"{_NOTE_TITLE}\n{names}", "utf-8")
+
+    def remove_empty_folders(self) -> None:
+        """Remove the folders that were made for the client and are empty now."""
+        if self.client not in FOLDERS or self.own_paths():
+            return
+        own = Path(FOLDERS[self.client][0])
+        note = self.root / own / _NOTE
+        title, *names = _read(note).decode("utf-8", "replace").splitlines() or [""]
+        if title != _NOTE_TITLE:
+            return
+        try:
+            note.unlink()
+            # Only the client's own folder and its parents can have been made for it.
+            for name in names:
+                if name in {own.as_posix(), *(parent.as_posix() for parent in own.parents)} - {"."}:
+                    (self.root / name).rmdir()
+        except OSError:
+            # Somebody else uses the folder now.
+            return

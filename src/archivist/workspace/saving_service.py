@@ -1,0 +1,227 @@
+"""Save to the files of a workspace: one process at a time, and never over a person's edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from functools import cache
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, TypeVar
+
+from archivist.errors import ArchivistError, BankError, InputError
+from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
+from archivist.files.write import lock_folder
+from archivist.workspace import front_matter, learnings, save
+from archivist.workspace.classify import MemoryKind
+from archivist.workspace.documents import field_text
+from archivist.workspace.files_service import FileCache
+from archivist.workspace.learnings import Learning
+from archivist.workspace.save import MemoryItem, Neighbour, OnConflict, SaveOutcome, SaveResult
+from archivist.workspace.similarity import Statement
+from archivist.workspace.topology import (
+    LEARNINGS,
+    FileKind,
+    WorkspaceScope,
+    decode,
+)
+
+if TYPE_CHECKING:
+    from archivist.recall.embedders.static import StaticEmbedder
+
+# An editor that saves while we write makes an attempt fail; a second of retries outlasts any editor.
+_ATTEMPTS = 50
+_PAUSE_S = 0.02
+
+T = TypeVar("T")
+
+
+class MemorySaver:
+    """One call of `save_memory`: the files of a root, and the date of new entries."""
+
+    def __init__(self, files: FileCache, today: date) -> None:
+        self._files = files
+        self._topology = files.topology
+        self._today = today
+
+    def save(
+        self, items: Sequence[MemoryItem], asked: WorkspaceScope, rule: OnConflict, *, create: bool
+    ) -> list[SaveOutcome]:
+        """Save items one by one; one that cannot be saved is refused and does not stop the others."""
+        outcomes = []
+        for item in items:
+            try:
+                outcomes.append(self._save(item, asked, rule, create=create))
+            except BankError:
+                # Another process holds the lock; a retry finds the items that were saved already.
+                raise
+            except ArchivistError as error:
+                reason = f"{error.message} ({error.hint})" if error.hint else error.message
+                kind, title = save.likely_kind(item), save.likely_title(item)
+                outcomes.append(SaveOutcome(SaveResult.REFUSED, title, kind, str(asked), reason=reason))
+        return outcomes
+
+    def _save(
+        self, given: MemoryItem, asked: WorkspaceScope, rule: OnConflict, *, create: bool
+    ) -> SaveOutcome:
+        here = self._known_scope(WorkspaceScope.parse(given.scope) if given.scope else asked, create=create)
+        item = save.prepare_item(given)
+        if item.kind is MemoryKind.PLAN_STATUS:
+            return self._save_status(item, here)
+        domains = {scope.domain for scope in self._topology.scopes() if scope.workspace == here.workspace}
+        home, item = save.choose_scope(here, item, sorted(domains - {""}))
+        with self._exclusive_lock():
+            return _retry(lambda: self._save_entry(item, home, rule), str(home))
+
+    def _known_scope(self, scope: WorkspaceScope, *, create: bool) -> WorkspaceScope:
+        """Return a scope whose workspace and domain exist, so that a typo creates no folder."""
+        known = {WorkspaceScope(*each.parts[:2]) for each in self._topology.scopes()}
+        workspaces = sorted({each.workspace for each in known})
+        if not scope.parts:
+            if len(workspaces) == 1:
+                return WorkspaceScope(workspaces[0])
+            names = ", ".join(workspaces) or "none exists yet"
+            raise InputError("no workspace is named", hint=f"name one as the scope: {names}")
+        home = WorkspaceScope(*scope.parts[:2])
+        if not create and workspaces and home not in known:
+            below = sorted(str(each) for each in known if each.workspace == home.workspace)
+            hint = f"there is {', '.join(below or workspaces)}; --create makes a new one"
+            raise InputError(f"no scope {str(home)!r} in this workspace", hint=hint)
+        return scope
+
+    def _save_entry(self, item: MemoryItem, home: WorkspaceScope, rule: OnConflict) -> SaveOutcome | None:
+        """Compare an item with the existing entries and write it; None when a file changed meanwhile."""
+        files = self._files.read(WorkspaceScope(home.workspace), LEARNINGS).learnings
+        # An entry holds where the new one would when its scope is the same, above or below.
+        existing = [
+            learning
+            for file in files
+            if home.contains(file.scope) or file.scope.contains(home)
+            for learning in learnings.list_learnings(file)
+            if not learning.entry.superseded_by
+        ]
+        near = save.find_nearest(item, existing, _cosines)
+        outcome = save.decide_outcome(item, home, near, rule)
+        if near is not None and outcome.result is SaveResult.MERGED:
+            return self._merge(item, near, outcome)
+        if outcome.result is not SaveResult.SAVED or item.kind is None:
+            return outcome
+        kind = save.file_kind(item.kind)
+        path = self._topology.learning_file(kind, home)
+        name = self._topology.name_of(path)
+        before = _read_file(path)
+        text = _decode_text(before, name) if before is not None else learnings.header(kind, home)
+        known_tags = sorted({tag for file in files for entry in file.entries for tag in entry.tags})
+        entry = save.entry_of(item, self._today, known_tags)
+        new = learnings.append_entry(text, entry, name)
+        is_superseding = bool(outcome.against) and rule is OnConflict.SUPERSEDE
+        old = near.learning if near is not None and is_superseding else None
+        by = f"[{entry.date}] {entry.title}"
+        if old is not None and old.path == name:
+            new = learnings.mark_superseded(new, old.entry, by)
+        if not self._write(path, before, new):
+            return None
+        if old is not None and old.path != name:
+            self._mark_superseded(old, f"{by} ({name})")
+        return outcome._replace(path=name, line=learnings.parse_entries(new, name)[-1].line)
+
+    def _merge(self, item: MemoryItem, near: Neighbour, outcome: SaveOutcome) -> SaveOutcome | None:
+        learning = near.learning
+        path = self._topology.path_inside(learning.path)
+        before = _read_file(path)
+        text = _decode_text(before or b"", learning.path)
+        if learning.entry not in learnings.parse_entries(text, learning.path):
+            return None
+        new = save.merge_item(text, near, item, self._today)
+        if new == text:
+            return outcome._replace(result=SaveResult.KNOWN)
+        return outcome if self._write(path, before, new) else None
+
+    def _mark_superseded(self, learning: Learning, by: str) -> None:
+        """Mark an entry of another file as superseded, wherever it is by now."""
+        path = self._topology.path_inside(learning.path)
+        for _ in range(_ATTEMPTS):
+            before = _read_file(path)
+            text = _decode_text(before or b"", learning.path)
+            entries = learnings.parse_entries(text, learning.path)
+            found = next((entry for entry in entries if entry[:5] == learning.entry[:5]), None)
+            if found is None or self._write(path, before, learnings.mark_superseded(text, found, by)):
+                return
+            sleep(_PAUSE_S)
+
+    def _save_status(self, item: MemoryItem, here: WorkspaceScope) -> SaveOutcome:
+        plan = save.plan_of(self._files.read(here, (FileKind.PLAN,)).plans, item)
+        status = save.new_status(item)
+        kind = MemoryKind.PLAN_STATUS
+        outcome = SaveOutcome(SaveResult.SAVED, plan.name, kind, str(plan.scope), plan.path)
+        path = self._topology.path_inside(plan.path)
+
+        def write_status() -> SaveOutcome | None:
+            before = _read_file(path)
+            text = _decode_text(before or b"", plan.path)
+            read = front_matter.read(text, plan.path)
+            if not read.has_any:
+                hint = "archivist workspace migrate adds it"
+                raise InputError(f"{plan.path} has no front matter", hint=hint)
+            if read.values.get("status") == status.value:
+                return outcome._replace(result=SaveResult.KNOWN, reason=f"it is {status.value} already")
+            changes = {"status": status.value, "updated": item.date or self._today}
+            was = field_text(read.values.get("status")) or "nothing"
+            if self._write(path, before, front_matter.edit_fields(text, changes, plan.path)):
+                return outcome._replace(reason=f"{was} → {status.value}")
+            return None
+
+        with self._exclusive_lock():
+            return _retry(write_status, plan.path)
+
+    def _write(self, path: Path, before: bytes | None, text: str) -> bool:
+        self._topology.path_inside(path)
+        with explain_os_errors(path):
+            return replace_if_unchanged(path, before, text.encode("utf-8"))
+
+    @contextmanager
+    def _exclusive_lock(self) -> Iterator[None]:
+        """Lock out other processes of ours; an editor is detected by comparing the file before writing."""
+        folder = self._topology.path_inside(self._topology.rules.learnings)
+        with explain_os_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with lock_folder(folder):
+            yield
+
+
+def _retry(attempt: Callable[[], T | None], name: str) -> T:
+    """Repeat an attempt while the file changes between reading and writing."""
+    for _ in range(_ATTEMPTS):
+        result = attempt()
+        if result is not None:
+            return result
+        sleep(_PAUSE_S)
+    raise InputError(f"{name}: the file kept changing while it was written", hint="try again")
+
+
+def _read_file(path: Path) -> bytes | None:
+    with explain_os_errors(path):
+        return read_bytes(path)
+
+
+def _decode_text(data: bytes, name: str) -> str:
+    decoded = decode(data, name)
+    if decoded.problems:
+        raise InputError(str(decoded.problems[0]), hint="save it as UTF-8; nothing was written")
+    return decoded.text
+
+
+def _cosines(new: Statement, old: Sequence[Statement]) -> list[float]:
+    """Return the cosine of each old statement and the new one, by the bundled table."""
+    if not old:
+        return []
+    vectors = _embedder().embed_texts([new.whole, *(statement.whole for statement in old)])
+    return [float(value) for value in vectors[1:] @ vectors[0]]
+
+
+@cache
+def _embedder() -> StaticEmbedder:
+    from archivist.recall.embedders.static import StaticEmbedder
+
+    return StaticEmbedder()

@@ -1,0 +1,182 @@
+"""Lint and migrate the files of a root: read them, apply the policies, write the changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from archivist.errors import InputError
+from archivist.files.write import (
+    explain_os_errors,
+    is_read_only,
+    refuse_read_only,
+    replace_if_unchanged,
+)
+from archivist.workspace import lint, migrate
+from archivist.workspace.files_service import Topology, read_data
+from archivist.workspace.migrate import FileChange, WorkspaceMigration
+from archivist.workspace.problems import LintProblem, LintSeverity
+from archivist.workspace.topology import (
+    ABSTRACT,
+    FileKind,
+    WorkspaceFile,
+    WorkspaceScope,
+    decode,
+)
+
+_GIT_TIMEOUT_S = 10.0
+# Settings of a hostile repository must not make git run a program.
+_SAFE_GIT = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
+_CHECKED = (FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DECISIONS, FileKind.LESSONS)
+
+
+class LintReport(NamedTuple):
+    """The problems of a lint run, ordered by file and line, and the number of files checked."""
+
+    problems: list[LintProblem]
+    files: int
+
+    @property
+    def errors(self) -> int:
+        """Return the number of errors."""
+        return sum(problem.severity is LintSeverity.ERROR for problem in self.problems)
+
+
+def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
+    """Check every file of a scope against its format."""
+    found = topology.scan(scope, _CHECKED)
+    problems = list(found.problems)
+    domains: dict[str, list[str]] = {}
+    for known in topology.scopes():
+        if known.domain and not known.repository:
+            domains.setdefault(known.workspace, []).append(known.domain)
+    for place in found.places:
+        data = read_data(place, problems)
+        if data is not None:
+            below = domains.get(place.scope.workspace, ())
+            problems += lint.check_file(data, place, topology.rules, below)
+    problems = lint.filter_problems(problems, topology.rules)
+    problems.sort(key=lambda problem: (problem.file, problem.line, problem.rule))
+    return LintReport(problems, len(found.places))
+
+
+def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMigration:
+    """Return the changes that migrating a scope would make; nothing is written."""
+    found = topology.scan(scope, (FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT))
+    migration = WorkspaceMigration([], list(found.problems))
+    abstracts = {place.folder: place for place in found.places if place.kind is FileKind.ABSTRACT}
+    texts = {place.name: _read_text(place, migration.problems) for place in found.places}
+    for place in found.places:
+        text = texts[place.name]
+        if text is None or place.kind is FileKind.ABSTRACT:
+            continue
+        if place.kind is FileKind.PLAN:
+            migration.add(migrate.migrate_plan(text, place, partial(creation_date, topology, place)))
+            continue
+        abstract = abstracts.pop(place.folder, None)
+        abstract_text = texts[abstract.name] if abstract else ""
+        change = migrate.migrate_overview(text, place, abstract_text or "")
+        migration.add(change)
+        if abstract and abstract_text is not None and not isinstance(change, LintProblem):
+            migration.add(FileChange(abstract.name, abstract_text, None, ("merged into the overview",)))
+    for abstract in abstracts.values():
+        abstract_text = texts[abstract.name]
+        path = f"{abstract.name.rpartition('/')[0]}/{topology.rules.overview}"
+        # An overview that exists could not be read: its abstract stays.
+        if abstract_text is None or (topology.root / path).exists():
+            continue
+        made = migrate.overview_from(abstract_text, abstract, path)
+        migration.add(made)
+        if isinstance(made, FileChange):
+            migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))
+    return _drop_read_only(topology, migration)
+
+
+def _drop_read_only(topology: Topology, migration: WorkspaceMigration) -> WorkspaceMigration:
+    """Leave out read-only files, so that a dry run shows what writing would do.
+
+    An overview and the abstract that is merged into it stay together.
+    """
+    closed = {change.path for change in migration.changes if is_read_only(topology.root / change.path)}
+    merging = {change.folder for change in migration.changes if change.after is None}
+    held = merging & {change.folder for change in migration.changes if change.path in closed}
+    problems = [LintProblem(path, 0, "not-written", "the file is read-only") for path in sorted(closed)]
+    kept = [change for change in migration.changes if change.path not in closed and change.folder not in held]
+    return WorkspaceMigration(kept, [*migration.problems, *problems])
+
+
+def _read_text(place: WorkspaceFile, problems: list[LintProblem]) -> str | None:
+    data = read_data(place, problems)
+    if data is None:
+        return None
+    decoded = decode(data, place.name)
+    problems.extend(decoded.problems)
+    return None if decoded.problems else decoded.text
+
+
+def apply_changes(
+    topology: Topology, changes: Sequence[FileChange]
+) -> tuple[list[FileChange], list[LintProblem]]:
+    """Write changes; a file that changed since it was read is left alone and reported.
+
+    An ABSTRACT.md is deleted only after the overview that contains its text is written.
+    """
+    done: list[FileChange] = []
+    left: list[LintProblem] = []
+    failed: set[str] = set()
+    for change in changes:
+        path = topology.path_inside(change.path)
+        if change.after is None and change.folder in failed:
+            reason = "kept, because its overview was not written"
+            left.append(LintProblem(change.path, 0, "not-written", reason))
+            continue
+        try:
+            with explain_os_errors(path):
+                is_written = _write_change(path, change)
+            reason, advice = "it changed meanwhile", "run migrate again"
+        except InputError as error:
+            is_written, reason, advice = False, error.message, error.hint
+        if is_written:
+            done.append(change)
+        else:
+            left.append(LintProblem(change.path, 0, "not-written", reason, advice))
+            failed.add(change.folder)
+    return done, left
+
+
+def _write_change(path: Path, change: FileChange) -> bool:
+    before = None if change.before is None else change.before.encode("utf-8")
+    if change.after is not None:
+        return replace_if_unchanged(path, before, change.after.encode("utf-8"))
+    if path.name != ABSTRACT or path.read_bytes() != before:
+        return False
+    refuse_read_only(path)
+    path.unlink()
+    return True
+
+
+def creation_date(topology: Topology, place: WorkspaceFile) -> date:
+    """Return when a file was created: the date of its first commit, else the file's own time."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    words = ["log", "--follow", "--diff-filter=A", "--format=%as", "--", place.name]
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["git", "-C", str(topology.root), *_SAFE_GIT, *words],  # noqa: S607
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=False,
+        )
+        days = done.stdout.decode("utf-8", "replace").split() if done.returncode == 0 else []
+        if days:
+            return date.fromisoformat(days[-1])
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        # No git, or no answer: the file's own time is the best that is known.
+        pass
+    return datetime.fromtimestamp(place.mtime_ns / 1e9, UTC).date()
