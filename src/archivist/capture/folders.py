@@ -1,4 +1,4 @@
-"""Tell a project by the folder that a run worked in; apart from the rest, for cold processes."""
+"""Derive a project's name from a folder or a remote. A module of its own, because hooks import it cold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMON_FOLDERS = frozenset([
 
 
 def project_of_folder(folder: str) -> str:
-    """Return the name of the project that a working folder belongs to, if the path tells it."""
+    """Return the project's name that a working folder's path gives, or nothing."""
     names = [name for name in folder.replace("\\", "/").split("/") if name]
     if len(names) > 2 and names[0].lower() in ("home", "users"):
         names = names[2:]

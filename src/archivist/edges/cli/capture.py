@@ -66,7 +66,6 @@ def capture(
     Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
     from archivist.capture.service import CaptureOverrides, read_outcomes
-    from archivist.edges.views import capture_view
     from archivist.errors import InputError
 
     known = CaptureOverrides(
@@ -119,7 +118,6 @@ def reflect(
 ) -> int:
     """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
     from archivist.doctor import check_reflection
-    from archivist.edges.views import reflection_view
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
     if sum((bool(run), pending, days is not None)) > 1:
