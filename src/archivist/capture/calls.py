@@ -1,4 +1,4 @@
-"""Read tool calls: what was called, and what came back, with the exit code that its frame tells."""
+"""Normalise tool calls and their results: command or file, output, exit code, failure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _EDITORS = frozenset(
         "str_replace", "insert", "write_to_file", "replace_in_file", "edit_block", "file_edit", "file_write",
     }
 )  # fmt: skip
-# Editors that are told by their first argument what to do; viewing is no edit.
+# Editors whose first argument is a subcommand; viewing is not an edit.
 _EDIT_COMMANDS = frozenset({"create", "str_replace", "insert", "undo_edit", "write", "edit"})
 _VIEW_COMMANDS = frozenset({"view", "open", "read"})
 _GO_TO_FOLDER = re.compile(r"\A\s*cd\s+(?:'[^']*'|\"[^\"]*\"|[^\s;&|<>]+)\s*(?:&&|;|\n)\s*")
@@ -163,7 +163,7 @@ def arguments_from(value: object) -> Mapping[str, Any]:
 
 
 def arguments_text(given: Mapping[str, Any]) -> str:
-    """Write arguments as JSON, their long values clipped so that what is left is JSON still."""
+    """Write arguments as JSON; long values are clipped one by one, so that the result stays valid JSON."""
     if not given:
         return ""
     written = compact_json(given)
@@ -230,7 +230,7 @@ def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What came back from a call."""
+    """The result of a call."""
 
     output: str = ""
     exit_code: int | None = None
@@ -247,7 +247,7 @@ def read_outcome(
     duration_s: float | None = None,
     extra: dict[str, object] | None = None,
 ) -> CallOutcome:
-    """Take the output out of whatever frame it came in. What the log states outside of it goes first.
+    """Strip the frame around an output. What the log states outside the frame takes precedence.
 
     It is an error when the log says so, else when the exit code is not zero or the command timed out.
     """
@@ -269,7 +269,7 @@ def read_outcome(
 
 
 def is_timeout(content: str) -> bool:
-    """Tell whether the frame of an output says that the command ran out of time."""
+    """Say whether the frame of an output reports a timeout."""
     if len(content) <= 2 * _TIMEOUT_WINDOW_CHARS:
         return bool(_TIMED_OUT.search(content))
     ends = content[:_TIMEOUT_WINDOW_CHARS], content[-_TIMEOUT_WINDOW_CHARS:]
@@ -277,7 +277,7 @@ def is_timeout(content: str) -> bool:
 
 
 def is_refused_edit(output: str) -> bool:
-    """Tell whether an editor says that it changed nothing."""
+    """Say whether an editor reports that it changed nothing."""
     return bool(_REFUSED_EDIT.match(output))
 
 

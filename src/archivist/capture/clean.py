@@ -19,7 +19,7 @@ _HEXADECIMAL = frozenset("0123456789abcdef-")
 
 
 class Cleaner:
-    """Clean records one after another, and count what was taken out of them."""
+    """Cleans records one after another, and counts the redacted secrets by kind."""
 
     def __init__(self) -> None:
         # Imported late: a cold process that only reads must not wait for the rules of secrets.

@@ -43,7 +43,7 @@ Turn: TypeAlias = dict[str, object]
 
 
 class PoppedItem(NamedTuple):
-    """An item that was taken away, and the id that it had."""
+    """A removed item and its id."""
 
     id: str
     turn: Turn
@@ -87,7 +87,7 @@ class Conversations(BankService):
 
     @writes(Layer.ARCHIVE)
     def pop(self, session: str) -> PoppedItem | None:
-        """Take the last item of a session away and return it; None when there is none."""
+        """Remove and return the last item of a session; None when there is none."""
         with self._bank.transaction() as writer:
             found = _latest_turns(writer, session, 1)
             if not found:
@@ -98,7 +98,7 @@ class Conversations(BankService):
 
     @writes(Layer.ARCHIVE)
     def clear(self, session: str) -> list[str]:
-        """Take all items of a session away and return the ids that they had."""
+        """Remove all items of a session and return their ids."""
         with self._bank.transaction() as writer:
             found = writer.select_fields(Document, ("id",), _by_session(session))
             for (record,) in found:
@@ -132,7 +132,7 @@ def _session_items(
 
 
 def _turn_events(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> Iterator[Event]:
-    """Yield what an item tells: something said, or a call with what came back."""
+    """Yield the events of an item: a message, or a call with its result."""
     kind = text_of(turn.get("type"))
     call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
     if kind in ("", "message"):

@@ -25,9 +25,9 @@ from archivist.capture.values import omission_mark
 CHUNK_BYTES = 128 * 1024
 # Nearly all lines of real logs are shorter, and are decoded without being scanned first.
 SHORT_LINE_BYTES = 1024 * 1024
-# Of a string, this much is kept on each side before an adapter clips it to its own measure.
+# How much of each end of a long string is kept; adapters clip to less. Large enough to hold a whole brief.
 KEPT_STRING_BYTES = 64 * 1024
-# What is left of an element or line when its long strings are cut; more than this is nobody's record.
+# The largest element after its long strings are cut. No record of a known format comes near.
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
 # A document up to this size is decoded as a whole, which is several times as fast and still cheap to hold.
 SMALL_DOCUMENT_BYTES = 8 * 1024 * 1024
@@ -348,7 +348,7 @@ class _ReadAhead:
             return None
 
     def read(self, size: int) -> bytes:
-        """Read on: first what was read ahead, then the rest, with the failure where it was met."""
+        """Return the bytes that were read ahead, then the rest; raise a read failure at its place."""
         if self._at < len(self._buffer):
             piece = self._buffer[self._at : self._at + size]
             self._at += len(piece)
@@ -434,7 +434,7 @@ def _short_message(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogPreview:
-    """What can be told from the beginning of a log: its first objects, whole or as far as they go."""
+    """The first objects of a log, complete or cut at the end of the preview."""
 
     is_list: bool
     objects: tuple[dict[str, Any], ...]

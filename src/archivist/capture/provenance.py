@@ -1,4 +1,4 @@
-"""Tell what a run was about and where it ran: its task, project, provider and model."""
+"""Derive a run's task, project, provider and model from its log."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def project_of_instance(instance: str) -> str:
 
 
 def provider_and_model(name: str) -> tuple[str, str]:
-    """Split `provider/model`, or tell the provider from a model's family."""
+    """Split `provider/model`, or derive the provider from a model's family."""
     provider, slash, model = name.partition("/")
     if slash and provider and model:
         return provider, model

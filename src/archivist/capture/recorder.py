@@ -1,4 +1,4 @@
-"""Keep the record of one run while its log is read: number its events, join calls with results, sum up."""
+"""Record one run while its log is read: number events, join calls with results, build the episode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LogOrigin:
 
 @dataclass(slots=True)
 class UsageTotals:
-    """What a run has used so far; input counts what came from a cache, which `cached_tokens` tells apart."""
+    """Tokens and cost of a run so far; `input_tokens` includes `cached_tokens`."""
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -1,4 +1,4 @@
-"""Take secrets out of text before it is stored, leaving a typed placeholder for each."""
+"""Redact secrets in text before it is stored; each leaves a typed placeholder."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST_ECHOED = 64
 
 
 class Secret(NamedTuple):
-    """One secret that was taken out: its kind and how often it stood there, never the secret itself."""
+    """A redacted secret: its kind and number of occurrences, never the secret itself."""
 
     kind: str
     occurrences: int
 
 
 class RedactedText(NamedTuple):
-    """A text without its secrets, and what they were."""
+    """A redacted text and the kinds of its secrets."""
 
     text: str
     found: tuple[Secret, ...] = ()

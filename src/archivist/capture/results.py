@@ -1,4 +1,4 @@
-"""What finishing runs and learning from reviews did; apart from the service, for cold processes."""
+"""The results of finishing runs and of extracting findings. Hooks import the service without them."""
 
 from __future__ import annotations
 

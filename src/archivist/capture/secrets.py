@@ -1,4 +1,4 @@
-"""Take out of what is written what must not be kept: secrets, however deep, and control characters."""
+"""Clean what other rooms store: redact secrets at any depth, remove control characters, check names."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ T = TypeVar("T")
 
 
 def clean_text(text: str) -> str:
-    """Return a text as it may be kept: without secrets and without control characters."""
+    """Return a text without secrets and without control characters."""
     return redact(without_controls(text)).text
 
 
 def refuse_secret(what: str, name: str) -> None:
-    """Refuse a name that holds a secret: with the secret taken out it would name something else."""
+    """Refuse a name that holds a secret: redacted, it would name something else."""
     if redact(name).found:
         raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
 
 
 def validate_name(what: str, name: str) -> str:
-    """Return a name on one line, or refuse it: one that a secret was taken out of would name nothing."""
+    """Return a name on one line, or refuse it when it holds a secret."""
     told = " ".join(without_controls(_replace_surrogates(name)).split())
     refuse_secret(what, told)
     return told
 
 
 def validate_path(what: str, path: str) -> str:
-    """Return a path or a name of several words as it is, or refuse it: changed it would lead nowhere."""
+    """Return a path unchanged, or refuse it: a changed path would lead nowhere."""
     refuse_secret(what, path)
     if without_controls(path) != path or "\n" in path:
         raise RecordError(f"{what}: {path!r} holds control characters", hint="choose another name")
@@ -39,7 +39,7 @@ def validate_path(what: str, path: str) -> str:
 
 
 def without_secrets(value: object, *, is_exact: bool = False) -> object:
-    """Return the value with every secret in its texts taken out, whatever its type.
+    """Return the value with the secrets in all its texts redacted, whatever its type.
 
     Control characters go too, unless the value must come back exactly as it was given.
     """
@@ -62,7 +62,7 @@ def _redact_text(text: str, *, is_exact: bool) -> str:
 
 
 def _redact_named_value(name: object, value: object, *, is_exact: bool) -> object:
-    """Return a named value without its secrets: what it is called can tell that it is one."""
+    """Return a named value without its secrets. The name alone can say that the value is one: `password`."""
     if not isinstance(value, str) or not isinstance(name, str) or "=" in name:
         return without_secrets(value, is_exact=is_exact)
     beginning = f"{name}="

@@ -37,13 +37,13 @@ _BATCH_EVENTS = 2_000
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
 _CHUNK_BYTES = 1 << 20
-# Review events may lack everything by which a format is recognised, so they are what is left.
+# Review events may lack all marks of a format, so a log that no format recognises is read as review events.
 _FALLBACK_FORMAT = "archeflow"
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureResult:
-    """What was taken in: the runs, the number of events, the lines left out, the secrets redacted.
+    """The result of an intake: its runs, the number of events, the skipped lines, the redacted secrets.
 
     `created` and `updated` hold the ids of the runs whose records are new or changed.
     """
@@ -117,7 +117,7 @@ class _Intake:
             for episode in (*self._episodes, *self._build_parts()):
                 require_name(episode.id, "run")
                 known = writer.get(Episode, episode.id)
-                # Attempts are written by those who may log them, not by whoever names a run like one.
+                # An attempt is only written by an actor who may log attempts, also when a run has its id.
                 if episode.action or (known and known.action):
                     self._bank.require(Layer.EPISODES, Verb.WRITE)
                 stored.append(merge_episode(known, episode) if known else episode)
@@ -150,7 +150,7 @@ class _Intake:
         self._events.clear()
 
     def _assign_part(self, event: Event) -> Event:
-        """Return what was done in another repository as a part of its run that is filed there."""
+        """Move an event of another repository to the part of its run that is filed under that project."""
         if BEGAN not in event.extra:
             return event
         folder, began = str(event.extra[FOLDER]), str(event.extra[BEGAN])
@@ -174,7 +174,7 @@ class _Intake:
         return self._foreign[folder, began]
 
     def _build_parts(self) -> Iterator[Episode]:
-        """Yield what runs did in other repositories, as runs of their own below them."""
+        """Yield an episode for each part of a run that was done in another repository."""
         from archivist import projects
 
         runs = {episode.id: episode for episode in self._episodes}
@@ -185,7 +185,7 @@ class _Intake:
                 yield replace(runs[run], id=part, parent=run, project=project, usage=None, extra=extra)
 
     def _assign_project(self, episode: Episode) -> Episode:
-        """File a run under another name when its project's name is that of another repository."""
+        """Change a run's project when another repository owns the project's name."""
         from archivist import projects
         from archivist.paths import is_folder
 

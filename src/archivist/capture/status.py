@@ -56,7 +56,7 @@ class Ending:
 
 
 def status_of(stated: EpisodeStatus | None, ending: Ending) -> EpisodeStatus:
-    """Return the status: what the log states, else what its end tells."""
+    """Return the status that the log states, else the one that its end implies."""
     if stated is not None:
         return stated
     if not ending.last_role:

@@ -47,7 +47,7 @@ class ArcheFlow:
     name = "archeflow"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by the envelope `run_id, type, ts` and types with a dot."""
+        """Recognise the log by the envelope `run_id, type, ts` and types with a dot."""
         return any(
             isinstance(value.get("type"), str)
             and "." in value["type"]

@@ -51,7 +51,7 @@ class Atif:
     name = "atif"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by the version, or by steps that have a step id and a source."""
+        """Recognise the log by the version, or by steps that have a step id and a source."""
         first = preview_log(head).document
         steps = objects(first.get("steps"))
         if steps:

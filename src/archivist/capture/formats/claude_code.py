@@ -67,7 +67,7 @@ class ClaudeCode:
     name = "claude-code"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by the records of a conversation and their envelope."""
+        """Recognise the log by the records of a conversation and their envelope."""
         for value in preview_log(head).objects:
             kind = text(value.get("type"))
             if kind in ("user", "assistant"):

@@ -66,7 +66,7 @@ class Codex:
     name = "codex"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by the envelope of the lines, or by bare response items after a line of session facts."""
+        """Recognise the log by the envelope of its lines, or by bare response items after session facts."""
         found = preview_log(head)
         first = found.document
         if not first:

@@ -47,7 +47,7 @@ class MiniSweAgent:
     name = "mini-swe-agent"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by the format's own name, or by chat messages beside what only this agent writes."""
+        """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
         first = preview_log(head).document
         if text(first.get("trajectory_format")).startswith("mini-swe-agent"):
             return True

@@ -24,7 +24,7 @@ class StreamAdapter:
     name = "stream"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by an `episode` line, or by events that name run and number."""
+        """Recognise the log by an `episode` line, or by events that name run and number."""
         return any(
             isinstance(value.get("episode"), dict)
             or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
@@ -62,7 +62,7 @@ class StreamAdapter:
 
 
 def complete_run(episode: Episode, events: Iterable[Event]) -> Iterator[Event | Episode]:
-    """Yield events in memory, clipped, then their episode with what the events tell about it."""
+    """Yield events in memory, clipped, then their episode completed from the events."""
     told = Episode(id=episode.id, session=episode.id)
     for event in events:
         told = _extend_episode(told, event)
@@ -92,7 +92,7 @@ def _read_record(value: Mapping[str, Any], run: str, number: int) -> Event | Epi
 
 
 def _merge_stated(told: Episode, known: Episode | None) -> Episode:
-    """Let a line that states the episode win over what its events told so far."""
+    """Merge a stated episode with the one derived from its events; the stated fields win."""
     if known is None:
         return told
     return replace(
@@ -105,7 +105,7 @@ def _merge_stated(told: Episode, known: Episode | None) -> Episode:
 
 
 def _extend_episode(episode: Episode, event: Event) -> Episode:
-    """Return the episode with what one more event tells about it."""
+    """Return the episode extended by one more event."""
     started, finished, status, task = episode.started, episode.finished, episode.status, episode.task
     if event.time is not None:
         started = event.time if started is None else min(started, event.time)

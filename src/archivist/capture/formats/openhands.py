@@ -67,7 +67,7 @@ class OpenHands:
     name = "openhands"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by events that name their source and what they are."""
+        """Recognise the log by events that name their source and what they are."""
         return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:

@@ -1,4 +1,4 @@
-"""The formats that a run can come in, and how to tell which one a log has."""
+"""The formats of logs, and how to recognise the format of a log."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = (
 
 
 class Adapter(Protocol):
-    """One format: how to tell it, and how to read it as events and episodes."""
+    """One format: recognises its logs and reads them as events and episodes."""
 
     name: str
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """Tell from a log's first 64 kB, decompressed, and its file name."""
+        """Say whether a log has this format, by its first 64 kB, decompressed, and its file name."""
         ...
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
@@ -40,7 +40,7 @@ class Adapter(Protocol):
         ...
 
 
-# From the most to the least particular mark, so that a format which holds another's records goes first.
+# From the most to the least specific, since some formats embed the records of others.
 ADAPTERS: tuple[Adapter, ...] = (
     Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), StreamAdapter(), ClaudeCode(),
 )  # fmt: skip

@@ -41,7 +41,7 @@ class SweAgent:
     name = "swe-agent"
 
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Tell by the keys of the document and of its first step."""
+        """Recognise the log by the keys of the document and of its first step."""
         first = preview_log(head).document
         steps = first.get("trajectory")
         if isinstance(steps, list):
