@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.outcomes_file import outcome_of, read_outcomes
+from archivist.capture.service import read_outcomes
+from archivist.capture.status import outcome_of
 from archivist.errors import InputError
 from archivist.records import Episode, EpisodeStatus
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, withhold
-from archivist.capture.clean import clean_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -65,6 +64,7 @@ def record_brief(
     `open_run` stores the run in the same transaction and says whether it was known already; a new run that
     was given nothing needs no record of that. `recovery` marks what was shown next to an error.
     """
+    from archivist.capture.clean import clean_name
     from archivist.records import Brief
 
     now = bank.now()

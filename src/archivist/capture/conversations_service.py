@@ -1,8 +1,7 @@
-"""Work on conversations: the items of a session in order, and the run that is learnt from them.
+"""Keep the histories of sessions, and finish a session as a run.
 
-An item is a piece of the text `session:ID` in the archive. It is kept whole and is not searched: a history
-is taken back and cleared, which a run's events never are. When the session is over it is handed in as a run,
-and what was said and done in it is then found and learnt from as that of any other.
+An item is a piece of the document `session:ID` in the archive. It is stored whole and is not searched: items
+are popped and cleared, which a run's events never are. A finished session is a run as any other.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from
 from archivist.capture.clean import clean_name
-from archivist.capture.outcomes import CallOutcome, from_structured, read_outcome
+from archivist.capture.outcomes import from_structured, read_outcome
 from archivist.capture.recorder import LogOrigin, Recorder
 from archivist.capture.secrets import without_secrets
 from archivist.capture.service import CaptureOverrides
@@ -38,7 +37,7 @@ SCHEME = "session:"
 _OPAQUE = frozenset({"encrypted_content", "signature", "image_url", "file_data", "data", "result"})
 
 _SPEAKERS = ("user", "assistant")
-# How the SDK tells a model that a tool raised.
+# What the SDK gives to the model when a tool raised.
 _FAILED_TOOL = "An error occurred while running the tool"
 
 Turn: TypeAlias = dict[str, object]
@@ -65,7 +64,10 @@ class Conversations(BankService):
     @writes(Layer.ARCHIVE)
     def add(self, session: str, turns: Sequence[Mapping[str, object]]) -> None:
         """Add items at the end of a session, all of them or none."""
-        kept = [_clean_turn(turn) for turn in turns]
+        try:
+            kept = [dict(_clean_fields(json.loads(json.dumps(dict(turn))))) for turn in turns]
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"an item of the session is no JSON: {error}") from None
         now = self._bank.now()
         with self._bank.transaction() as writer:
             last = writer.select_fields(
@@ -145,15 +147,10 @@ def _turn_events(recorder: Recorder, turn: Mapping[str, Any], time: datetime) ->
             call_id, LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments), time
         )
     elif kind.endswith("_call_output"):
-        yield from recorder.result(call_id, _outcome(turn.get("output")), time)
-
-
-def _outcome(output: object) -> CallOutcome:
-    structured = from_structured(output)
-    if structured is not None:
-        return structured
-    said = content_text(output)
-    return read_outcome(said, is_error=True if said.startswith(_FAILED_TOOL) else None)
+        output = content_text(turn.get("output"))
+        is_error = True if output.startswith(_FAILED_TOOL) else None
+        outcome = from_structured(turn.get("output")) or read_outcome(output, is_error=is_error)
+        yield from recorder.result(call_id, outcome, time)
 
 
 def _source(session: str) -> str:
@@ -179,16 +176,8 @@ def _latest_turns(reader: Reader, session: str, limit: int | None) -> list[tuple
     ]
 
 
-def _clean_turn(turn: Mapping[str, object]) -> Turn:
-    """Return an item as it is kept: JSON, and without secrets where people, models and tools speak."""
-    try:
-        plain = json.loads(json.dumps(dict(turn)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"an item of the session is no JSON: {error}") from None
-    return dict(_clean_fields(plain))
-
-
 def _clean_fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the fields of an item, without secrets where people, models and tools speak."""
     for name, value in turn.items():
         key = replace_surrogates(name)
         if key in _OPAQUE and isinstance(value, str):
@@ -198,15 +187,11 @@ def _clean_fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         elif isinstance(value, dict):
             yield key, dict(_clean_fields(value))
         elif isinstance(value, list):
-            yield (
-                key,
-                [
-                    dict(_clean_fields(each))
-                    if isinstance(each, dict)
-                    else without_secrets(each, is_exact=True)
-                    for each in value
-                ],
+            items = (
+                dict(_clean_fields(item)) if isinstance(item, dict) else without_secrets(item, is_exact=True)
+                for item in value
             )
+            yield key, list(items)
         else:
             cleaned = without_secrets({key: value}, is_exact=True)
             yield key, cleaned[key] if isinstance(cleaned, dict) else value

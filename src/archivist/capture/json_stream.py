@@ -11,9 +11,11 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from itertools import islice
 from typing import Any, BinaryIO, cast
 
 import msgspec
@@ -21,6 +23,7 @@ import msgspec
 from archivist.capture.clipping import omission_mark
 
 CHUNK_BYTES = 128 * 1024
+# Nearly all lines of real logs are shorter, and are decoded without being scanned first.
 SHORT_LINE_BYTES = 1024 * 1024
 # Of a string, this much is kept on each side before an adapter clips it to its own measure.
 KEPT_STRING_BYTES = 64 * 1024
@@ -263,21 +266,17 @@ class Scanner:
                     dropped += _count_characters(tail.popleft())
             if is_closed:
                 break
-            self._continue_string()
+            if len(self._buffer) - self._at >= _LONGEST_ESCAPE:
+                # A backslash that begins no escape: take it for a character, and go on behind it.
+                self._buffer = self._buffer[: self._at] + b"?" + self._buffer[self._at + 1 :]
+            elif not self._fill():
+                raise _CutShortError
         self._at += 1
         if dropped:
             out += json.dumps(omission_mark(dropped))[1:-1].encode()
         for piece in tail:
             out += piece
         out.append(_QUOTE)
-
-    def _continue_string(self) -> None:
-        remaining = len(self._buffer) - self._at
-        if remaining >= _LONGEST_ESCAPE:
-            # A backslash that begins no escape: take it for a character, and go on behind it.
-            self._buffer = self._buffer[: self._at] + b"?" + self._buffer[self._at + 1 :]
-        elif not self._fill():
-            raise _CutShortError
 
     def _character_boundary(self, end: int) -> int:
         """Move the end of a piece back when it falls inside a UTF-8 character."""
@@ -309,7 +308,11 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
     start = _ReadAhead(source)
     whole = start.decode_whole()
     if isinstance(whole, dict | list):
-        yield from _parts(whole, arrays)
+        for key, value in whole.items() if isinstance(whole, dict) else [("", whole)]:
+            if isinstance(value, list) and (arrays is None or key in arrays or value is whole):
+                yield from (Part(key, index, element) for index, element in enumerate(value))
+            else:
+                yield Part(key, None, value)
         return
     scanner = Scanner(cast("BinaryIO", start))
     try:
@@ -356,17 +359,6 @@ class _ReadAhead:
         return self._source.read(size)
 
 
-def _parts(whole: dict[str, Any] | list[Any], arrays: Collection[str] | None) -> Iterator[Part]:
-    if isinstance(whole, list):
-        yield from (Part("", index, each) for index, each in enumerate(whole))
-        return
-    for key, value in whole.items():
-        if isinstance(value, list) and (arrays is None or key in arrays):
-            yield from (Part(key, index, each) for index, each in enumerate(value))
-        else:
-            yield Part(key, None, value)
-
-
 def _scan_document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part | SkippedRecord]:
     for byte in _BOM:
         if scanner.peek() == byte:
@@ -386,19 +378,22 @@ def _scan_document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator
         elif following == _CLOSE:
             return
         elif following == _QUOTE:
-            key = _decode_or_none(scanner.value())
+            name = ""
+            with suppress(ValueError):
+                name = str(decode(scanner.value() or b'""'))
             if scanner.peek() != ord(":"):
-                yield _report_unexpected(scanner)
-                return
+                break
             scanner.skip()
-            name = key if isinstance(key, str) else ""
             if scanner.peek() == _OPEN_LIST and (arrays is None or name in arrays):
                 yield from _elements(scanner, name)
             else:
                 yield _part(scanner, name, None)
         else:
-            yield _report_unexpected(scanner)
-            return
+            break
+    is_cut = scanner.peek() == -1
+    yield SkippedRecord(
+        f"byte {scanner.offset}", "the document is cut short" if is_cut else "not JSON from here on"
+    )
 
 
 def _elements(scanner: Scanner, key: str) -> Iterator[Part | SkippedRecord]:
@@ -433,19 +428,6 @@ def _part(scanner: Scanner, key: str, index: int | None) -> Part | SkippedRecord
         return SkippedRecord(where, f"not JSON: {_short_message(error)}")
 
 
-def _decode_or_none(raw: bytearray | None) -> Any:
-    try:
-        return decode(raw or b"")
-    except ValueError:
-        return None
-
-
-def _report_unexpected(scanner: Scanner) -> SkippedRecord:
-    if scanner.peek() == -1:
-        return SkippedRecord(f"byte {scanner.offset}", "the document is cut short")
-    return SkippedRecord(f"byte {scanner.offset}", "not JSON from here on")
-
-
 def _short_message(error: Exception) -> str:
     return str(error).split("\n")[0][:120]
 
@@ -470,19 +452,12 @@ _GLIMPSED_OBJECTS = 50
 def preview_log(head: bytes) -> LogPreview:
     """Read the first objects of a log from its beginning, which may end anywhere."""
     head = head.removeprefix(_BOM).lstrip()
-    found: list[dict[str, Any]] = []
-    for each in read_lines(BytesIO(head)):
-        if isinstance(each, LogLine):
-            found.append(each.value)
-        elif not found:
-            # The first line is no object by itself: one document over many lines, or cut by the head's end.
-            return _preview_document(head)
-        if len(found) == _GLIMPSED_OBJECTS:
-            break
-    return LogPreview(False, tuple(found))
-
-
-def _preview_document(head: bytes) -> LogPreview:
+    lines = read_lines(BytesIO(head))
+    first = next(lines, None)
+    if isinstance(first, LogLine):
+        following = (line.value for line in lines if isinstance(line, LogLine))
+        return LogPreview(False, (first.value, *islice(following, _GLIMPSED_OBJECTS - 1)))
+    # The first line is no object by itself: one document over many lines, or cut by the head's end.
     members: dict[str, Any] = {}
     listed: list[dict[str, Any]] = []
     for part in read_document(BytesIO(head)):

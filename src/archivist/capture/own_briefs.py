@@ -1,4 +1,4 @@
-"""Fence the briefs we give, and take them out of what comes back, so that memory never feeds on itself."""
+"""Remove our own fenced briefs from a transcript, so that lessons are not mined from lessons."""
 
 from __future__ import annotations
 
@@ -41,11 +41,17 @@ def strip_briefs(text: str) -> str:
         return text
     pieces: list[str] = []
     position = 0
-    for each, following in zip(fences, [*fences[1:], None], strict=True):
-        limit = _limit(text, each, following.start if following else len(text))
-        closing = _CLOSING.search(text, each.body, limit)
-        pieces.append(text[position : each.start])
-        # Without its end, a brief is all that is left of the text or string that it was put in.
+    for fence, following in zip(fences, [*fences[1:], None], strict=True):
+        limit = following.start if following else len(text)
+        if fence.escape:
+            # The brief stands in a JSON string whose newlines carry n backslashes; a quote that carries
+            # n - 1 closes the string, and the brief with it.
+            backslashes = len(fence.escape) - 1
+            quote = re.compile(rf'(?<!\\)\\{{{backslashes}}}"').search(text, fence.body, limit)
+            limit = quote.start() if quote else limit
+        closing = _CLOSING.search(text, fence.body, limit)
+        pieces.append(text[position : fence.start])
+        # A brief without a closing mark was cut: it takes all that is left.
         position = closing.end() if closing else limit
     return "".join((*pieces, text[position:]))
 
@@ -59,12 +65,3 @@ def _fences(text: str) -> Iterator[_Fence]:
         if before:
             margin = before["margin"] or ""
             yield _Fence(start - len(margin), opening.end(), opening["escape"] or "")
-
-
-def _limit(text: str, opened: _Fence, end: int) -> int:
-    """Return where the brief must have ended: at most where the JSON string that holds it does."""
-    if not opened.escape:
-        return end
-    # A string whose newlines carry n backslashes is closed by a quote that carries n - 1.
-    quote = re.compile(rf'(?<!\\)\\{{{len(opened.escape) - 1}}}"').search(text, opened.body, end)
-    return quote.start() if quote else end

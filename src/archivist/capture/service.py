@@ -204,7 +204,7 @@ class _Intake:
     def _apply_outcome(self, episode: Episode) -> Episode:
         status = None if episode.parent else self._known.status
         if self._known.outcomes:
-            from archivist.capture.outcomes_file import outcome_of
+            from archivist.capture.status import outcome_of
 
             status = outcome_of(episode, self._known.outcomes) or status
         return replace(episode, status=status) if status else episode
@@ -446,6 +446,26 @@ class Runs(BankService):
             slight=sum(each.slight for each in learnt),
             skipped=skipped,
         )
+
+
+def read_outcomes(path: Path) -> dict[str, EpisodeStatus]:
+    """Read a file that gives an outcome per run."""
+    import msgspec
+
+    from archivist.capture.status import parse_outcomes
+
+    try:
+        value = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} is not JSON: {error}") from None
+    hint = '{"run id": "success", …}'
+    if not isinstance(value, dict):
+        raise InputError(f"{str(path)!r} is not a JSON object", hint=hint)
+    if outcomes := parse_outcomes(value):
+        return outcomes
+    raise InputError(f"{str(path)!r} names no outcomes", hint=hint)
 
 
 def _file_digest(path: Path, overrides: CaptureOverrides) -> str:

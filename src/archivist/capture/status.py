@@ -21,15 +21,26 @@ A log without a result is judged by its end:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from archivist.records import EpisodeStatus
+from archivist.records import Episode, EpisodeStatus
 
 _LIMITS = ("limit", "cost", "context", "max", "exceeded", "budget", "timeout", "time_out")
 _BY_PERSON = ("interrupt", "abort", "cancel", "early_exit", "skipped", "stopped", "paused")
 _DONE = frozenset(
     {"submitted", "success", "succeeded", "completed", "complete", "finished", "done", "resolved", "ok"}
 )
+# The lists of a benchmark's report, and what each says of the instances in it; the first match counts.
+_REPORT_LISTS = {
+    "resolved_ids": EpisodeStatus.SUCCESS,
+    "resolved": EpisodeStatus.SUCCESS,
+    "error_ids": EpisodeStatus.ABORTED,
+    "empty_patch_ids": EpisodeStatus.FAILED,
+    "unresolved_ids": EpisodeStatus.FAILED,
+    "unresolved": EpisodeStatus.FAILED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +106,27 @@ def status_of_word(word: str) -> EpisodeStatus | None:
     if any(lowered.startswith(mark) for mark in _BY_PERSON):
         return EpisodeStatus.ABORTED
     return None
+
+
+def parse_outcomes(value: Mapping[str, Any]) -> dict[str, EpisodeStatus]:
+    """Return a status per run: of `{"run": "success"}`, `{"run": true}`, or a benchmark's lists of ids."""
+    found: dict[str, EpisodeStatus] = {}
+    for key, status in _REPORT_LISTS.items():
+        listed = value.get(key)
+        for name in listed if isinstance(listed, list) else ():
+            if isinstance(name, str):
+                found.setdefault(name, status)
+    if found:
+        return found
+    for name, word in value.items():
+        if isinstance(word, bool):
+            found[name] = EpisodeStatus.SUCCESS if word else EpisodeStatus.FAILED
+        elif isinstance(word, str) and word in list(EpisodeStatus):
+            found[name] = EpisodeStatus(word)
+    return found
+
+
+def outcome_of(episode: Episode, outcomes: Mapping[str, EpisodeStatus]) -> EpisodeStatus | None:
+    """Return what the caller knows of a run, by its id, session or benchmark instance."""
+    names = (episode.id, episode.session, episode.extra.get("instance"))
+    return next((outcomes[name] for name in names if isinstance(name, str) and name in outcomes), None)

@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.capture.clean import clean_name
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
 from archivist.workspace.problems import LintProblem
@@ -48,6 +47,8 @@ class WorkspaceScope(NamedTuple):
     @classmethod
     def parse(cls, text: str | WorkspaceScope) -> WorkspaceScope:
         """Return the scope that `workspace[/domain[/repository]]` names; an empty text names all."""
+        from archivist.capture.clean import clean_name
+
         if isinstance(text, WorkspaceScope):
             parts = list(text.parts)
         else:

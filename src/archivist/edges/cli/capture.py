@@ -1,11 +1,11 @@
-"""Commands that take runs in and learn from them."""
+"""Commands that capture logs and learn from captured runs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,14 +22,13 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.views import capture_view, reflection_view
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.capture.service import CaptureResult
     from archivist.reflect.service import Reflection
-    from archivist.reflect.trigger import ReflectionOutcome
+    from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
 _FORMATS = (
     "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow",
@@ -61,12 +60,12 @@ def capture(
     outcomes: Path | None,
     as_json: bool,
 ) -> int:
-    """Take logs of agents in (folders too): each becomes a run that waits for reflection.
+    """Import agent logs, also whole folders; each becomes a run that waits for reflection.
 
-    Secrets are replaced before anything is stored. The same log again changes nothing, a longer one adds.
+    Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
-    from archivist.capture.outcomes_file import read_outcomes
-    from archivist.capture.service import CaptureOverrides
+    from archivist.capture.service import CaptureOverrides, read_outcomes
+    from archivist.edges.views import capture_view
     from archivist.errors import InputError
 
     known = CaptureOverrides(
@@ -78,7 +77,9 @@ def capture(
     taken: list[CaptureResult] = []
     refused: list[str] = []
     hints: list[str] = []
-    paths = list(_expand_paths(files))
+    paths: list[Path] = []
+    for file in files:
+        paths += sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         for path in paths:
             try:
@@ -116,6 +117,8 @@ def reflect(
     session: Session, run: str, pending: bool, days: int | None, scenario: str | None, as_json: bool
 ) -> int:
     """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
+    from archivist.doctor import check_reflection
+    from archivist.edges.views import reflection_view
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
     if sum((bool(run), pending, days is not None)) > 1:
@@ -129,7 +132,7 @@ def reflect(
         if run:
             done.append(bank.reflect(run, scenario=why or Scenario.MANUAL))
         else:
-            for result in _iter_reflections(bank, days, why):
+            for result in _reflect_each(bank, days, why):
                 if isinstance(result, ReflectionOutcome):
                     failed.append(result)
                 else:
@@ -140,43 +143,27 @@ def reflect(
         elif done:
             _print_reflection(bank, done)
         elif not failed:
-            note(_explain_no_runs(bank))
+            hint = "no run waits for reflection: archivist capture imports logs"
+            note(check_reflection(bank).text if bank.reflections.waiting_runs() else hint)
     for each in failed:
         note(f"archivist: {each.run}: {each.error or each.summary}")
     return EXIT_PARTIAL if any(each.error for each in failed) else 0
 
 
-def _explain_no_runs(bank: Bank) -> str:
-    """Return why there was no run to reflect on."""
-    from archivist.doctor import check_reflection
-
-    if bank.reflections.waiting_runs():
-        return check_reflection(bank).text
-    return "no run waits for reflection: archivist capture takes logs in"
-
-
-def _iter_reflections(bank: Bank, days: int | None, why: Any) -> Iterator[Reflection | ReflectionOutcome]:
-    if days is None:
-        with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
-            for result in bank.reflections.reflect_waiting(scenario=why):
-                yield result
-                advance(1)
-        return
+def _reflect_each(
+    bank: Bank, days: int | None, why: Scenario | None
+) -> Iterator[Reflection | ReflectionOutcome]:
     from archivist.reflect.trigger import Scenario
 
-    runs = bank.reflections.recent_runs(days)
-    with progress(len(runs), "reflect") as advance:
-        for name in runs:
-            yield bank.reflect(name, scenario=why or Scenario.BATCH)
+    runs = [] if days is None else bank.reflections.recent_runs(days)
+    if days is None:
+        total, results = len(bank.reflections.waiting_runs()), bank.reflections.reflect_waiting(scenario=why)
+    else:
+        total, results = len(runs), (bank.reflect(run, scenario=why or Scenario.BATCH) for run in runs)
+    with progress(total, "reflect") as advance:
+        for result in results:
+            yield result
             advance(1)
-
-
-def _expand_paths(files: Iterable[Path]) -> Iterator[Path]:
-    for file in files:
-        if file.is_dir():
-            yield from sorted(path for path in file.rglob("*") if path.is_file())
-        else:
-            yield file
 
 
 def _print_capture(taken: list[CaptureResult]) -> None:
@@ -191,7 +178,7 @@ def _print_capture(taken: list[CaptureResult]) -> None:
         ("events", sum(each.events for each in taken)),
         ("files known already", unchanged),
         ("records skipped", sum(each.skipped for each in taken)),
-        ("secrets taken out", sum(sum(each.secrets.values()) for each in taken)),
+        ("secrets redacted", sum(sum(each.secrets.values()) for each in taken)),
     ]
     print_table(("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")])
 
