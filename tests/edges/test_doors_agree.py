@@ -36,7 +36,7 @@ def ask(bank_cli: Command, project: Path) -> Ask:
 
 
 @pytest.fixture
-def http(ask: Ask, project: Path) -> Iterator[httpx.Client]:
+def http(ask: Ask, project: Path) -> Iterator[httpx.Client]:  # noqa: ARG001 it fills the bank
     """Come in over HTTP to the same bank."""
     with serving(project, "--quiet") as served, served.client() as client:
         yield client

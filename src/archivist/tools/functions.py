@@ -55,13 +55,13 @@ _MAX_INTEGER = 2**53 - 1
 # A search goes no deeper: later results hardly ever answer the question.
 _DEPTH = 200
 
-Words = Annotated[str, Meta(min_length=1, description="What is sought, in plain words.")]
+Words = Annotated[str, Meta(min_length=1, description="What to search for, in plain words.")]
 Role = Annotated[str, Meta(description="Only of this role.")]
 Count = Annotated[int, Meta(ge=0, le=_MAX_INTEGER)]
 Issue = Annotated[Count | None, Meta(description="Only what refers to this issue.")]
 Weight = Annotated[int, Meta(ge=1, le=10, description="Importance from 1 to 10.")]
-Limit = Annotated[int, Meta(ge=1, le=50, description="Most results.")]
-Offset = Annotated[Count, Meta(description="Where to go on: next_offset of the answer before.")]
+Limit = Annotated[int, Meta(ge=1, le=50, description="Maximum number of results.")]
+Offset = Annotated[Count, Meta(description="Where to continue: next_offset of the previous answer.")]
 Cycles = Annotated[tuple[Count, Count] | None, Meta(description="First and last cycle.")]
 Dates = Annotated[tuple[str, str] | None, Meta(description="First and last day, YYYY-MM-DD.")]
 Tags = Annotated[list[str], Meta(description="Tags.")]
@@ -223,7 +223,7 @@ def memory_log(
 @tool(Toolset.LAYERS, page_schema("knowledge", {"id": TEXT, "category": TEXT, "key": TEXT}), reads=True)
 def knowledge_query(
     bank: Bank,
-    text: Annotated[str, Meta(description="What is sought, in plain words; empty for all.")] = "",
+    text: Annotated[str, Meta(description="What to search for, in plain words; empty for all.")] = "",
     category: Annotated[str, Meta(description="convention, architecture, decision, fact, …")] = "",
     key: Annotated[str, Meta(description="The exact key.")] = "",
     limit: Limit = 10,
@@ -249,7 +249,7 @@ def knowledge_put(
     value: Text,
     confidence: Annotated[float, Meta(ge=0, le=1, description="How sure, from 0 to 1.")] = 1.0,
 ) -> Answer:
-    """Write down what holds for the project. Orchestrators and people may; higher confidence wins."""
+    """Record a fact about the project. Only for orchestrators and people; the higher confidence wins."""
     kept = bank.knowledge.put(category, key, value, confidence=confidence)
     conflict = {"conflict": kept.conflict.reason} if kept.conflict else {}
     return {**pick_fields("id", "category", "key", "value", "confidence")(kept.fact), **conflict}
@@ -262,12 +262,12 @@ def episode_log(
     agent: Annotated[str, Meta(min_length=1, description="Who tried.")],
     action: Literal["attempted", "completed", "failed", "retried"],
     approach: Annotated[str, Meta(min_length=1, description="What was tried.")],
-    outcome: Annotated[str, Meta(description="What came of it.")] = "",
+    outcome: Annotated[str, Meta(description="The outcome.")] = "",
     duration_ms: Annotated[Count | None, Meta(description="How long it took.")] = None,
     tokens_in: Annotated[Count | None, Meta(description="Tokens read.")] = None,
     tokens_out: Annotated[Count | None, Meta(description="Tokens written.")] = None,
 ) -> Answer:
-    """Log an attempt at a task and what came of it. Orchestrators and people may."""
+    """Log an attempt at a task and its outcome. Only for orchestrators and people."""
     episode = bank.attempts.log(
         task,
         agent=agent,
@@ -372,7 +372,7 @@ def brief(
     run: Annotated[str, Meta(description="Your run, to record what it was told and judge it later.")] = "",
     repo: Annotated[str, Meta(description="The repository, unless it is the one you were started in.")] = "",
 ) -> Answer:
-    """Get what earlier runs learnt that matters now: before a task, or beside an error."""
+    """Get what earlier runs learnt that matters now: before a task, or next to an error."""
     if error:
         found = bank.briefs.heal(error, tool=tool, repo=repo)
     else:
@@ -430,7 +430,7 @@ def lesson_add(
 @tool(Toolset.ARCHIVIST, page_schema("lessons", {"id": TEXT, "summary": TEXT, "status": TEXT}), reads=True)
 def lesson_query(
     bank: Bank,
-    text: Annotated[str, Meta(description="What is sought; empty for the most frequent.")] = "",
+    text: Annotated[str, Meta(description="What to search for; empty for the most frequent.")] = "",
     tool: Annotated[str, Meta(description="Only about this tool.")] = "",
     limit: Limit = 10,
     offset: Offset = 0,
@@ -453,7 +453,7 @@ def memory_get(
     id: Annotated[str, Meta(min_length=1, description="The id of anything that another tool named.")],  # noqa: A002
     offset: Offset = 0,
 ) -> Answer:
-    """Read one memory whole, a page at a time; of a workspace's document the document_path is its id."""
+    """Read one memory in full, a page at a time. The id of a workspace document is its document_path."""
     text = bank.workspace.text_at(id) if id.endswith(".md") else None
     if text is not None:
         return {"id": id, "kind": "document", **text_page(text, offset=offset)}
@@ -471,7 +471,7 @@ def proposal_add(
     role: Annotated[str, Meta(description="Whose playbook; yours by default.")] = "",
     evidence: Annotated[list[str] | None, Meta(description="Ids of lessons, runs or entries.")] = None,
 ) -> Answer:
-    """Propose a change of the playbook or the rules; somebody who may accepts or rejects it."""
+    """Propose a change of the playbook or the rules, which an approver accepts or rejects."""
     made = bank.proposals.propose(section, after, reason=reason, role=role, evidence=tuple(evidence or ()))
     return {"id": made.short_id, "status": made.status.value, "diff": bank.proposals.diff(made.id)}
 
@@ -555,7 +555,7 @@ def save_memory(
         Literal["refuse", "supersede", "keep_both"], Meta(description="What to do with a contradiction.")
     ] = "refuse",
 ) -> Answer:
-    """Save decisions, lessons and plans' statuses, unless they are known already or contradict what is."""
+    """Save decisions, lessons and plans' statuses, unless they are known already or contradict known ones."""
     from archivist.workspace.save import MemoryItem, SaveOutcome, items_from
 
     read = items_from(items)

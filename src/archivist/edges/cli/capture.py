@@ -22,7 +22,6 @@ from archivist.edges.cli.output import (
     say,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.views import capture_view, reflection_view
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The command that finds."""
+"""The command that searches the bank."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
-@click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh; recall.preset by default.")
+@click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh results; recall.preset by default.")
 @click.option(
-    "--window", type=click.IntRange(0, 20), default=0, help="Show so many neighbours in the stream."
+    "--window", type=click.IntRange(0, 20), default=0, help="Also show this many neighbours in the stream."
 )
 @click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
@@ -112,7 +112,7 @@ def _explain_score(hit: Hit, weights: Weights) -> str:
     sum_ = f"[{' + '.join(parts)}{standing}]"
     if not weights.importance and not weights.recency:
         return f"= relevance {score.relevance:.2f} {sum_}"
-    # Beside other merits relevance is scaled from the worst to the best of what was found.
+    # Next to other weights, relevance is scaled from the worst to the best hit.
     relevance = f"relevance {score.relevance:.2f} (scaled from {why.total:.2f} {sum_})"
     return (
         f"= {weights.importance:g}·importance {score.importance:.2f}"

@@ -1,4 +1,4 @@
-"""The routes that give memory back: brief, heal, recall."""
+"""The routes of briefs and of recall."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Cycle = Annotated[int | None, Query(ge=0, le=(1 << 31) - 1)]
 @router.post("/brief", responses=answers.model_response(answers.BriefOut))
 @set_execution_mode(lambda body, **_: ExecutionMode.WRITES if body.run else ExecutionMode.READS)
 def brief(body: BriefBody, visitor: Visitor) -> Response:
-    """Say what a new run should know; with a run it is recorded."""
+    """Return what a new run should know; with a run it is recorded."""
     asked = body.model_dump(exclude={"format", "explain", "tags"})
     request = BriefRequest(**asked, form=body.format, tags=tuple(body.tags))
     with visitor.bank(PoolLane.WRITE if body.run else PoolLane.READ) as bank:
@@ -47,7 +47,7 @@ def brief(body: BriefBody, visitor: Visitor) -> Response:
 @router.post("/heal", responses=answers.model_response(answers.BriefOut))
 @set_execution_mode(lambda **_: ExecutionMode.READS)
 def heal(body: HealBody, visitor: Visitor) -> Response:
-    """Say what earlier runs did about an error: what worked, and in how many of them."""
+    """Return what earlier runs did about an error: what worked, and in how many of them."""
     with visitor.bank(PoolLane.READ) as bank:
         told = bank.briefs.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
         return json_response(brief_view(bank, told))

@@ -1,4 +1,4 @@
-"""The shapes of what is asked: checked once, here, and told in the OpenAPI document."""
+"""The shapes of requests: checked once, here, and published in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUN_AND_DAYS: JsonDict = {
 
 
 def _coerce_integral(value: Any) -> Any:
-    """Return a number without a fraction as a whole one: JSON does not tell 3.0 from 3."""
+    """Return a float without a fraction as an integer: JSON does not distinguish 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -79,19 +79,19 @@ Until = Annotated[Moment | None, Query(description="Only up to this time, ISO 86
 
 
 class Body(BaseModel):
-    """What a request brings; what is not asked for is refused."""
+    """The body of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     def provided_fields(self) -> dict[str, Any]:
-        """Return what was said, without what was left out."""
+        """Return the fields that were given and are not null."""
         return {
             name: value for name, value in self.model_dump(exclude_unset=True).items() if value is not None
         }
 
 
 class FactBody(Body):
-    """Something that holds under a category and key."""
+    """A fact under a category and key."""
 
     category: Title
     key: Title
@@ -103,7 +103,7 @@ class FactBody(Body):
 
 
 class AttemptBody(Body):
-    """An attempt at a task, and what came of it."""
+    """An attempt at a task, and its outcome."""
 
     task_id: Title
     agent_id: Title
@@ -155,7 +155,7 @@ class LessonBody(_LessonFields):
 
 
 class LessonEdit(_LessonFields):
-    """What of a lesson changes."""
+    """The fields of a lesson to change."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -170,7 +170,7 @@ class LessonEdit(_LessonFields):
 
 
 class BriefBody(Body):
-    """Who is to be told, and for what."""
+    """The request of a brief: its audience, its task, its form."""
 
     task: Note = ""
     repo: Word = ""
@@ -189,7 +189,7 @@ class BriefBody(Body):
 
 
 class HealBody(Body):
-    """The output of something that failed."""
+    """The output of a command that failed."""
 
     error: Text
     tool: Word = ""
@@ -198,7 +198,7 @@ class HealBody(Body):
 
 
 class RunBody(Body):
-    """A run that begins."""
+    """A run that starts."""
 
     run: Word = ""
     task: Note = ""
@@ -211,7 +211,7 @@ class RunBody(Body):
 
 
 class ReviewEvent(BaseModel):
-    """Something that happened in a run, as ArcheFlow writes it; it may say more than is known here."""
+    """A review event as ArcheFlow writes it; it may have more fields."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -228,7 +228,7 @@ class FinishBody(Body):
 
 
 class ReflectBody(Body):
-    """Which runs to learn from: one, those of the last days, or all that wait."""
+    """The runs to reflect on: one, those of the last days, or all pending ones."""
 
     model_config = ConfigDict(json_schema_extra={"not": _RUN_AND_DAYS})
 
@@ -238,12 +238,12 @@ class ReflectBody(Body):
     @model_validator(mode="after")
     def _require_single_choice(self) -> Self:
         if self.run and self.days:
-            raise ValueError("run and days exclude each other: give one, or none for all that wait")
+            raise ValueError("run and days exclude each other: give one, or none for all pending runs")
         return self
 
 
 class CheckBody(Body):
-    """The run whose told lessons are judged."""
+    """The run whose briefed lessons are judged."""
 
     run: Title
 
@@ -256,7 +256,7 @@ class CoreBody(Body):
 
 
 class ItemBody(Body):
-    """Something to add to a list of core memory."""
+    """An item to add to a list of core memory."""
 
     item: str | dict[str, Any]
     role: Word = ""
@@ -278,19 +278,19 @@ class EntryBody(Body):
 
 
 class CycleBody(Body):
-    """Whose cycle begins."""
+    """The role whose cycle begins."""
 
     role: Word = ""
 
 
 class InsightBody(Body):
-    """Whether to reflect on the stream only when that is due."""
+    """Whether to reflect on the stream only when a reflection is due."""
 
     if_due: bool = False
 
 
 class TextBody(Body):
-    """A text to keep for good."""
+    """A text to archive."""
 
     content: Text
     type: TextKind
@@ -302,7 +302,7 @@ class TextBody(Body):
 
 
 class WorkingBody(Body):
-    """What an agent has in mind; what is left out stays."""
+    """Working memory; fields that are left out stay as they are."""
 
     plan: Note | None = None
     constraints: Annotated[list[Note], Field(max_length=100)] | None = None
@@ -310,7 +310,7 @@ class WorkingBody(Body):
 
 
 class NoteBody(Body):
-    """A note to oneself."""
+    """A note for the acting agent itself."""
 
     text: Said
 
@@ -326,13 +326,13 @@ class ProposalBody(Body):
 
 
 class CommentBody(Body):
-    """What is to be remembered of a decision."""
+    """A comment on a decision."""
 
     comment: Note = ""
 
 
 class SaveItem(Body):
-    """A decision, a lesson or a plan's status; what is left out is found by rule."""
+    """A decision, a lesson or a plan's status; fields that are left out are derived from the text."""
 
     text: str | None = None
     kind: Annotated[str | None, Field(description="decision, lesson or plan_status.")] = None
