@@ -29,7 +29,7 @@ from archivist.records import (
     Verdict,
 )
 from archivist.records.episode import merge_episode
-from archivist.records.kinds import BY_NAME, kind_for, record_type
+from archivist.records.kinds import BY_NAME, kind_for
 from archivist.records.lines import (
     SHAPES,
     Kept,
@@ -119,7 +119,7 @@ def export_lines(reader: Reader, shape: LessonFormat) -> dict[str, list[dict[str
         ],
         STREAM: [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))],
         **{
-            shape.file: [to_line(each) for each in reader.select(record_type(shape.name), order=("id",))]
+            shape.file: [to_line(each) for each in reader.select(shape.record, order=("id",))]
             for shape in SHAPES
         },
     }

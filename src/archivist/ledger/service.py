@@ -11,7 +11,7 @@ from archivist.access.rights import DENIAL, Layer, may_see, reads, writes
 from archivist.errors import InputError, NotFoundError
 from archivist.lessons.quarantine import is_hidden_from
 from archivist.records import Actor, Artifact, Document, Fact, Lesson
-from archivist.records.kinds import KINDS, kind_of, record_type, record_types
+from archivist.records.kinds import KINDS, kind_of, record_types
 from archivist.records.plain import from_plain
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
@@ -63,7 +63,7 @@ def find_by_name(
     for kind in KINDS:
         number = kind.parse_short_id(name)
         if number is not None:
-            found = reader.select(record_type(kind.name), equals("number", number), limit=1)
+            found = reader.select(kind.record, equals("number", number), limit=1)
             if found:
                 return found[0]
     for record in record_types():
