@@ -26,6 +26,7 @@ from archivist.records import (
     Usage,
     Verdict,
 )
+from archivist.store.engine import EngineEraser, EngineReader, EngineWriter
 from archivist.store.filters import (
     any_of,
     at_least,
@@ -38,9 +39,10 @@ from archivist.store.filters import (
     one_of_unindexed,
     starts_with,
 )
-from archivist.store.protocol import Store
+from archivist.store.protocol import Eraser, Reader, Store, Writer
 from archivist.store.results import SearchFilter, TextQuery
 from archivist.store.scope_tokens import scope_token
+from archivist.store.sqlite.erase import SqliteEraser
 from archivist.store.sqlite.store import SqliteStore
 from archivist.store.vectors import pack_vector
 from tests.banks import lay_bank
@@ -725,3 +727,20 @@ def test_reindexing_forgets_the_vectors_and_new_ones_are_seen(store: Store, is_r
     assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
     with store.reading() as reader:
         assert reader.verify().is_whole
+
+
+def _methods(*classes: type) -> set[str]:
+    return {
+        name
+        for each in classes
+        for name, value in vars(each).items()
+        if callable(value) and not name.startswith("_")
+    }
+
+
+def test_an_engine_writes_all_that_cannot_be_composed_and_nothing_else() -> None:
+    engine = [each for each in SqliteEraser.__mro__ if each.__module__.startswith("archivist.store.sqlite")]
+    by_hand, composed = _methods(EngineReader, EngineWriter, EngineEraser), _methods(Reader, Writer, Eraser)
+    assert by_hand <= _methods(*engine)
+    assert not composed & _methods(*engine)
+    assert not composed & by_hand

@@ -11,7 +11,7 @@ from archivist import Bank, records
 from archivist.access.rights import Layer
 from archivist.exchange.files import ARCHIVE, LessonFormat, export_lines
 from archivist.recall.hit_text import RENDERERS
-from archivist.records.kinds import BY_NAME, KINDS, SEARCHABLE, Kind, kind_of, record_type, record_types
+from archivist.records.kinds import BY_NAME, KINDS, SEARCHABLE, Kind, kind_of, record_types
 from archivist.records.plain import types_of
 from archivist.store.rows import mapping_for
 from archivist.store.searchable import DOCUMENTS
@@ -28,18 +28,18 @@ def test_every_record_with_an_id_has_one_row() -> None:
     assert stored == set(record_types())
     assert len(KINDS) == len({kind.table for kind in KINDS}) == len(BY_NAME)
     assert len({kind.plural for kind in KINDS}) == len(KINDS)
-    assert all(kind_of(record_type(kind.name)) == kind.name for kind in KINDS)
+    assert all(kind_of(kind.record) == kind.name for kind in KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_row_names_what_there_is(bank: Bank, kind: Kind) -> None:
     assert kind.layer in list(Layer)
-    fields = types_of(record_type(kind.name))  # type: ignore[arg-type]
+    fields = types_of(kind.record)  # type: ignore[arg-type]
     assert {*kind.keys, *kind.times} <= fields.keys()
     keys = {kind.keys.get(name, name) for name in fields}
     assert kind.signs <= keys
-    assert bool(kind.short_id) == ("number" in fields and "short_id" in dir(record_type(kind.name)))
-    how = mapping_for(record_type(kind.name))
+    assert bool(kind.short_id) == ("number" in fields and "short_id" in dir(kind.record))
+    how = mapping_for(kind.record)
     with bank.reading() as reader:
         assert reader.select_fields(kind.name, how.columns) == []
         assert reader.count(kind.name) == 0
@@ -57,7 +57,7 @@ def test_every_file_of_an_export_is_named_by_a_row(bank: Bank) -> None:
 
 def test_a_line_is_recognised_as_one_kind_only() -> None:
     for kind in KINDS:
-        names = {kind.keys.get(name, name) for name in types_of(record_type(kind.name))}  # type: ignore[arg-type]
+        names = {kind.keys.get(name, name) for name in types_of(kind.record)}  # type: ignore[arg-type]
         others = [other for other in KINDS if other.signs and other.signs <= names]
         assert not kind.signs or kind in others
         assert len(others) <= 1, kind.name

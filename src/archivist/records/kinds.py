@@ -18,8 +18,8 @@ class Kind(NamedTuple):
 
     # The word for it in the ledger, in the index and in queries.
     name: str
-    # Its class in `archivist.records`.
-    record: str
+    # The name of its class in `archivist.records`.
+    class_name: str
     table: str
     # The guarded layer that it belongs to, by the names of `access.rights.Layer`.
     layer: str
@@ -37,6 +37,11 @@ class Kind(NamedTuple):
     # The keys by which a line is recognised, and the times that decide which of two versions is later.
     signs: frozenset[str] = frozenset()
     times: tuple[str, ...] = ()
+
+    @property
+    def record(self) -> type[Any]:
+        """Return the record class; its family is imported at the first call."""
+        return record_type(self.name)
 
     def label_of(self, fields: Mapping[str, Any]) -> str:
         """Return the name that people use for a record with these fields."""
@@ -106,34 +111,34 @@ KINDS = (
 )  # fmt: skip
 
 BY_NAME = {kind.name: kind for kind in KINDS}
-_BY_RECORD = {kind.record: kind for kind in KINDS}
+_BY_CLASS = {kind.class_name: kind for kind in KINDS}
 SEARCHABLE = tuple(kind.name for kind in KINDS if kind.is_searchable)
 
 
 def kind_for(record: type) -> Kind:
     """Return the row of a record class."""
-    return _BY_RECORD[record.__name__]
+    return _BY_CLASS[record.__name__]
 
 
 def kind_of(record: type) -> str:
     """Return the name of a record class's kind: `lesson`, `episode`, …"""
-    return _BY_RECORD[record.__name__].name
+    return _BY_CLASS[record.__name__].name
 
 
 @cache
 def record_type(kind: str) -> type[Any]:
-    """Return the record class of a kind; its family is imported at the first call."""
+    """Return the record class of a kind."""
     from archivist import records
 
-    found: type[Any] = getattr(records, BY_NAME[kind].record)
+    found: type[Any] = getattr(records, BY_NAME[kind].class_name)
     return found
 
 
 def record_types() -> tuple[type[Any], ...]:
     """Return the class of every kind."""
-    return tuple(record_type(kind.name) for kind in KINDS)
+    return tuple(kind.record for kind in KINDS)
 
 
 def types_by_kind() -> dict[str, type[Any]]:
     """Return the classes of the kinds whose records have ledger entries of their own."""
-    return {kind.name: record_type(kind.name) for kind in KINDS if kind.has_ledger_entries}
+    return {kind.name: kind.record for kind in KINDS if kind.has_ledger_entries}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from archivist.clock import to_short_text
 from archivist.errors import RecordError
 from archivist.ids import derived_id
-from archivist.records.kinds import BY_NAME, KINDS, Kind, kind_for, record_type
+from archivist.records.kinds import BY_NAME, KINDS, Kind, kind_for
 from archivist.records.plain import field_names, from_plain, to_plain
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
         # A block's id follows from its section.
         same = [str(fields[name]) for name in sorted(fields) if name != "extra"]
         fields.setdefault("id", derived_id(kind.file, *same))
-    record: Kept = from_plain(record_type(kind.name), fields)
+    record: Kept = from_plain(kind.record, fields)
     _validate(record)
     return record
 
@@ -102,7 +102,7 @@ def from_stream_line(value: Mapping[str, Any]) -> Entry:
 def _read_fields(kind: Kind, value: Mapping[str, Any], *, unread: Sequence[str] = ()) -> dict[str, Any]:
     """Return a line's values by our field names; keys that are unknown or not to be read go to `extra`."""
     ours = {key: name for name, key in kind.keys.items()}
-    record: Any = record_type(kind.name)
+    record: Any = kind.record
     known = field_names(record)
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}

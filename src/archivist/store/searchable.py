@@ -57,7 +57,7 @@ class SearchDocument(NamedTuple):
 
 def build_search_document(record: object) -> SearchDocument | None:
     """Return the record's document, or None when it is not searchable or has no words."""
-    build = _BY_RECORD.get(type(record).__name__)
+    build = _BY_CLASS.get(type(record).__name__)
     return build(record) if build is not None else None
 
 
@@ -185,7 +185,7 @@ DOCUMENTS: dict[str, Callable[[Any], SearchDocument | None]] = {
     "entry": _build_entry,
     "document": _build_document,
 }
-_BY_RECORD = {kind.record: DOCUMENTS[kind.name] for kind in KINDS if kind.is_searchable}
+_BY_CLASS = {kind.class_name: DOCUMENTS[kind.name] for kind in KINDS if kind.is_searchable}
 
 
 def _join_texts(*parts: str) -> str:

@@ -7,7 +7,7 @@ or above it, and optionally `sentence_bert_config.json` and `1_Pooling/config.js
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +58,44 @@ class OnnxEmbedder:
 
     def _load_encoder(self) -> _Encoder:
         if self._encoder is None:
-            self._encoder = _build_encoder(
-                self._folder, self._model_file, self._tokenizer_file, self._threads
+            session = _open_session(self._model_file, self._threads)
+            tokenizer = _open_tokenizer(self._tokenizer_file)
+            tokenizer.no_padding()
+            # Texts are cut as configured, and never longer than the model has positions.
+            wanted = self._read_setting("sentence_bert_config.json", "max_seq_length")
+            positions = self._read_setting("config.json", "max_position_embeddings")
+            most = wanted if isinstance(wanted, int) and wanted > 2 else MOST_TOKENS
+            if isinstance(positions, int) and positions > 2:
+                most = min(most, positions)
+            tokenizer.enable_truncation(most)
+            output = _choose_output(session)
+            unknown = getattr(tokenizer.model, "unk_token", None)
+            encoder = _Encoder(
+                session,
+                tokenizer,
+                output.name,
+                self._read_setting("1_Pooling/config.json", "pooling_mode_cls_token") is True,
+                tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None,
             )
+            width = output.shape[-1] if output.shape else None
+            if not isinstance(width, int):
+                width = encoder.run(tokenizer.encode_batch(["one"])).shape[1]
+            self._encoder = replace(encoder, dimensions=width)
         return self._encoder
+
+    def _read_setting(self, name: str, key: str) -> object:
+        """Return one value of a JSON file of the model; None without such a file."""
+        import json
+
+        model_file = self._model_file
+        for folder in (self._folder, model_file.parent, model_file.resolve().parent.parent):
+            if (folder / name).is_file():
+                try:
+                    values = json.loads((folder / name).read_text("utf-8"))
+                except ValueError as error:
+                    raise ConfigError(f"{str(folder / name)!r} is not JSON: {error}") from None
+                return values.get(key) if isinstance(values, dict) else None
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +158,6 @@ class _Encoder:
             return np.asarray(hidden[:, 0], dtype=np.float32)
         mask = fields["attention_mask"][:, :, None].astype(np.float32)
         return np.asarray((hidden * mask).sum(axis=1) / mask.sum(axis=1), dtype=np.float32)
-
-
-def _build_encoder(folder: Path, model_file: Path, tokenizer_file: Path, threads: int) -> _Encoder:
-    session = _open_session(model_file, threads)
-    tokenizer = _open_tokenizer(tokenizer_file)
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(_max_tokens(folder, model_file))
-    unknown = getattr(tokenizer.model, "unk_token", None)
-    output = _choose_output(session)
-    encoder = _Encoder(
-        session,
-        tokenizer,
-        output.name,
-        _read_setting(folder, model_file, "1_Pooling/config.json", "pooling_mode_cls_token") is True,
-        tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None,
-    )
-    width = output.shape[-1] if output.shape else None
-    if not isinstance(width, int):
-        width = encoder.run(tokenizer.encode_batch(["one"])).shape[1]
-    return _Encoder(session, tokenizer, output.name, encoder.pools_first_token, encoder.unknown_token, width)
 
 
 def _open_session(path: Path, threads: int) -> Any:
@@ -230,28 +244,6 @@ def _tokenizer_file(folder: Path, model_file: Path) -> Path:
         if (place / "tokenizer.json").is_file():
             return place / "tokenizer.json"
     raise ConfigError(f"no tokenizer.json for {str(model_file)!r}", hint="put the model's own one beside it")
-
-
-def _max_tokens(folder: Path, model_file: Path) -> int:
-    """Return the longest text in tokens: as configured, and never more than the model has positions."""
-    wanted = _read_setting(folder, model_file, "sentence_bert_config.json", "max_seq_length")
-    most = wanted if isinstance(wanted, int) and wanted > 2 else MOST_TOKENS
-    places = _read_setting(folder, model_file, "config.json", "max_position_embeddings")
-    return min(most, places) if isinstance(places, int) and places > 2 else most
-
-
-def _read_setting(folder: Path, model_file: Path, name: str, key: str) -> object:
-    """Return one value of a JSON file of the model; None without such a file."""
-    import json
-
-    for place in (folder, model_file.parent, model_file.resolve().parent.parent):
-        if (place / name).is_file():
-            try:
-                values = json.loads((place / name).read_text("utf-8"))
-            except ValueError as error:
-                raise ConfigError(f"{str(place / name)!r} is not JSON: {error}") from None
-            return values.get(key) if isinstance(values, dict) else None
-    return None
 
 
 def _digest(path: Path) -> str:
