@@ -1,7 +1,5 @@
 """Read which packages a command installs, and tell where a missing module comes from."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable
