@@ -70,9 +70,9 @@ class Answer(NamedTuple):
 
 
 def command(
-    group: click.Group, name: str | None = None, cls: type[click.Command] = click.Command
+    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
 ) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Add a function to a group as a command with --json; its first argument is the session."""
+    """Make a function a command with --json, in a group if one is given; it is called with the session."""
 
     def add(handler: Callable[..., Answer | None]) -> click.Command:
         @wraps(handler)
@@ -96,7 +96,8 @@ def command(
                 raise answer.error
             return note_problems(answer.problems) or answer.code
 
-        return group.command(name, cls=cls)(json_option(click.pass_obj(run)))
+        make = click.command if group is None else group.command
+        return make(name, cls=cls)(json_option(click.pass_obj(run)))
 
     return add
 
