@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Artifact
 
+# As many as git shows, enough to compare by eye.
 _CHECKSUM_SHOWN = 12
 
 

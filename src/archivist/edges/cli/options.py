@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
+# A screenful; a file with one systematic mistake has thousands.
 _PROBLEMS_SHOWN = 20
 
 role_option = click.option("--role", metavar="R", default="", help="Only entries of this role.")
