@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Artifact
 
-# As many as git shows, enough to compare by eye.
+# Enough to compare by eye.
 _CHECKSUM_SHOWN = 12
 
 
