@@ -4,7 +4,7 @@ Each sentence is logged in three cycles, each end after three cycles of a blocke
 logged it; what `insights` then says is compared with what a careful reader says. With `--against REVISION`
 the rules of that git revision are measured beside ours on the same pairs. `KNOWN` are the sentences of the
 tests; `SECOND` was written before the present rules and was known while they were; `HELD_OUT` was written
-after them, and they were not changed for it.
+after them, and only decided which patterns could be removed.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ CHECKOUT = "checkout"
 _LATEST_RUNS = 20
 # A repository without a known name is compared with these runs of every project.
 _RUNS_OF_EACH_PROJECT = 3
+# `repo`, `owner/repo`, and one folder more; longer names are paths.
 _MOST_NAMES = 3
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from archivist.archive.folders import MAX_FILE_BYTES, is_ignored_folder, is_wanted
 from archivist.records import Folder
 
+# An editor writes a file in one go; one that changes during three reads is a log.
 _TRIES = 3
 
 

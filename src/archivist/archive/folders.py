@@ -11,8 +11,10 @@ from archivist.errors import InputError, RecordError
 from archivist.records import DocumentType, Folder
 from archivist.stream.entries import find_references
 
+# A longer file is data, not a text that people wrote.
 MAX_FILE_BYTES = 2 * 1024 * 1024
 DEFAULT_IMPORTANCE = 5
+# Bounds the time that the YAML parser can take.
 _FRONT_CHARACTERS = 16_384
 _SHOWN = 60
 _NUL = "\x00"

@@ -29,6 +29,7 @@ GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
 FREE = tuple(section for section in CoreSection if section not in GUARDED)
 # Blocks that are the same for every role.
 SHARED = (CoreSection.STATUS, CoreSection.THREADS)
+# Ids and roles appear in every rendering of core memory, so they must be short.
 _MOST_ID = 80
 
 

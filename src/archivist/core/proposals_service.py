@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 Listed: TypeAlias = "list[Proposal]"
 
 _LAST = "last_proposal"
+# A reason is read by a person who decides; longer material is cited as evidence.
 _MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
 # With ten undecided rules nobody reads an eleventh.

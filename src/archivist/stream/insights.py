@@ -19,6 +19,7 @@ from archivist.stream.blocker_timeline import BlockerState, BlockerTimeline, blo
 from archivist.stream.entries import Marker
 from archivist.stream.obstacles import ObstacleSign, Subject, Wait, read_waits, subject_of
 
+# A reflection is read in full, so it holds only a few insights, obstacles first.
 MOST_INSIGHTS = 5
 # A blocker of three cycles is no longer noise: it goes into core memory, where every role sees it.
 STRATEGIC_CYCLES = 3
@@ -28,6 +29,7 @@ _MOST_OBSTACLES = 3
 _MUTUAL_WAITS = 3
 # Grouping compares every report with every group: 400 entries are read in about 40 ms.
 _MOST_COMPARED = 400
+# Two entries with the same tag are a coincidence.
 _LEAST_THEME = 3
 _SHOWN_IDS = 8
 _SHOWN_ISSUES = 5

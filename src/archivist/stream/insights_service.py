@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 ROLE = "archivist"
 # A setting of the bank: the blockers in the status that reflections wrote, and what they are about.
 _BLOCKERS = "stream_blockers"
+# The words of the most important entries; a longer question takes longer to search.
 _ASKED_CHARACTERS = 2_000
 _RELATED = 10
 

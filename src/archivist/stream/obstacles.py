@@ -19,6 +19,7 @@ from archivist.stream.entries import find_references
 # A longer clause is pasted output, not a sentence; the limits also bound the time that patterns take.
 _CLAUSE_CHARACTERS = 300
 _READ_CHARACTERS = 4_000
+# Enough to name a thing; more words make two descriptions of it look different.
 _SUBJECT_WORDS = 8
 _PHRASE_WORDS = 6
 _TAGS = frozenset(("blocked", "blocker", "blocking"))

@@ -45,6 +45,7 @@ BY_CYCLE = ("cycle", "seq")
 # Settings of the bank: the cycle that each role has begun, and how far the stream was reflected on.
 _BEGUN = "stream_cycles"
 _MARKER = "stream_reflected"
+# Id, cycle, time and role say who logged what when, and stay.
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
 _MOST_HITS = 200
 # Relevance is compared among this many hits before recency and importance order them.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Artifact
 
+# Enough to compare by eye.
 _CHECKSUM_SHOWN = 12
 
 

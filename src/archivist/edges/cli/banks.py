@@ -6,24 +6,15 @@ from pathlib import Path
 
 import click
 
-from archivist.edges.cli.output import (
-    global_option,
-    json_option,
-    note,
-    pluralize,
-    print_json,
-    print_table,
-    say,
-)
+from archivist.edges.cli.options import Answer, command
+from archivist.edges.cli.output import global_option, pluralize, say
 from archivist.edges.cli.session import Session
 
 
-@click.command()
+@command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @global_option
-@json_option
-@click.pass_obj
-def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) -> None:
+def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
     from archivist.errors import InputError
@@ -40,12 +31,12 @@ def init(session: Session, folder: Path | None, is_global: bool, as_json: bool) 
     with Bank.open(place, actor=session.actor()) as bank:
         path = bank.path
     keep_out_of_git(path.parent)
-    if as_json:
-        print_json({"bank": str(path), "created": not existed})
-    else:
-        say(f"{'There is a bank already' if existed else 'Made a bank'}: {path}")
-    if above is not None:
-        note(f"hint: in this folder the new bank replaces {bank_file(above)}")
+    hint = f"hint: in this folder the new bank replaces {bank_file(above)}" if above else ""
+    return Answer(
+        {"bank": str(path), "created": not existed},
+        f"{'There is a bank already' if existed else 'Made a bank'}: {path}",
+        (hint,) if hint else (),
+    )
 
 
 def keep_out_of_git(folder: Path) -> None:
@@ -55,32 +46,25 @@ def keep_out_of_git(folder: Path) -> None:
         ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
 
 
-@click.command()
+@command()
 @global_option
-@json_option
-@click.pass_obj
-def status(session: Session, is_global: bool, as_json: bool) -> None:
+def status(session: Session, is_global: bool) -> Answer:
     """Print the number of records of each kind."""
+    from archivist.doctor import SHOW_QUARANTINED
+
     with session.bank(is_global=is_global) as bank:
         held = bank.doctor.status()
-    if as_json:
-        print_json(held)
-        return
-    print_table(("What", "Count"), [(key.replace("_", " "), value) for key, value in held.items()])
+    rows = [(name.replace("_", " "), count) for name, count in held.items()]
     waiting = held["quarantined_lessons"]
-    if waiting:
-        from archivist.doctor import SHOW_QUARANTINED
-
-        wait = "waits" if waiting == 1 else "wait"
-        note(f"{pluralize(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
+    verb = "waits" if waiting == 1 else "wait"
+    hint = f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"
+    return Answer(held, notes=(hint,) if waiting else (), tables=[(("What", "Count"), rows)])
 
 
-@click.command()
+@command()
 @click.argument("name", metavar="ID")
 @global_option
-@json_option
-@click.pass_obj
-def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
+def undo(session: Session, name: str, is_global: bool) -> Answer:
     """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
 
     A removed record is also found by its name: category/key of a fact, path of an artifact, source of a text.
@@ -89,29 +73,21 @@ def undo(session: Session, name: str, is_global: bool, as_json: bool) -> None:
     with bank:
         restored = bank.ledger.undo(bare)
         last = bank.ledger.history(restored.id)[-1] if restored else None
-    if as_json:
-        print_json({"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"})
-    else:
-        say(f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
+    view = {"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"}
+    return Answer(view, f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
 
 
-@click.command()
+@command()
 @global_option
-@json_option
-@click.pass_obj
-def verify(session: Session, is_global: bool, as_json: bool) -> int:
+def verify(session: Session, is_global: bool) -> Answer:
     """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
     with session.bank(is_global=is_global) as bank:
         found = bank.ledger.verify()
-    if as_json:
-        names = ("entries", "erased", "is_whole", "problems")
-        print_json({name: getattr(found, name) for name in names})
-    elif found.is_whole:
-        say(f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased.")
-    else:
-        for problem in found.problems:
-            say(problem)
-    return 0 if found.is_whole else 1
+    view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems")}
+    text = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
+    if found.is_whole:
+        return Answer(view, text)
+    return Answer(view, "\n".join(found.problems), code=1)
 
 
 @click.command()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
+# A screenful; a file with one systematic mistake has thousands.
 _PROBLEMS_SHOWN = 20
 
 role_option = click.option("--role", metavar="R", default="", help="Only entries of this role.")
@@ -70,9 +71,9 @@ class Answer(NamedTuple):
 
 
 def command(
-    group: click.Group, name: str | None = None, cls: type[click.Command] = click.Command
+    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
 ) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Add a function to a group as a command with --json; its first argument is the session."""
+    """Make a function a command with --json, in a group if one is given; it is called with the session."""
 
     def add(handler: Callable[..., Answer | None]) -> click.Command:
         @wraps(handler)
@@ -96,7 +97,8 @@ def command(
                 raise answer.error
             return note_problems(answer.problems) or answer.code
 
-        return group.command(name, cls=cls)(json_option(click.pass_obj(run)))
+        make = click.command if group is None else group.command
+        return make(name, cls=cls)(json_option(click.pass_obj(run)))
 
     return add
 

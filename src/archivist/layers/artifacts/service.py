@@ -25,6 +25,7 @@ from archivist.store.filters import Condition, equals
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
+# Files are hashed in pieces, so that a large one does not fill the memory.
 _PIECE_BYTES = 1 << 20
 NEWEST = ("-created", "-id")
 _OUTSIDE = "only files in the project's folder can be registered"

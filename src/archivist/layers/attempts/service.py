@@ -47,6 +47,7 @@ _STATUS = {
 NEWEST = ("-finished", "-id")
 # A task counts as similar when its score is at least half of the best one.
 _LIKE_ENOUGH = 0.5
+# Per action; several attempts share a task, so there are more hits than tasks.
 _HITS = 40
 # Where a usage keeps which of its numbers were not reported: the record itself has 0 for them.
 _UNSAID = "unsaid"

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 __all__ = ["ClaimResult", "Knowledge", "SharedImportResult"]
 
 BY_NAME = ("category", "key", "project")
+# Filters are applied after the search, so it asks for more than is shown.
 _TEXT_HITS = 200
+# After decompression: a small archive must not unpack into the memory.
 _FILE_BYTES = 10_000_000
 _IMPORT = "import"
 _SHOWN = 60

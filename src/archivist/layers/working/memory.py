@@ -14,6 +14,7 @@ from types import TracebackType
 from archivist.errors import InputError
 from archivist.records import Working
 
+# Working memory is read and written as a whole, so its size is the cost of each change.
 MOST_NOTES = 1_000
 MOST_CONSTRAINTS = 100
 MOST_CHARACTERS = 8_000
