@@ -153,9 +153,10 @@ def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidat
     def clean(text: str) -> str:
         return redact(strip_briefs(text)).text if is_exact else clean_lesson_text(text)
 
-    changes: dict[str, Any] = {name: clean(getattr(candidate, name)) for name in (*_LINES, *_TEXTS)}
+    texts = {name: text for name in (*_LINES, *_TEXTS) if (text := getattr(candidate, name))}
+    changes: dict[str, Any] = {name: clean(text) for name, text in texts.items()}
     if not is_exact:
-        changes |= {name: " ".join(changes[name].split()) for name in _LINES}
+        changes |= {name: " ".join(changes[name].split()) for name in _LINES if name in changes}
     # A tag that held a secret names nothing any more.
     changes["tags"] = tuple(tag for tag in map(clean, candidate.tags) if PLACEHOLDER_START not in tag)
     changes["remedies"] = tuple(map(clean, candidate.remedies))

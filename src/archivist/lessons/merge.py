@@ -24,15 +24,16 @@ _APART = {
 
 def merge_lessons(first: Lesson, second: Lesson, *, promote_at_runs: int) -> Lesson:
     """Return one lesson from two versions of it, with the status that it has earned."""
-    if first == second:
-        return first
-    return with_status(merge_versions(first, second), promote_at_runs=promote_at_runs)
+    merged = merge_versions(first, second)
+    return merged if merged is first else with_status(merged, promote_at_runs=promote_at_runs)
 
 
 def merge_versions(first: Lesson, second: Lesson) -> Lesson:
     """Return one lesson from two versions of it; its status is that of the version edited last."""
     if first.id != second.id:
         raise RecordError(f"lessons {first.id!r} and {second.id!r} are not versions of one lesson")
+    if first == second:
+        return first
     worded = max(first, second, key=_edit_order)
     seen = max(
         first,
