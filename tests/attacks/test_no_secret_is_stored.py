@@ -396,7 +396,7 @@ ROUTES: list[tuple[str, dict[str, Any]]] = [
 def test_no_route_stores_a_secret(bank: Bank, tmp_path: Path) -> None:
     from starlette.testclient import TestClient
 
-    from archivist.edges.http.app import create_app
+    from archivist.edges.http.serving import create_app
 
     tokens = Tokens()
     issued = bank.tokens.create("human:ada")

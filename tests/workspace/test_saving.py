@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.workspace import learnings
 from archivist.files import write as replacing
+from archivist.workspace import learnings
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult, item_from

@@ -13,7 +13,6 @@ from archivist.ledger.lookup import find_by_name, is_visible_to, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
 from archivist.records.kinds import kind_of, types_by_kind
-from archivist.records.kinds import KINDS, kind_of, record_types
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
 from archivist.service import BankService

@@ -11,8 +11,7 @@ from time import sleep
 from typing import TYPE_CHECKING, TypeVar
 
 from archivist.errors import ArchivistError, BankError, InputError
-from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
-from archivist.files.write import lock_folder
+from archivist.files.write import explain_os_errors, lock_folder, read_bytes, replace_if_unchanged
 from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.classify import MemoryKind
 from archivist.workspace.documents import field_text

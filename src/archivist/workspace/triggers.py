@@ -13,20 +13,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from archivist.reading.calls import ToolCall
-from archivist.reading.rules import FailureKind
 from archivist.reading.failures import Failure
-from archivist.reading.phrases import (
+from archivist.reading.remedies import RemedyKind
+from archivist.reading.rules import FailureKind
+from archivist.reading.run import ObservedFailure, RunReading
+from archivist.reading.wording import (
+    advice,
     base_name,
+    clip_words,
+    code,
     differing_words,
+    format_list,
     is_informative,
     is_scratch,
     mask_command,
+    quote_error,
     relative_path,
+    tags,
     without_paths,
 )
-from archivist.reading.remedies import RemedyKind
-from archivist.reading.run import ObservedFailure, RunReading
-from archivist.reading.wording import advice, clip_words, code, format_list, quote_error, tags
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Event, EventKind, LessonType
 from archivist.workspace.drafts import (

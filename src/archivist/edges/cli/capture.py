@@ -137,6 +137,8 @@ def reflect(
                     done.append(result)
         embed(bank)
         if as_json:
+            from archivist.edges.views import reflection_view
+
             print_json(reflection_view(bank, done, failed))
         elif done:
             _print_reflection(bank, done)
