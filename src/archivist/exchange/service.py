@@ -31,6 +31,7 @@ from archivist.service import BankService
 if TYPE_CHECKING:
     from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat
     from archivist.exchange.share import SharedRecords, ShareResult
+    from archivist.records.lines import Kept
     from archivist.store.protocol import Reader, Writer
 
 # The setting that lists the files that the bank wrote.
@@ -110,10 +111,7 @@ class Exchange(BankService):
         cleaner = Cleaner()
         for record in map(cleaner.clean, batch.kept):
             before = writer.get(type(record), record.id)
-            after = record if before is None else later_record(before, record)
-            if before is None and isinstance(after, Proposal):
-                numbers = {row[0] for row in writer.select_fields(Proposal, ("number",))}
-                after = replace(after, number=max(numbers) + 1) if after.number in numbers else after
+            after = _with_free_number(writer, record) if before is None else later_record(before, record)
             kind = f"{kind_of(type(record))}s"
             count(kind, is_known=before is not None, is_changed=writer.put(after, "import"))
         for line in batch.audit:
@@ -225,3 +223,11 @@ def _explain_write_errors(folder: Path) -> Iterator[None]:
             f"{str(folder)!r} cannot be written: {error.strerror}",
             hint="check the permissions of the folder, or choose another",
         ) from None
+
+
+def _with_free_number(reader: Reader, record: Kept) -> Kept:
+    """Return a new proposal with a number that this bank has not used; other records as they are."""
+    if not isinstance(record, Proposal):
+        return record
+    numbers = {row[0] for row in reader.select_fields(Proposal, ("number",))}
+    return replace(record, number=max(numbers) + 1) if record.number in numbers else record

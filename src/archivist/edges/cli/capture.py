@@ -92,6 +92,8 @@ def capture(
             note(f"archivist: {reason}")
         raise InputError(refused[0], hint=hints[0])
     if as_json:
+        from archivist.edges.views import capture_view
+
         print_json(capture_view(taken, refused=refused))
     else:
         _print_capture(taken)
