@@ -153,6 +153,27 @@ def test_what_may_both_hold_is_no_conflict(old: str, new: str) -> None:
     assert _judged(Said(new, old)) is not Likeness.CONFLICT
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The endpoint is public.", "The endpoint is private."),
+        ("Deploys are manual.", "Deploys are automatic."),
+        ("Parsing is strict.", "Parsing is lenient."),
+        ("Stop using yarn for builds.", "Use yarn for builds."),
+        ("The limit is 10,000 rows.", "The limit is 20,000 rows."),
+        ("Docs are in English.", "Docs are in German."),
+        ("Files are utf-8.", "Files are latin-1."),
+    ],
+)
+def test_what_cannot_both_hold_is_a_conflict(old: str, new: str) -> None:
+    assert _judged(Said(old, new)) is Likeness.CONFLICT
+    assert _judged(Said(new, old)) is Likeness.CONFLICT
+
+
+def test_a_rule_for_one_case_does_not_contradict_the_general_rule() -> None:
+    assert _judged(Said("Do not cache responses for videos.", "Cache responses.")) is Likeness.DIFFERENT
+
+
 _NAMES = st.sampled_from(
     [
         "importer",
