@@ -146,6 +146,11 @@ def test_what_says_something_else_is_never_known(old: str, new: str) -> None:
         ("Step 3 of the release needs approval.", "Step 4 of the release needs approval."),
         ("Run lint before the tests.", "Run the tests after lint."),
         ("Logs are kept for a month.", "Logs are kept for 30 days."),
+        ("Use the importer for feeds.", "Use the exporter for feeds."),
+        (
+            "Use a small pool of shared warm workers for builds.",
+            "Use one large dedicated cold machine for builds.",
+        ),
     ],
 )
 def test_what_may_both_hold_is_no_conflict(old: str, new: str) -> None:

@@ -305,6 +305,8 @@ _ASYMMETRIC = _stems(
 ) | {"not"}
 _MEASURING = word_set("to at of after for within under over than by")
 _SWAPPED = "the two sides are swapped"
+# More words in the place of others are another sentence, not another choice.
+_MAX_REPLACED = 3
 # Amounts that differ by less are the same: 30 days are a month.
 _SAME_AMOUNT = 0.05
 # The share of the longer sentence that both must have for an opposite to be about the same thing.
@@ -502,7 +504,7 @@ def _find_other_choice(first: Sequence[Term], second: Sequence[Term]) -> str:
     """Find one thing in the place of another where only one is possible and the rest is the same."""
     old, new = ([term for term in terms if term.kind is not TermKind.FILLER] for terms in (first, second))
     changes = _changes(old, new)
-    if len(changes) != 1:
+    if len(changes) != 1 or max(len(changes[0].old), len(changes[0].new)) > _MAX_REPLACED:
         return ""
     change = changes[0]
     if not all(any(term.kind in CONTENT for term in terms) for terms in (change.old, change.new)):
@@ -525,7 +527,8 @@ def _is_exclusive(before: Sequence[Term], change: _Change, behind: Sequence[Term
     if not before or (behind and behind[0].kind in CONTENT):
         return False
     has_context = any(term.kind in CONTENT and term.form not in _CHOOSING for term in (*before, *behind))
-    is_choice = bool(_CHOOSING & set(forms[-2:])) and has_context
+    # `Use the importer for …` and `use the exporter for …` are about two things that both exist.
+    is_choice = bool(_CHOOSING & set(forms[-2:])) and has_context and not change.old[0].is_definite
     is_value = before[-1].kind is TermKind.BEING and bool(_PROPERTIES & set(forms))
     is_place = bool(_STORING & set(forms)) and forms[-1] in ("in", "on", "as", "to") and not behind
     is_alternative = (

@@ -55,13 +55,14 @@ CONTENT = (TermKind.WORD, TermKind.NUMBER, TermKind.AMOUNT)
 
 
 class Term(NamedTuple):
-    """One term: its form for comparisons, its kind, and how it was written."""
+    """One term: its form for comparisons, its kind, and how it was written; definite after `the`."""
 
     form: str
     kind: TermKind
     is_after_comma: bool = False
     is_plural: bool = False
     written: str = ""
+    is_definite: bool = False
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -178,7 +179,7 @@ def parse_terms(sentence: str) -> tuple[Term, ...]:
 def _read_terms(sentence: str) -> Iterator[Term]:
     text = _CONTRACTION.sub(r"\1 not", unicodedata.normalize("NFC", sentence))
     text = _STOPPING.sub("not", text)
-    is_first, is_after_comma = True, False
+    is_first, is_after_comma, is_definite = True, False, False
     for raw in text.split():
         for piece in _SCRIPTS.findall(raw) if _EAST_ASIAN.search(raw) else [raw]:
             code = _CODE.fullmatch(piece)
@@ -190,8 +191,9 @@ def _read_terms(sentence: str) -> Iterator[Term]:
                 forms = [(token, TermKind.WORD)] if code else _token_forms(token, is_first=is_first)
                 written = token.casefold()
                 for form, kind in forms:
-                    yield Term(form, kind, is_after_comma, written.endswith("s"), written)
+                    yield Term(form, kind, is_after_comma, written.endswith("s"), written, is_definite)
                 is_first = is_after_comma = False
+                is_definite = written in ("the", "this", "that")
         is_after_comma = is_after_comma or raw.rstrip("\"')`*").endswith((",", "\u3001"))
 
 
