@@ -146,11 +146,37 @@ def test_what_says_something_else_is_never_known(old: str, new: str) -> None:
         ("Step 3 of the release needs approval.", "Step 4 of the release needs approval."),
         ("Run lint before the tests.", "Run the tests after lint."),
         ("Logs are kept for a month.", "Logs are kept for 30 days."),
+        ("Use the importer for feeds.", "Use the exporter for feeds."),
+        (
+            "Use a small pool of shared warm workers for builds.",
+            "Use one large dedicated cold machine for builds.",
+        ),
     ],
 )
 def test_what_may_both_hold_is_no_conflict(old: str, new: str) -> None:
     assert _judged(Said(old, new)) is not Likeness.CONFLICT
     assert _judged(Said(new, old)) is not Likeness.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The endpoint is public.", "The endpoint is private."),
+        ("Deploys are manual.", "Deploys are automatic."),
+        ("Parsing is strict.", "Parsing is lenient."),
+        ("Stop using yarn for builds.", "Use yarn for builds."),
+        ("The limit is 10,000 rows.", "The limit is 20,000 rows."),
+        ("Docs are in English.", "Docs are in German."),
+        ("Files are utf-8.", "Files are latin-1."),
+    ],
+)
+def test_what_cannot_both_hold_is_a_conflict(old: str, new: str) -> None:
+    assert _judged(Said(old, new)) is Likeness.CONFLICT
+    assert _judged(Said(new, old)) is Likeness.CONFLICT
+
+
+def test_a_rule_for_one_case_does_not_contradict_the_general_rule() -> None:
+    assert _judged(Said("Do not cache responses for videos.", "Cache responses.")) is Likeness.DIFFERENT
 
 
 _NAMES = st.sampled_from(

@@ -241,6 +241,20 @@ _OPPOSITES = tuple(
         "more/less upgrade/downgrade above/below tabs/spaces commit/ignore always/sometimes"
     )
 )
+# Before a noun these words name two things: `public endpoints` and `private endpoints` can both exist.
+_DESCRIBING = tuple(
+    tuple(form_of(word) for word in pair.split("/"))
+    for pair in word_set(
+        "public/private sync/async synchronous/asynchronous local/remote manual/automatic "
+        "manually/automatically strict/lenient lazy/eager mutable/immutable open/closed sequential/parallel "
+        "global/local first/last safe/unsafe stateful/stateless ascending/descending encrypted/plain "
+        "signed/unsigned internal/external short/long fast/slow sorted/unsorted"
+    )
+)
+# A word behind one of these says where or when a sentence holds: `in staging`, `for videos`.
+_QUALIFYING = word_set(
+    "in on for when if during with from of at under unless while via within across inside outside by as"
+)
 # Words that say how strictly a rule holds, not what it says.
 _MODAL = _stems(
     "always must may might can could will would use adopt choose longer still only all every any each have"
@@ -272,6 +286,9 @@ _ALTERNATIVES = tuple(
         "utc jst gmt cet cest est edt pst pdt ist local",
         "json xml yaml toml csv protobuf msgpack avro parquet",
         "cents euros dollars yen pounds",
+        "snake kebab camel pascal",
+        "utf-8 utf-16 latin-1 ascii",
+        "english german french spanish italian japanese chinese korean",
         "postgresql mysql mariadb mongodb sqlite oracle cassandra dynamodb",
         "rest graphql grpc soap",
         "http https",
@@ -288,6 +305,8 @@ _ASYMMETRIC = _stems(
 ) | {"not"}
 _MEASURING = word_set("to at of after for within under over than by")
 _SWAPPED = "the two sides are swapped"
+# More words in the place of others are another sentence, not another choice.
+_MAX_REPLACED = 3
 # Amounts that differ by less are the same: 30 days are a month.
 _SAME_AMOUNT = 0.05
 # The share of the longer sentence that both must have for an opposite to be about the same thing.
@@ -383,9 +402,10 @@ def _find_opposite(first: Sequence[Term], second: Sequence[Term], between: _Diff
     forms = [{term.form for term in terms} for terms in (first, second)]
     pairs = [
         (left, right)
-        for pair in _OPPOSITES
+        for pair in (*_OPPOSITES, *_DESCRIBING)
         for left, right in (pair, pair[::-1])
         if left in forms[0] - forms[1] and right in forms[1] - forms[0]
+        if pair in _OPPOSITES or not (_describes(first, left) and _describes(second, right))
     ]
     # `Enable x before y` and `disable x after y` can both hold: two pairs are no contradiction.
     pair = pairs[0] if len(pairs) == 1 else ()
@@ -412,16 +432,30 @@ def _find_opposite(first: Sequence[Term], second: Sequence[Term], between: _Diff
     return f"{word!r} is in one of them only"
 
 
+def _describes(terms: Sequence[Term], form: str) -> bool:
+    """Say whether a word only describes the noun behind it, and was not chosen with a verb such as `use`."""
+    at = [term.form for term in terms].index(form)
+    is_chosen = at > 0 and terms[at - 1].form in _CHOOSING
+    return not is_chosen and any(term.kind is TermKind.WORD for term in terms[at + 1 : at + 2])
+
+
 def _is_same_topic(
     first: Sequence[Term], second: Sequence[Term], between: _Difference, ignored: frozenset[str]
 ) -> bool:
     """Say whether at most one word that counts is in one sentence only, and enough words are in both."""
     own = [
-        sum(term.kind is TermKind.WORD and term.form not in ignored for term in terms)
-        for terms in (between.old, between.new)
+        (term, whole)
+        for terms, whole in ((between.old, first), (between.new, second))
+        for term in terms
+        if term.kind is TermKind.WORD and term.form not in ignored
     ]
-    if sum(own) > 1:
+    if len(own) > 1:
         return False
+    for term, whole in own:
+        at = whole.index(term)
+        near = [each.form for each in whole[max(0, at - 2) : at] if each.kind is not TermKind.FILLER]
+        if near and near[-1] in _QUALIFYING:
+            return False
     shared = sum(count for form, count in between.shared.items() if form not in ignored)
     longest = max(
         sum(term.kind in CONTENT and term.form not in ignored for term in terms) for terms in (first, second)
@@ -470,7 +504,7 @@ def _find_other_choice(first: Sequence[Term], second: Sequence[Term]) -> str:
     """Find one thing in the place of another where only one is possible and the rest is the same."""
     old, new = ([term for term in terms if term.kind is not TermKind.FILLER] for terms in (first, second))
     changes = _changes(old, new)
-    if len(changes) != 1:
+    if len(changes) != 1 or max(len(changes[0].old), len(changes[0].new)) > _MAX_REPLACED:
         return ""
     change = changes[0]
     if not all(any(term.kind in CONTENT for term in terms) for terms in (change.old, change.new)):
@@ -493,7 +527,8 @@ def _is_exclusive(before: Sequence[Term], change: _Change, behind: Sequence[Term
     if not before or (behind and behind[0].kind in CONTENT):
         return False
     has_context = any(term.kind in CONTENT and term.form not in _CHOOSING for term in (*before, *behind))
-    is_choice = bool(_CHOOSING & set(forms[-2:])) and has_context
+    # `Use the importer for …` and `use the exporter for …` are about two things that both exist.
+    is_choice = bool(_CHOOSING & set(forms[-2:])) and has_context and not change.old[0].is_definite
     is_value = before[-1].kind is TermKind.BEING and bool(_PROPERTIES & set(forms))
     is_place = bool(_STORING & set(forms)) and forms[-1] in ("in", "on", "as", "to") and not behind
     is_alternative = (

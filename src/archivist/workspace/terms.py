@@ -19,6 +19,9 @@ _SENTENCE = re.compile(
 )
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 _CONTRACTION = re.compile(r"\b(\w+?)n[\u2019']t\b")
+# `Stop using x` negates `use x`.
+_STOPPING = re.compile(r"\b(?:stop|quit)(?=\s+\w+ing\b)", re.IGNORECASE)
+_GROUPED = re.compile(r"\d{1,3}(?:[,_]\d{3})+")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _NUMBER_WITH_UNIT = re.compile(r"([-+]?\d+(?:\.\d+)?)([a-z]{1,3}|%)")
 _COMPOUND = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})+")
@@ -52,13 +55,14 @@ CONTENT = (TermKind.WORD, TermKind.NUMBER, TermKind.AMOUNT)
 
 
 class Term(NamedTuple):
-    """One term: its form for comparisons, its kind, and how it was written."""
+    """One term: its form for comparisons, its kind, and how it was written; definite after `the`."""
 
     form: str
     kind: TermKind
     is_after_comma: bool = False
     is_plural: bool = False
     written: str = ""
+    is_definite: bool = False
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -174,7 +178,8 @@ def parse_terms(sentence: str) -> tuple[Term, ...]:
 
 def _read_terms(sentence: str) -> Iterator[Term]:
     text = _CONTRACTION.sub(r"\1 not", unicodedata.normalize("NFC", sentence))
-    is_first, is_after_comma = True, False
+    text = _STOPPING.sub("not", text)
+    is_first, is_after_comma, is_definite = True, False, False
     for raw in text.split():
         for piece in _SCRIPTS.findall(raw) if _EAST_ASIAN.search(raw) else [raw]:
             code = _CODE.fullmatch(piece)
@@ -186,8 +191,9 @@ def _read_terms(sentence: str) -> Iterator[Term]:
                 forms = [(token, TermKind.WORD)] if code else _token_forms(token, is_first=is_first)
                 written = token.casefold()
                 for form, kind in forms:
-                    yield Term(form, kind, is_after_comma, written.endswith("s"), written)
+                    yield Term(form, kind, is_after_comma, written.endswith("s"), written, is_definite)
                 is_first = is_after_comma = False
+                is_definite = written in ("the", "this", "that")
         is_after_comma = is_after_comma or raw.rstrip("\"')`*").endswith((",", "\u3001"))
 
 
@@ -207,6 +213,8 @@ def _token_forms(token: str, *, is_first: bool) -> list[tuple[str, TermKind]]:
     is_label = token.isupper() and (len(token) > 1 or not (is_first or word == "i"))
     is_name = (is_label and word not in _NEGATIONS) or is_code_name
     with_unit = _NUMBER_WITH_UNIT.fullmatch(word)
+    if _GROUPED.fullmatch(word):
+        return [(word.replace(",", "").replace("_", ""), TermKind.NUMBER)]
     if _NUMBER.fullmatch(word) or (word in _NUMERALS and not is_name):
         return [(_NUMERALS.get(word, word), TermKind.NUMBER)]
     if with_unit and with_unit[2] in _UNITS:
