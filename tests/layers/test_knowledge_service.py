@@ -401,3 +401,12 @@ def test_two_files_about_one_key_are_a_conflict_once(bank: Bank) -> None:
     assert reversed_.lost == "a"
     assert bank.knowledge.find("shared-context/port").origin == "a.md"
     assert bank.knowledge.import_markdown(paths) == (0, 0, 2, 0, 0, ())
+
+
+def test_a_surer_import_overrules_a_decision_against_the_same_value(bank: Bank) -> None:
+    bank.knowledge.put("fact", "db", "PostgreSQL", source="a", confidence=0.9)
+    said = "---\nconfidence: {}\n---\n# Notes\n## Facts\n### Db\nSQLite\n"
+    assert bank.knowledge.import_markdown([_write(bank, "one.md", said.format(0.5))]).conflicts == 1
+    bank.knowledge.uphold("fact/db")
+    bank.knowledge.import_markdown([_write(bank, "two.md", said.format(1.0))])
+    assert bank.knowledge.find("fact/db").value == "SQLite"
