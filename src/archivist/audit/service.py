@@ -46,7 +46,7 @@ _EVENTS = 20_000
 def audit(bank: Bank, run: str, global_bank: Bank | None) -> list[Verdict]:
     """Judge each lesson that a run was told by what its reviewers found."""
     with bank.transaction() as writer:
-        find_run(writer, run)
+        run = find_run(writer, run).id
         if not writer.count(Event, equals("run", run)):
             raise InputError(
                 f"run {run!r} has no events yet", hint="archivist extract EVENTS.jsonl takes them in"
