@@ -6,9 +6,8 @@ test, so that a new door cannot forget to redact.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from inspect import signature
@@ -132,10 +131,10 @@ VALUES: dict[str, dict[str, Any]] = {
     "Conversations.clear": {"session": "s"},
     "Conversations.finish": {"session": "s", "project": "shop", "agent": "a"},
     "Conversations.pop": {"session": "s"},
-    "Core.append": {"section": "threads", "item": {"name": "n", "content": "words"}, "role": "maker"},
+    "Core.append": {"section": "threads", "item": "words", "role": "maker"},
     "Core.close_thread": {"name": "n"},
     "Core.take_out": {"section": "rules", "item": "x", "role": "maker"},
-    "Core.update": {"section": "status", "content": {"focus": "x", "phase": "y"}, "role": "maker"},
+    "Core.update": {"section": "status", "content": "words", "role": "maker"},
     "Doctor.reindex": {},
     "Documents.import_bank": {"paths": []},
     "Documents.insert": {
@@ -194,7 +193,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "Runs.take": {"items": [EVENT, EPISODE], "overrides": CaptureOverrides()},
     "Skills.save": {"name": "n", "text": "words", "scope": "s", "description": "d", "create": True},
     "Stream.begin_cycle": {"role": "maker"},
-    "Stream.edit": {"name": "s-001", "content": "words", "action": "x", "tags": ["t"], "role": "maker"},
+    "Stream.edit": {"name": "s-001", "content": "words", "action": "x", "tags": ["t"]},
     "Stream.import_entries": {"entries": [ENTRY]},
     "Stream.log": {"action": "a", "role": "maker", "content": "words", "tags": ["t"], "run": "r", "id": "i"},
     "Stream.reflect": {"trigger": "by hand"},
@@ -254,6 +253,16 @@ WITHOUT_TEXT = {
 }
 
 
+# Refused here, because they name a record or a folder that is not there: only the refusal is tested.
+NAMES_NOTHING = {
+    "Core.close_thread", "Core.take_out", "Documents.unwatch", "Documents.watch",
+    "Erasure.find_erasure_targets", "HotMemory.demote", "HotMemory.promote", "Knowledge.decide",
+    "Knowledge.remove", "Knowledge.uphold", "Ledger.undo", "Proposals.accept", "Proposals.reject",
+    "Proposals.roll_back", "Stream.edit", "Stream.remove", "Documents.remove", "Lessons.archive",
+    "Tokens.revoke", "Artifacts.remove",
+}  # fmt: skip
+
+
 def _writing_methods() -> dict[str, type]:
     return {
         f"{service.__name__}.{name}": service
@@ -290,13 +299,21 @@ def test_no_method_stores_a_secret_that_it_is_given(bank: Bank, tmp_path: Path, 
     assert kind is not None, f"{name} is no writing method"
     bank.lessons.add("Check nulls")
     bank.capture(EPISODE, [EVENT])
+    # A run whose name was redacted is found by the name that was given.
+    bank.capture(
+        replace(EPISODE, id="[redacted:github-token]"), [replace(EVENT, run="[redacted:github-token]")]
+    )
     (bank.root / "out.txt").write_text("made")
     # Working memory belongs to agents, what else is decided belongs to people.
     acting = bank.acting_as(Actor(ActorKind.AGENT, "a")) if kind.__name__ == "WorkingMemory" else bank
     service = _service(acting, kind)
+    method = getattr(service, name.partition(".")[2])
+    # A call that is refused for another reason would prove nothing.
+    with pytest.raises(ArchivistError) if name in NAMES_NOTHING else nullcontext():
+        method(**VALUES[name])
     for arguments in variants(VALUES[name], name, tokens):
         with suppress(ArchivistError):
-            getattr(service, name.partition(".")[2])(**arguments)
+            method(**arguments)
     _reflect_and_export(bank, tmp_path / "project")
     assert tokens.leaks_in(tmp_path) == ""
 
@@ -319,14 +336,14 @@ def test_no_method_stores_a_secret_from_a_file(
 TOOLS: dict[str, dict[str, Any]] = {
     "archival_insert": {"content": "words", "type": "decision", "roles": ["maker"]},
     "artifact_register": {"path": "out.txt", "task": "t", "description": "d", "agent": "a"},
-    "brief": {"task": "t", "run": "r-9", "role": "maker", "domain": "code"},
+    "brief": {"task": "t", "run": "r-9", "role": "maker"},
     "core_memory_append": {"section": "threads", "item": "words"},
     "core_memory_update": {"section": "status", "content": "words"},
     "episode_log": {"task": "t", "agent": "a", "action": "failed", "approach": "x", "outcome": "o"},
-    "knowledge_put": {"category": "c", "key": "k", "value": "v", "tags": ["t"]},
-    "lesson_add": {"summary": "s", "rule": "r", "tags": ["t"], "run": "r-1", "domain": "code"},
+    "knowledge_put": {"category": "c", "key": "k", "value": "v"},
+    "lesson_add": {"summary": "s", "rule": "r", "tags": ["t"], "run": "r-1"},
     "memory_log": {"action": "a", "importance": 5, "type": "action", "tags": ["t"], "content": "words"},
-    "proposal_add": {"section": "rules", "content": "words", "reason": "why"},
+    "proposal_add": {"section": "rules", "after": "words", "reason": "why"},
     "save_memory": {"scope": {"workspace": "home"}, "items": [{"text": "Words that stay"}]},
 }
 
@@ -337,7 +354,9 @@ def test_no_tool_stores_a_secret(bank: Bank, tmp_path: Path) -> None:
     writing = {tool.name for tool in tools() if not tool.is_read_only}
     assert writing - TOOLS.keys() == set()
     (bank.root / "out.txt").write_text("made")
+    bank.capture(EPISODE, [EVENT])
     for name, arguments in TOOLS.items():
+        call_tool(bank, name, arguments)
         for changed in variants(arguments, name, tokens):
             with suppress(ArchivistError):
                 call_tool(bank, name, changed)
@@ -404,8 +423,9 @@ def test_no_route_stores_a_secret(bank: Bank, tmp_path: Path) -> None:
     client.headers["Authorization"] = f"Bearer {issued.secret}"
     with client:
         for route, body in ROUTES:
+            assert client.post(route, json=body).is_success, route
             for changed in variants(body, route, tokens):
-                assert client.post(route, content=json.dumps(changed)).status_code != 401
+                client.post(route, json=changed)
             run = tokens.make(f"{route} run")
             client.post(route.replace("r-1", run), json=body)
     assert tokens.leaks_in(tmp_path) == ""

@@ -117,6 +117,7 @@ def reflect(
 ) -> Reflection:
     """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing."""
     looked = bank.now()
+    run = clean_name(run)
     seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
@@ -341,6 +342,7 @@ def _progress_file(bank: Bank) -> Path:
 
 def extract(bank: Bank, run: str, domain: str) -> Extraction:
     """Learn from the review findings of a captured run."""
+    run = clean_name(run)
     with bank.transaction() as writer:
         episode = find_run(writer, run)
         found = run_findings(_events_of_kind(writer, run, EventKind.VERDICT))
