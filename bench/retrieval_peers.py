@@ -18,8 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -417,10 +416,13 @@ def systems(static: CachedEncoder, onnx: CachedEncoder | None, folder: Path | No
         rows.append(System(f"{label} alone", alone, encoder, absent=absent))
         rows.append(System(f"rank fusion, {label}", rank_fusion(fts_stemmed, alone), encoder, absent=absent))
     for package, (module, peer) in PACKAGES.items():
-        if find_spec(module) is None:
+        try:
+            # A namespace package can be importable without the peer: its extras share the name.
+            installed = f"{package} {version(package)}"
+        except PackageNotFoundError:
             rows.append(System(package, grep, absent="not installed"))
         else:
-            rows.append(System(f"{package} {version(package)}", peer(onnx or static), onnx or static))
+            rows.append(System(installed, peer(onnx or static), onnx or static))
     rows.append(System("Archivist, words only", archivist("none"), is_ours=True))
     rows.append(System("Archivist, static", archivist("static"), is_ours=True))
     opens = archivist(f"onnx:{folder.resolve()}") if folder else grep

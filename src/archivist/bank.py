@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from archivist.access.idempotency_service import IdempotencyStore
     from archivist.access.service import Tokens
+    from archivist.archive.bank_markdown_service import BankPages
     from archivist.archive.items_service import Items
     from archivist.archive.memory_files_service import MemoryFiles
     from archivist.archive.service import Documents
@@ -49,11 +50,13 @@ if TYPE_CHECKING:
     from archivist.layers.knowledge.service import Knowledge
     from archivist.layers.working.service import WorkingMemory
     from archivist.ledger.service import Ledger
-    from archivist.lessons.service import AgeingResult, Lessons
+    from archivist.lessons.service import Lessons
+    from archivist.lessons.standing import AgeingResult
     from archivist.recall.embedders import Embedder
     from archivist.recall.embedding_service import Vectors
     from archivist.recall.query import Query
-    from archivist.recall.service import Recall, RecallResult
+    from archivist.recall.results import RecallResult
+    from archivist.recall.service import Recall
     from archivist.records import Episode, Event, Lesson, Verdict
     from archivist.reflect.service import Reflection, Reflections
     from archivist.reflect.trigger import Scenario
@@ -89,6 +92,7 @@ SERVICES = {
     "proposals": ("archivist.core.proposals_service", "Proposals"),
     "stream": ("archivist.stream.service", "Stream"),
     "documents": ("archivist.archive.service", "Documents"),
+    "bank_pages": ("archivist.archive.bank_markdown_service", "BankPages"),
     "workspace": ("archivist.workspace.service", "WorkspaceService"),
     "tokens": ("archivist.access.service", "Tokens"),
     "idempotency": ("archivist.access.idempotency_service", "IdempotencyStore"),
@@ -122,6 +126,7 @@ class Bank:
     proposals: Proposals
     stream: Stream
     documents: Documents
+    bank_pages: BankPages
     workspace: WorkspaceService
     tokens: Tokens
     idempotency: IdempotencyStore

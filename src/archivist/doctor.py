@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from archivist.access.rights import DENIAL, Layer, reads, writes
 from archivist.errors import ArchivistError, BankError
 from archivist.recall.query import Query
-from archivist.recall.service import FRESH
+from archivist.recall.results import FRESH
 from archivist.service import BankService
 
 if TYPE_CHECKING:

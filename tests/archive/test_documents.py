@@ -19,9 +19,9 @@ from archivist.archive.folder_files import read
 from archivist.config import Config, CoreRules
 from archivist.errors import AccessError, InputError, NotFoundError, RecordError
 from archivist.records import Actor, ActorKind, Document, DocumentType
+from tests.archive.test_bank_markdown import BANK
 from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
-from tests.exchange.test_bank_markdown import BANK
 
 ADR = """# ADR-7: One file
 
@@ -380,7 +380,7 @@ def banks(tmp_path: Path) -> Path:
 
 @pytest.mark.req("C9")
 def test_a_bank_and_its_versions_become_state_stream_and_documents(bank: Bank, banks: Path) -> None:
-    done = bank.documents.import_bank([banks])
+    done = bank.bank_pages.import_banks([banks])
     assert (done.pages, done.roles, done.threads, done.problems) == (2, ("ceo", "research"), 2, ())
     assert done.entries == 8
     view = bank.core.view("research")
@@ -407,7 +407,7 @@ def test_labels_in_bold_reach_core_and_what_is_not_understood_is_said(bank: Bank
         "- #13 totals\n\n**Blockers:**\n- staging credentials missing\n\n## Notes\n\nKeep me.\n"
     )
     (tmp_path / "bank.md").write_text(text)
-    done = bank.documents.import_bank([tmp_path / "bank.md"])
+    done = bank.bank_pages.import_banks([tmp_path / "bank.md"])
     status = bank.core.view().status
     assert (status.sprint, status.in_progress) == ("Sprint 4: checkout", ("#12 cart", "#13 totals"))
     assert status.blockers == ("staging credentials missing",)
@@ -416,15 +416,15 @@ def test_labels_in_bold_reach_core_and_what_is_not_understood_is_said(bank: Bank
 
 @pytest.mark.req("C9")
 def test_taking_a_bank_in_again_changes_nothing(bank: Bank, banks: Path) -> None:
-    bank.documents.import_bank([banks])
+    bank.bank_pages.import_banks([banks])
     bank.core.update("role_state", {"last_action": "Something since"}, role="ceo")
     entries = bank.ledger.verify().entries
-    again = bank.documents.import_bank([banks])
+    again = bank.bank_pages.import_banks([banks])
     assert (again.pages, again.unchanged, again.entries, again.documents) == (0, 2, 0, 0)
     assert bank.ledger.verify().entries == entries
     assert bank.core.view("ceo").role_state.last_action == "Something since"
     (banks / "bank.md").write_text(BANK.replace("Cycle 197 (growth)", "Cycle 200 (growth)"))
-    more = bank.documents.import_bank([banks / "bank.md"])
+    more = bank.bank_pages.import_banks([banks / "bank.md"])
     assert (more.pages, more.entries) == (1, 1)
 
 
@@ -432,7 +432,7 @@ def test_taking_a_bank_in_again_changes_nothing(bank: Bank, banks: Path) -> None
 def test_what_core_has_no_room_for_stays_in_the_archive(tmp_path: Path, banks: Path) -> None:
     config = Config(core=CoreRules(role_state_tokens=5, threads_tokens=1))
     with fresh_bank(tmp_path / "small", config=config) as bank:
-        done = bank.documents.import_bank([banks / "bank.md"])
+        done = bank.bank_pages.import_banks([banks / "bank.md"])
         assert done.roles == ()
         assert any(
             problem.endswith("too many") or "stays in the archive" in problem for problem in done.problems
@@ -445,7 +445,9 @@ def test_what_core_has_no_room_for_stays_in_the_archive(tmp_path: Path, banks: P
 def test_banks_that_cannot_be_read_are_named(bank: Bank, tmp_path: Path) -> None:
     (tmp_path / "bank.md").write_bytes(b"\xff")
     (tmp_path / "bank-old.md").write_text("")
-    done = bank.documents.import_bank([tmp_path / "bank.md", tmp_path / "bank-old.md", tmp_path / "none.md"])
+    done = bank.bank_pages.import_banks(
+        [tmp_path / "bank.md", tmp_path / "bank-old.md", tmp_path / "none.md"]
+    )
     assert [problem.rsplit(": ", 1)[1] for problem in done.problems] == [
         "not UTF-8 text (byte 0)",
         "an empty file",
@@ -454,4 +456,4 @@ def test_banks_that_cannot_be_read_are_named(bank: Bank, tmp_path: Path) -> None
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(InputError, match=r"has no bank\.md"):
-        bank.documents.import_bank([empty])
+        bank.bank_pages.import_banks([empty])

@@ -136,7 +136,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "Core.take_out": {"section": "rules", "item": "x", "role": "maker"},
     "Core.update": {"section": "status", "content": "words", "role": "maker"},
     "Doctor.reindex": {},
-    "Documents.import_bank": {"paths": []},
+    "BankPages.import_banks": {"paths": []},
     "Documents.insert": {
         "content": "text", "type": "decision", "roles": ["maker"], "source": "s", "tags": ["t"],
     },

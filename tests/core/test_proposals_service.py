@@ -13,7 +13,6 @@ import pytest
 from archivist import Bank
 from archivist.bus import Message
 from archivist.config import Config, CoreRules, ProposalRules, StoreRules
-from archivist.core.proposals_service import propose_rules_quietly
 from archivist.errors import AccessError, ConfigError, InputError, NotFoundError
 from archivist.records import ARCHIVIST, Actor, ActorKind, Lesson, Proposal, ProposalStatus
 from tests.banks import fresh_bank
@@ -381,7 +380,7 @@ def test_a_bank_that_cannot_take_the_rules_says_so_and_no_run_fails(tmp_path: Pa
         bank.bus.subscribe(heard.append)
         other = apsw.Connection(str(bank.path))
         other.execute("BEGIN IMMEDIATE")
-        propose_rules_quietly(bank)
+        bank.proposals.propose_rules_quietly()
         other.close()
     assert [message.type for message in heard] == ["proposing_failed"]
     assert "0.1 s" in str(heard[0].data["error"])

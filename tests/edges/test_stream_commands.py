@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from archivist.edges.cli.main import COMMANDS, main
+from tests.archive.test_bank_markdown import BANK
 from tests.banks import lay_bank
 from tests.conftest import Ran
-from tests.exchange.test_bank_markdown import BANK
 
 Cli = Callable[..., Ran]
 

@@ -397,7 +397,7 @@ def _build_pieces(
 
 def _embed_missing(bank: Bank) -> None:
     """Make the missing vectors; the bundled embedder makes a few of them while it searches."""
-    from archivist.recall.service import FRESH
+    from archivist.recall.results import FRESH
 
     embedder = bank.embedder
     if embedder is None:

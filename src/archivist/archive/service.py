@@ -34,8 +34,7 @@ from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.exchange.bank_markdown_service import BankImportResult
-    from archivist.recall.service import Hit
+    from archivist.recall.results import Hit
     from archivist.store.protocol import Writer
 
 MAX_CHARACTERS = 2 * 1024 * 1024
@@ -164,7 +163,7 @@ class Documents(BankService):
     def read(self, source: str) -> list[Document]:
         """Return the pieces of a text in order, or piece 3 of `source#3`; an empty list when unknown."""
         with self._bank.reading() as reader:
-            for name in (source, self._relative(source)):
+            for name in (source, relative_name(self._bank.root, source)):
                 if found := reader.select(Document, equals("source", name), order=("position",)):
                     return found
             name, mark, place = source.rpartition("#")
@@ -203,7 +202,7 @@ class Documents(BankService):
         place = place if place.is_absolute() else self._bank.root / place
         if not place.is_dir():
             raise InputError(f"no such folder: {str(folder)!r}")
-        name = validate_path("folder", self._relative(str(place.resolve())))
+        name = validate_path("folder", relative_name(self._bank.root, str(place.resolve())))
         document_type = decoder(DocumentType)(str(type)) if type else None
         wanted = Folder(
             id=name, type=document_type, pattern=validate_pattern(pattern), added=self._bank.now()
@@ -218,7 +217,11 @@ class Documents(BankService):
     def unwatch(self, folder: str | Path, *, keep: bool = False) -> int:
         """Stop watching a folder, and remove or keep its texts; return how many there were."""
         with self._bank.transaction() as writer:
-            names = (str(folder), self._relative(str(folder)), self._relative(str(Path(folder).absolute())))
+            names = (
+                str(folder),
+                relative_name(self._bank.root, str(folder)),
+                relative_name(self._bank.root, str(Path(folder).absolute())),
+            )
             name = next((name for name in names if writer.get(Folder, name)), None)
             if name is None:
                 hint = "archivist archive list --folders shows them"
@@ -283,23 +286,6 @@ class Documents(BankService):
                     gone.add(source)
         counts["removed"] += len(gone)
         return RefreshResult(**counts, folders=len(folders), problems=tuple(problems))
-
-    @decides(Layer.ARCHIVE)
-    def import_bank(self, paths: Sequence[str | Path]) -> BankImportResult:
-        """Import `bank.md` and its archived versions: role state, status, threads, cycles, and the rest.
-
-        An archived version (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged
-        file is not imported again, so that later changes of core memory stay.
-        """
-        from archivist.exchange.bank_markdown_service import import_banks
-
-        return import_banks(self._bank, paths, self._relative)
-
-    def _relative(self, path: str) -> str:
-        root = self._bank.root.resolve()
-        place = Path(path)
-        place = (root / place if not place.is_absolute() else place).resolve()
-        return place.relative_to(root).as_posix() if place.is_relative_to(root) else place.as_posix()
 
     def _refresh_file(
         self, folder: Folder, path: str, raw: bytes, time: datetime
@@ -376,3 +362,11 @@ def replace_documents(
 def _clean_texts(values: Sequence[str]) -> tuple[str, ...]:
     given: tuple[str, ...] = decoder(tuple[str, ...])(list(values))
     return tuple(each for each in map(clean_text, given) if each.strip())
+
+
+def relative_name(root: Path, path: str) -> str:
+    """Return a path below the root as a relative name, any other as an absolute one."""
+    root = root.resolve()
+    place = Path(path)
+    place = (root / place if not place.is_absolute() else place).resolve()
+    return place.relative_to(root).as_posix() if place.is_relative_to(root) else place.as_posix()

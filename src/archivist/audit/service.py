@@ -47,7 +47,9 @@ class Audits(BankService):
     def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
         """Judge each lesson that a run was told, by the failures it met and what its reviewers found."""
         with self._bank.transaction() as writer:
-            notes, reviews = find_run(writer, run).extra.get(NOTES), _reviews(writer, run)
+            episode = find_run(writer, run)
+            run = episode.id
+            notes, reviews = episode.extra.get(NOTES), _reviews(writer, run)
             if not writer.count(Event, equals("run", run)):
                 raise InputError(
                     f"run {run!r} has no events yet", hint="import them with: archivist extract EVENTS.jsonl"

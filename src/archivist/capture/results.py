@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from archivist.audit.verdicts import Regression
-    from archivist.lessons.service import AgeingResult
+    from archivist.lessons.standing import AgeingResult
     from archivist.records import Lesson, Verdict
     from archivist.reflect.trigger import ReflectionOutcome
 

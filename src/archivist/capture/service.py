@@ -359,7 +359,6 @@ class Runs(BankService):
         name a run that was captured or started before. With `is_strict` one bad line refuses everything.
         """
         from archivist.capture.results import FinishResult
-        from archivist.core.proposals_service import propose_rules_quietly
 
         overrides = overrides or CaptureOverrides()
         given = sources or ([Episode(id=overrides.run)],)
@@ -368,14 +367,14 @@ class Runs(BankService):
             self._finish_run(episode, domain, global_bank, is_named_only=not sources)
             for episode in episodes.values()
         ]
-        propose_rules_quietly(self._bank)
+        self._bank.proposals.propose_rules_quietly()
         return FinishResult(tuple(runs), skipped)
 
     def _finish_run(
         self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool
     ) -> FinishedRun:
         from archivist.capture.results import FinishedRun
-        from archivist.lessons.service import AgeingResult
+        from archivist.lessons.standing import AgeingResult
         from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, scenario_of
 
         bank = self._bank

@@ -16,10 +16,10 @@ from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core import view as core_view
 from archivist.core.blocks import GUARDED
-from archivist.core.guard_service import approver_hint, require_approver
+from archivist.core.guard_service import approver_hint, guard_erasure, guard_import, require_approver
 from archivist.core.service import blocks_of
 from archivist.errors import BankError, DecidedError, InputError, NotFoundError
-from archivist.lessons.service import find as find_lesson
+from archivist.lessons.lookup import find_lesson
 from archivist.records import (
     ARCHIVIST,
     Block,
@@ -273,6 +273,21 @@ class Proposals(BankService):
             for proposal in writer.select(Proposal, *due):
                 writer.put(policy.expire_if_due(proposal, now), "expire")
 
+    def propose_rules_quietly(self) -> None:
+        """Propose rules after a run; a failure is only announced, because the run itself has ended."""
+        try:
+            Proposals(self._bank.acting_as(ARCHIVIST)).propose_rules()
+        except BankError as error:
+            self._bank.announce(PROPOSING_FAILED, error=str(error))
+
+    def guard_import(self, records: Sequence[object]) -> None:
+        """Refuse to import guarded blocks or proposals, except for approvers."""
+        guard_import(self._bank, records)
+
+    def guard_erasure(self, names: Sequence[str], matching: str) -> None:
+        """Refuse to erase a guarded block or a proposal, or text in them, except for approvers."""
+        guard_erasure(self._bank, names, matching)
+
 
 def find(reader: Reader, name: str) -> Proposal:
     """Return a proposal by its short id or its global one."""
@@ -282,14 +297,6 @@ def find(reader: Reader, name: str) -> Proposal:
     if proposal is None:
         raise NotFoundError("proposal", name)
     return proposal
-
-
-def propose_rules_quietly(bank: Bank) -> None:
-    """Propose rules after a run; a failure is only announced, because the run itself has ended."""
-    try:
-        Proposals(bank.acting_as(ARCHIVIST)).propose_rules()
-    except BankError as error:
-        bank.announce(PROPOSING_FAILED, error=str(error))
 
 
 def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None:

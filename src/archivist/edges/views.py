@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from archivist.capture.service import CaptureResult
     from archivist.core.view import CoreView
     from archivist.layers.attempts.service import ApproachResult
-    from archivist.lessons.service import AgeingResult
-    from archivist.recall.service import Hit, RecallResult
+    from archivist.lessons.standing import AgeingResult
+    from archivist.recall.results import Hit, RecallResult
     from archivist.records import (
         Artifact,
         Block,

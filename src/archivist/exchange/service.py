@@ -16,7 +16,6 @@ from urllib.parse import unquote_to_bytes
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.clean import Cleaner
 from archivist.capture.service import CaptureOverrides
-from archivist.core.guard_service import guard_import
 from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
@@ -74,7 +73,7 @@ class Exchange(BankService):
                 f"{len(batch.problems)} bad lines, nothing was imported; the first: {batch.problems[0]}",
                 hint="without --strict the good lines are imported",
             )
-        guard_import(self._bank, batch.kept)
+        self._bank.proposals.guard_import(batch.kept)
         with self._bank.transaction() as writer:
             return self._import_batch(writer, batch)
 

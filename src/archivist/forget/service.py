@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.clock import from_text
-from archivist.core.guard_service import guard_erasure
 from archivist.errors import InputError, NotFoundError
 from archivist.forget.files_service import clean_files
 from archivist.forget.receipt import ErasureLocation, Receipt, receipt_entry, remaining_tags, text_digest
@@ -130,7 +129,7 @@ class Erasure(BankService):
         """
         bank, store = self._bank, self._bank.store
         _check_request(names, matching)
-        guard_erasure(bank, names, matching)
+        bank.proposals.guard_erasure(names, matching)
         now = bank.now()
         done, notes, asked = _ErasureProgress(), [_LOGS_NOTE], tuple(names)
         salt = secrets.token_hex(16) if matching else ""

@@ -22,6 +22,7 @@ from archivist.lessons.candidate import (
     clean_lesson,
     clean_lesson_text,
 )
+from archivist.lessons.lookup import find_lesson
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
     is_hidden_from,
@@ -45,7 +46,7 @@ from archivist.records import (
     Status,
     Tally,
 )
-from archivist.records.lesson import SHORT_ID, validate_lesson
+from archivist.records.lesson import validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
 from archivist.service import BankService, require_name
@@ -60,7 +61,7 @@ from archivist.store.filters import (
 )
 
 if TYPE_CHECKING:
-    from archivist.store.protocol import Reader
+    pass
 
 MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
@@ -84,16 +85,6 @@ _CHANGE_HINT = (
     "an agent may change only its own suggestions, until others confirm them: suggest a lesson of your own,"
     " or ask a person or the orchestrator"
 )
-
-
-def find(reader: Reader, name: str) -> Lesson:
-    """Return a lesson by its short id or its global one."""
-    short = SHORT_ID.fullmatch(name.lower())
-    found = reader.select(Lesson, equals("number", int(short[1])), limit=1) if short else []
-    lesson = found[0] if found else reader.get(Lesson, name)
-    if lesson is None:
-        raise NotFoundError("lesson", name)
-    return lesson
 
 
 class Lessons(BankService):
@@ -280,7 +271,7 @@ class Lessons(BankService):
     def get_many(self, names: Iterable[str]) -> list[Lesson]:
         """Return lessons by their ids; for an agent without quarantined ones."""
         with self._bank.reading() as reader:
-            lessons = [find(reader, name) for name in names]
+            lessons = [find_lesson(reader, name) for name in names]
         return [lesson for lesson in lessons if not is_hidden_from(lesson, self._bank.actor)]
 
     @reads(Layer.LESSONS)
@@ -353,7 +344,7 @@ class Lessons(BankService):
             values[field] = decoder(types[field])(value)
         bank = self._bank
         with bank.transaction() as writer:
-            lesson = find(writer, name)
+            lesson = find_lesson(writer, name)
             changed = replace(lesson, **values)
             if changed == lesson:
                 return lesson
@@ -373,7 +364,7 @@ class Lessons(BankService):
     def approve(self, name: str) -> Lesson:
         """Approve a lesson as it is worded; only a person may approve a quarantined one."""
         with self._bank.transaction() as writer:
-            lesson = find(writer, name)
+            lesson = find_lesson(writer, name)
             self._require_release(lesson)
             if lesson.status.is_retired:
                 raise InputError(
@@ -398,8 +389,8 @@ class Lessons(BankService):
     def _retire(self, name: str, verb: str, replacement: str = "") -> Lesson:
         status = Status.SUPERSEDED if replacement else Status.ARCHIVED
         with self._bank.transaction() as writer:
-            lesson = find(writer, name)
-            by = find(writer, replacement).id if replacement else lesson.superseded_by
+            lesson = find_lesson(writer, name)
+            by = find_lesson(writer, replacement).id if replacement else lesson.superseded_by
             if by == lesson.id:
                 raise RecordError(f"lesson {name!r} cannot supersede itself")
             if lesson.status is status and lesson.superseded_by == by:
@@ -439,7 +430,7 @@ class Lessons(BankService):
         if not names:
             return None
         with self._bank.transaction() as writer:
-            ids = tuple(dict.fromkeys(find(writer, name).id for name in names))
+            ids = tuple(dict.fromkeys(find_lesson(writer, name).id for name in names))
             now = self._bank.now()
             brief = Brief(id=self._bank.new_id(now), time=now, run=clean_name(run), lessons=ids)
             writer.put(brief, "use")

@@ -21,11 +21,11 @@ from archivist.recall.fusion import (
 )
 from archivist.recall.hit_text import name_of, record_text, text_of
 from archivist.recall.query import Query, build_search_filter
+from archivist.recall.results import DEFAULT_LIMIT, FRESH, Hit, RecallResult
 from archivist.recall.scoring import (
     RecencyDecay,
     Score,
     ScoringTime,
-    Weights,
     preset_of,
     preset_weights,
     score_documents,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader
     from archivist.store.results import IndexedDocument, SearchFilter
 
-DEFAULT_LIMIT = 10
 # Candidates of each list, and how many of both are scored closely.
 _CANDIDATES = 64
 _KEPT = 48
@@ -44,38 +43,11 @@ _KEPT = 48
 _WITH_NEIGHBOURS = 12
 # Characters of a question that are embedded, as many as of a record: a pasted log is clear by then.
 _EMBEDDED = 2000
-# So few texts without a vector are embedded during a query: the bundled table takes under a millisecond.
-FRESH = 48
 # A name in at most so many documents, or in 2 % of the bank, counts as a word too.
 _RARE = 10
 _SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
-
-
-class Hit(NamedTuple):
-    """One result. `notes` explain its rank, `window` is the text around it."""
-
-    kind: str
-    id: str
-    name: str
-    text: str
-    score: float
-    time: datetime | None
-    why: Score
-    notes: tuple[str, ...] = ()
-    window: tuple[str, ...] = ()
-
-
-class RecallResult(NamedTuple):
-    """The results, the words that were searched for, and how many texts have no vector yet."""
-
-    hits: tuple[Hit, ...]
-    weights: Weights
-    words: tuple[str, ...] = ()
-    embedder: str = ""
-    unembedded: int = 0
-    problem: str = ""
 
 
 class _Question(NamedTuple):

@@ -36,7 +36,7 @@ from archivist.stream.entries import (
 )
 
 if TYPE_CHECKING:
-    from archivist.recall.service import Hit
+    from archivist.recall.results import Hit
     from archivist.store.protocol import Reader, Writer
     from archivist.stream.insights_service import Insights
 
@@ -532,8 +532,8 @@ def _hit_by_cycle(entry: Entry, weight: float) -> StreamHit:
     """Return an entry that is found by its cycle alone, scored by its importance."""
     from archivist.recall.fusion import Relevance
     from archivist.recall.hit_text import name_of, text_of
+    from archivist.recall.results import Hit
     from archivist.recall.scoring import Score
-    from archivist.recall.service import Hit
 
     importance = entry.importance / 10
     score = Score(weight * importance, importance, 0.0, 0.0, Relevance(0.0))

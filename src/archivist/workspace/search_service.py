@@ -25,7 +25,7 @@ from archivist.workspace.topology import EVERYWHERE, LEVELS, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.recall.service import Hit, RecallResult
+    from archivist.recall.results import Hit, RecallResult
     from archivist.records import Document
 
 # The setting with the fingerprint of each root's files when they were last indexed.

@@ -202,7 +202,7 @@ def import_bank(session: Session, paths: tuple[Path, ...]) -> Answer:
     Status, threads and role state go to core memory, lines about cycles to the stream, the rest here.
     """
     with session.bank() as bank:
-        done = bank.documents.import_bank(paths)
+        done = bank.bank_pages.import_banks(paths)
         embed(bank)
     lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"

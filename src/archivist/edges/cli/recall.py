@@ -20,8 +20,8 @@ from archivist.edges.cli.output import (
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
+    from archivist.recall.results import Hit
     from archivist.recall.scoring import Weights
-    from archivist.recall.service import Hit
 
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]

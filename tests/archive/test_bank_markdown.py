@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.exchange.bank_markdown import (
+from archivist.archive.bank_markdown import (
     CycleLine,
     RoleLine,
     list_sections,

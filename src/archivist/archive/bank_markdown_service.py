@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.access.rights import Layer, decides
+from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
 from archivist.archive.folder_files import read
 from archivist.archive.folders import FileDescription, FrontMatterParts, decode_text, describe_file
-from archivist.archive.service import build_documents, replace_documents
+from archivist.archive.service import build_documents, relative_name, replace_documents
 from archivist.capture.secrets import clean_text
 from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
-from archivist.exchange.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
 from archivist.ids import derived_id
 from archivist.records import DocumentType, Entry
 from archivist.records.plain import canonical_json
+from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -61,12 +63,24 @@ class _Page(NamedTuple):
     is_archived: bool
 
 
-def import_banks(bank: Bank, paths: Sequence[str | Path], relative: Callable[[str], str]) -> BankImportResult:
-    """Import banks that are new or have changed; `relative` returns the name of a path."""
+class BankPages(BankService):
+    """The `bank.md` of other tools."""
+
+    @decides(Layer.ARCHIVE)
+    def import_banks(self, paths: Sequence[str | Path]) -> BankImportResult:
+        """Import `bank.md` and its archived versions: role state, status, threads, cycles, and the rest.
+
+        An archived version (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged
+        file is not imported again, so that later changes of core memory stay.
+        """
+        return _import_banks(self._bank, paths)
+
+
+def _import_banks(bank: Bank, paths: Sequence[str | Path]) -> BankImportResult:
     pages: list[_Page] = []
     problems: list[str] = []
     for path in _bank_files(paths):
-        name = relative(str(path.absolute()))
+        name = relative_name(bank.root, str(path.absolute()))
         file = read(Path("/"), str(path.absolute()))
         problem = file.problem if file else "no such file"
         if clean_text(name) != name:
