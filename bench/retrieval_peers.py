@@ -415,7 +415,7 @@ def systems(static: CachedEncoder, onnx: CachedEncoder | None, folder: Path | No
         alone = encoder_alone(encoder) if encoder else grep
         rows.append(System(f"{label} alone", alone, encoder, absent=absent))
         rows.append(System(f"rank fusion, {label}", rank_fusion(fts_stemmed, alone), encoder, absent=absent))
-    for package, (module, peer) in PACKAGES.items():
+    for package, (_, peer) in PACKAGES.items():
         try:
             # A namespace package can be importable without the peer: its extras share the name.
             installed = f"{package} {version(package)}"

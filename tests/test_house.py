@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "archivist"
-ROOMS = {
-    "store", "capture", "reading", "reflect", "lessons", "recall", "brief", "audit", "forget", "exchange",
-    "layers", "core", "stream", "archive", "workspace", "ledger",
-}  # fmt: skip
-FOUNDATION = {
-    "access",
-    "errors",
-    "config",
-    "clock",
-    "cold_start",
-    "ids",
-    "files",
-    "bus",
-    "paths",
-    "text",
-    "tracing",
-}
+# The rooms and single modules from the lowest to the highest. A pure file imports only from rooms before its
+# own. Services may import pure files of any room; they reach each other through the bank.
+ORDER = (
+    "errors", "clock", "cold_start", "ids", "text", "records", "files", "paths", "config", "access", "bus",
+    "service", "store", "projects", "recall", "reading", "capture", "lessons", "reflect", "brief", "audit",
+    "stream", "archive", "core", "layers", "ledger", "forget", "exchange", "workspace", "charts", "doctor",
+    "bank", "tools", "edges",
+)  # fmt: skip
+MAX_ROOT_MODULES = 12
 MAX_FILE_LINES = 750
 MAX_FUNCTION_LINES = 60
+
+
+class Import(NamedTuple):
+    """An import of one of our modules."""
+
+    path: Path
+    line: int
+    module: str
+    names: tuple[str, ...]
+    is_for_types: bool
+
+    @property
+    def room(self) -> str:
+        """Return the room that is imported from."""
+        return self.module.split(".")[1]
+
+    @property
+    def calls_service(self) -> bool:
+        """Say whether functions of a service are imported, not only its types and constants."""
+        is_service = self.module.endswith("service") and self.room != "service"
+        return is_service and not all(name[0].isupper() for name in self.names)
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line} imports {self.module}"
 
 
 def _sources() -> Iterator[tuple[Path, str, ast.Module]]:
@@ -37,69 +56,177 @@ def _sources() -> Iterator[tuple[Path, str, ast.Module]]:
         yield path, path.relative_to(SOURCE).parts[0].removesuffix(".py"), ast.parse(path.read_text("utf-8"))
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _module_path(module: str) -> Path | None:
+    path = SOURCE.joinpath(*module.split(".")[1:])
+    for found in (path.with_suffix(".py"), path / "__init__.py"):
+        if found.exists():
+            return found
+    return None
+
+
+def _imports(path: Path, tree: ast.Module) -> Iterator[Import]:
+    """Yield the imports of our own modules, at the top and inside functions."""
+    for_types = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for statement in block.body
+        for node in ast.walk(statement)
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.lineno, node.module
-        elif isinstance(node, ast.Import):
-            yield from ((node.lineno, name.name) for name in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("archivist"):
+            names = defaultdict(list)
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                # A module that is imported whole may be called.
+                names[whole if _module_path(whole) else node.module].append(name.name)
+            for module, imported in sorted(names.items()):
+                if "." in module:
+                    yield Import(path, node.lineno, module, tuple(imported), id(node) in for_types)
 
 
 def _is_service(path: Path) -> bool:
-    return path.name == "service.py" or path.name.endswith("_service.py")
+    """Say whether a file may take a bank, open a transaction, or touch disk, clock or network."""
+    parts = path.relative_to(SOURCE).parts
+    is_driver = parts[:2] == ("recall", "embedders")
+    return path.name.endswith("service.py") or is_driver or parts in {("doctor.py",), ("projects.py",)}
 
 
-def test_dependencies_point_one_way() -> None:
-    forbidden = {
-        "records": ROOMS | {"bank", "tools", "edges"},
-        **{room: {"bank", "tools", "edges"} for room in ROOMS},
-        **{name: ROOMS | {"bank", "tools", "edges"} for name in FOUNDATION},
-        "bank": {"edges"},
-    }
+def test_every_room_has_its_place_in_the_order() -> None:
+    rooms = {room for _, room, _ in _sources()} - {"__init__", "__main__"}
+    assert rooms == set(ORDER)
+    modules = [path for path in SOURCE.glob("*.py") if not path.name.startswith("__")]
+    assert len(modules) <= MAX_ROOT_MODULES
+
+
+def test_a_pure_file_imports_only_from_rooms_below_its_own() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)}:{line} {room} imports {module}"
+        str(each)
         for path, room, tree in _sources()
-        if not _is_service(path)
-        for line, module in _imports(tree)
-        if module.startswith("archivist.") and module.split(".")[1] in forbidden.get(room, set())
+        if room in ORDER and not _is_service(path) and room not in ("bank", "edges")
+        for each in _imports(path, tree)
+        if not each.is_for_types
+        # The views of records serve the agents' functions too, so that all doors show the same.
+        and each.module != "archivist.edges.views"
+        and (ORDER.index(each.room) > ORDER.index(room) or (each.room != room and each.calls_service))
     ]
     assert wrong == []
 
 
-def test_edges_do_not_import_each_other() -> None:
-    wrong = []
-    for path, room, tree in _sources():
-        parts = path.relative_to(SOURCE).parts
-        # The command line opens the other doors; none of them knows it. What they share lies under them all.
-        if room != "edges" or len(parts) < 3 or parts[1] == "cli":
-            continue
-        for line, module in _imports(tree):
-            target = module.split(".")
-            is_edge = target[:2] == ["archivist", "edges"] and len(target) > 2
-            if is_edge and target[2] not in (parts[1], "wire", "hook_events"):
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {module}")
+def test_services_reach_each_other_through_the_bank() -> None:
+    wrong = [
+        str(each)
+        for path, room, tree in _sources()
+        if _is_service(path) and room != "edges"
+        for each in _imports(path, tree)
+        if not each.is_for_types
+        and each.room != room
+        and (each.room in ("bank", "tools", "edges", "doctor") or each.calls_service)
+    ]
     assert wrong == []
 
 
-def test_policies_read_no_clock_and_open_no_store() -> None:
+def test_edges_reach_everything_through_the_bank() -> None:
+    """The workspace works without a bank: its files are the truth, and its commands open them directly."""
+    wrong = [
+        str(each)
+        for path, room, tree in _sources()
+        if room in ("edges", "tools")
+        for each in _imports(path, tree)
+        if not each.is_for_types and each.room not in ("edges", "tools", "workspace") and each.calls_service
+    ]
+    assert wrong == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Late imports count: a circle that only works because an import is late is still a circle."""
+    graph: dict[str, set[str]] = defaultdict(set)
+    for path, _, tree in _sources():
+        name = ".".join(("archivist", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
+        graph[name] |= {each.module for each in _imports(path, tree) if not each.is_for_types} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_pure_files_touch_no_disk_clock_or_network() -> None:
     wrong = []
     for path, room, tree in _sources():
-        if room not in ROOMS - {"store", "workspace"} | {"records"} or _is_service(path):
+        if room in ("edges", "files", "config", "store", "paths", "bank", "clock", "ids") or _is_service(
+            path
+        ):
             continue
-        for line, module in _imports(tree):
-            if (
-                module in {"apsw", "sqlite3", "socket", "subprocess", "time"}
-                or module == "archivist.store.sqlite.store"
-            ):
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {module}")
-        wrong += [
-            f"{path.relative_to(ROOT)}:{node.lineno} asks for the time"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in {"now", "utcnow", "today"}
-        ]
+        for node in ast.walk(tree):
+            names = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [name.name for name in node.names]
+                if isinstance(node, ast.Import)
+                else []
+            )
+            wrong += [
+                f"{path.relative_to(ROOT)}:{node.lineno} imports {name}"  # type: ignore[attr-defined]
+                for name in names
+                if name
+                in {"apsw", "sqlite3", "socket", "subprocess", "time", "urllib.request", "http.client"}
+            ]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                is_clock = node.func.attr in {"now", "utcnow", "today"}
+                is_disk = node.func.attr in {
+                    "read_text",
+                    "write_text",
+                    "read_bytes",
+                    "write_bytes",
+                    "mkdir",
+                    "unlink",
+                }
+                is_bank = node.func.attr == "transaction"
+                if is_clock or is_disk or is_bank:
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} calls {node.func.attr}")
     assert wrong == []
+
+
+# Names
+
+PARTICIPLES = frozenset((
+    "told", "met", "kept", "named", "placed", "said", "meant", "chosen", "found", "written", "seen",
+    "given", "taken", "known", "held", "asked", "done", "shown", "made", "gone", "sent", "built", "begun",
+    "drawn", "heard", "hidden", "laid", "led", "lent", "lost", "paid", "spoken", "spent", "taught",
+    "thought", "thrown", "bound", "brought", "caught",
+))  # fmt: skip
+
+
+def _is_participle(name: str) -> bool:
+    word = name.strip("_").lower()
+    nouns = {"feed", "seed", "need", "speed", "embed"}
+    return "_" not in word and (word in PARTICIPLES or (word.endswith("ed") and word not in nouns))
+
+
+def test_no_function_or_class_is_a_bare_participle() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path, _, tree in _sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and _is_participle(node.name)
+    ]
+    assert wrong == []
+
+
+def test_no_public_class_name_is_there_twice() -> None:
+    names = Counter(
+        node.name
+        for _, _, tree in _sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+# Sizes
 
 
 def test_files_and_functions_stay_readable() -> None:
@@ -196,7 +323,7 @@ def test_the_readme_is_short_and_its_library_example_runs(
 
 
 def test_every_command_is_in_the_reference() -> None:
-    from archivist.edges.cli.main import COMMANDS
+    from archivist.edges.cli.group import COMMANDS
 
     text = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     missing = [name for name in COMMANDS if f"archivist {name}" not in text]

@@ -40,3 +40,8 @@ def estimate_tokens(text: str) -> int:
         return -(-len(text) // CHARACTERS_PER_TOKEN)
     narrow = len(_WIDE.sub("", text))
     return len(text) - narrow - (-narrow // CHARACTERS_PER_TOKEN)
+
+
+def replace_surrogates(text: str) -> str:
+    """Return a text without unpaired surrogates, which JSON can spell but UTF-8 cannot encode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

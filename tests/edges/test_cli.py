@@ -473,7 +473,7 @@ def test_a_cold_recall_does_not_import_numpy(bank_cli: Command, project: Path, i
 
 
 def test_every_command_has_help_and_a_table_entry(archivist: Command) -> None:
-    from archivist.edges.cli.main import COMMANDS
+    from archivist.edges.cli.group import COMMANDS
 
     listed = archivist("--help").out
     for name, (_, text) in COMMANDS.items():

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from archivist.edges.cli.main import COMMANDS, main
+from archivist.edges.cli.group import COMMANDS
+from archivist.edges.cli.main import main
 from tests.archive.test_bank_markdown import BANK
 from tests.banks import lay_bank
 from tests.conftest import Ran

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from archivist.edges.cli.main import COMMANDS, main
+from archivist.edges.cli.group import COMMANDS
+from archivist.edges.cli.main import main
 from tests.conftest import Ran
 from tests.workspace.sessions import Session
 

@@ -344,17 +344,6 @@ def _slice_items(items: Iterator[Item], begins: int, ends: int) -> list[Item]:
     return list(islice(items, min(begins, _MOST), min(ends, _MOST)))
 
 
-def as_json(value: Mapping[str, object], key: str) -> dict[str, object]:
-    """Return a value as plain JSON; raise InputError when it is not JSON."""
-    try:
-        plain: dict[str, object] = json.loads(json.dumps(dict(value), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"the value of {key!r} is no JSON: {error}", hint="texts, numbers, lists and objects are"
-        ) from None
-    return plain
-
-
 def _clean_value(change: ItemChange) -> dict[str, object] | None:
     """Return a value as it is stored, without secrets; None to delete it."""
     for text in (*change.name.namespace, change.name.key):

@@ -25,6 +25,7 @@ from archivist.ids import derived_id
 from archivist.records import Document, Episode, Event
 from archivist.service import BankService
 from archivist.store.filters import Filter, equals
+from archivist.text import replace_surrogates
 
 if TYPE_CHECKING:
     from archivist.capture.results import FinishedRun
@@ -204,8 +205,3 @@ def _clean_arguments(text: str) -> str:
         return str(without_secrets(text, is_exact=True))
     cleaned = without_secrets(given, is_exact=True)
     return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
-
-
-def replace_surrogates(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which no store can hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

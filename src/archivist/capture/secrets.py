@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from archivist.capture.redaction import redact
 from archivist.errors import RecordError
-from archivist.text import without_controls
+from archivist.text import replace_surrogates, without_controls
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ def refuse_secret(what: str, name: str) -> None:
 
 def validate_name(what: str, name: str) -> str:
     """Return a name on one line, or refuse it when it holds a secret."""
-    told = " ".join(without_controls(_replace_surrogates(name)).split())
+    told = " ".join(without_controls(replace_surrogates(name)).split())
     refuse_secret(what, told)
     return told
 
@@ -58,7 +58,7 @@ def without_secrets(value: object, *, is_exact: bool = False) -> object:
 
 
 def _redact_text(text: str, *, is_exact: bool) -> str:
-    return redact(_replace_surrogates(text)).text if is_exact else clean_text(_replace_surrogates(text))
+    return redact(replace_surrogates(text)).text if is_exact else clean_text(replace_surrogates(text))
 
 
 def _redact_named_value(name: object, value: object, *, is_exact: bool) -> object:
@@ -70,10 +70,3 @@ def _redact_named_value(name: object, value: object, *, is_exact: bool) -> objec
     if told.startswith(beginning):
         return told.removeprefix(beginning)
     return without_secrets(value, is_exact=is_exact)
-
-
-def _replace_surrogates(value: T) -> T:
-    """Return a text without halves of surrogate pairs, which neither UTF-8 nor a store can hold."""
-    if not isinstance(value, str) or value.isascii():
-        return value
-    return value.encode("utf-8", "replace").decode("utf-8")  # type: ignore[return-value]

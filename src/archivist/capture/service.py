@@ -212,6 +212,11 @@ class _Intake:
 class Runs(BankService):
     """The runs of agents, and the one way in for them."""
 
+    @reads(Layer.RUNS)
+    def outcomes_in(self, path: Path) -> dict[str, EpisodeStatus]:
+        """Read a file that gives an outcome per run, for `CaptureOverrides`."""
+        return read_outcomes(path)
+
     @writes(Layer.RUNS)
     def take(
         self, items: Iterable[LogItem], overrides: CaptureOverrides | None = None, *, verb: str = "capture"
@@ -446,26 +451,6 @@ class Runs(BankService):
         )
 
 
-def read_outcomes(path: Path) -> dict[str, EpisodeStatus]:
-    """Read a file that gives an outcome per run."""
-    import msgspec
-
-    from archivist.capture.status import parse_outcomes
-
-    try:
-        value = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} is not JSON: {error}") from None
-    hint = '{"run id": "success", …}'
-    if not isinstance(value, dict):
-        raise InputError(f"{str(path)!r} is not a JSON object", hint=hint)
-    if outcomes := parse_outcomes(value):
-        return outcomes
-    raise InputError(f"{str(path)!r} names no outcomes", hint=hint)
-
-
 def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
     """Return the hash of a file and of the overrides that change what is stored of it."""
     from hashlib import sha256
@@ -503,3 +488,23 @@ def _refuse_bad_lines(sources: Iterable[LogSource], overrides: CaptureOverrides,
             f"{lines}, nothing was taken; the first: {problems[0]}",
             hint="without --strict the good lines are taken",
         )
+
+
+def read_outcomes(path: Path) -> dict[str, EpisodeStatus]:
+    """Read a file that gives an outcome per run."""
+    import msgspec
+
+    from archivist.capture.status import parse_outcomes
+
+    try:
+        value = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} is not JSON: {error}") from None
+    hint = '{"run id": "success", …}'
+    if not isinstance(value, dict):
+        raise InputError(f"{str(path)!r} is not a JSON object", hint=hint)
+    if outcomes := parse_outcomes(value):
+        return outcomes
+    raise InputError(f"{str(path)!r} names no outcomes", hint=hint)

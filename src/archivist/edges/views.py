@@ -197,7 +197,7 @@ def run_view(episode: Episode) -> View:
 
 def attempt_view(attempt: Episode) -> View:
     """Return an attempt as a row of the documented `episodes` table; `run` is the run that it was made in."""
-    from archivist.layers.attempts.service import reported_tokens
+    from archivist.records.episode import reported_tokens
     from archivist.records.shapes import to_episode_line
 
     ended, began = attempt.finished, attempt.started

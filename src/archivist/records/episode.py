@@ -114,3 +114,17 @@ class Event:
     def id(self) -> str:
         """Return the id by which evidence refers to it."""
         return f"{self.run}#{self.seq}"
+
+
+# Where a usage keeps which of its numbers were not reported: the record itself has 0 for them.
+UNREPORTED = "unsaid"
+
+
+def reported_tokens(attempt: Episode) -> tuple[int | None, int | None]:
+    """Return the input and output tokens of an attempt, each None if it was not reported."""
+    usage = attempt.usage
+    if usage is None:
+        return None, None
+    noted = usage.extra.get(UNREPORTED)
+    missing = noted if isinstance(noted, list | tuple) else ()
+    return None if "in" in missing else usage.input_tokens, None if "out" in missing else usage.output_tokens

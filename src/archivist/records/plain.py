@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from archivist.clock import from_text, to_text
-from archivist.errors import RecordError
+from archivist.errors import InputError, RecordError
 
 R = TypeVar("R")
 Decoder = Callable[[Any], Any]
@@ -195,3 +195,14 @@ def _describe_type(value: object) -> str:
     return {NoneType: "null", list: "a list", dict: "an object", str: "text"}.get(
         type(value), repr(value)[:40]
     )
+
+
+def as_json(value: Mapping[str, object], key: str) -> dict[str, object]:
+    """Return a value as plain JSON; raise InputError when it is not JSON."""
+    try:
+        plain: dict[str, object] = json.loads(json.dumps(dict(value), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"the value of {key!r} is no JSON: {error}", hint="texts, numbers, lists and objects are"
+        ) from None
+    return plain

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archivist.store.vectors import BLOCK
+from archivist.store.results import BLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

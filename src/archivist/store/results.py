@@ -7,6 +7,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+# Rows of bits in one blob.
+BLOCK = 4096
+
 
 class TextQuery(NamedTuple):
     """The words, phrases and beginnings of words to search for; any of them is enough."""

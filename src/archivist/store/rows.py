@@ -78,7 +78,7 @@ def cursor_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | No
     how = mapping_for(type(record))
     encoders = dict(zip(how.fields, how.encoders, strict=True))
     names = [field.lstrip("-") for field in order]
-    return tuple(encoders.get(name, _unchanged)(getattr(record, name)) for name in names)
+    return tuple(encoders.get(name, _as_is)(getattr(record, name)) for name in names)
 
 
 def is_valid_cursor(record: type[Any], order: Sequence[str], cursor: Sequence[object]) -> bool:
@@ -111,7 +111,7 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     if kind is bool:
         return int, bool
     if kind in (str, int, float):
-        return _unchanged, _unchanged
+        return _as_is, _as_is
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return str, kind
     if kind == tuple[str, ...]:
@@ -128,7 +128,7 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     return _to_json, from_json
 
 
-def _unchanged(value: Any) -> Any:
+def _as_is(value: Any) -> Any:
     return value
 
 

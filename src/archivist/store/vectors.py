@@ -14,14 +14,14 @@ from functools import lru_cache
 from operator import mul
 from typing import TYPE_CHECKING
 
+from archivist.store.results import BLOCK as BLOCK
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from archivist.store.planes import Planes
 
-# Rows of bits in one blob.
-BLOCK = 4096
 # From this many rows on importing numpy takes less time than a scan in Python.
 _WORTH_NUMPY = 250_000
 # The largest sum that fits into the byte of a row.

@@ -37,8 +37,8 @@ from archivist.stream.insights import (
     reason_to_reflect,
     select_entries,
 )
+from archivist.stream.markers import current_sprint, latest_cycle, marker_of, set_marker
 from archivist.stream.obstacles import Subject, are_alike, subject_of
-from archivist.stream.service import current_sprint, latest_cycle, marker_of, set_marker
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

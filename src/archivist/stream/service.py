@@ -14,7 +14,7 @@ from archivist.capture.secrets import clean_text, validate_name
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.files.jsonl import LineProblem
 from archivist.recall.query import Query
-from archivist.records import ActorKind, Block, CoreSection, Entry, EntryType
+from archivist.records import ActorKind, Entry, EntryType
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.tiers import validate_entry
 from archivist.service import BankService
@@ -34,6 +34,7 @@ from archivist.stream.entries import (
     validate_cycle_step,
     validate_importance,
 )
+from archivist.stream.markers import current_sprint, latest_cycle, marker_of, set_marker
 
 if TYPE_CHECKING:
     from archivist.recall.results import Hit
@@ -44,7 +45,6 @@ LATEST = ("-seq",)
 BY_CYCLE = ("cycle", "seq")
 # Settings of the bank: the cycle that each role has begun, and how far the stream was reflected on.
 _BEGUN = "stream_cycles"
-_MARKER = "stream_reflected"
 # Id, cycle, time and role say who logged what when, and stay.
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
 _MOST_HITS = 200
@@ -405,29 +405,6 @@ class Stream(BankService):
             hint = f"this agent logs as {actor.role!r}"
             self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         return role
-
-
-def marker_of(reader: Reader) -> Marker | None:
-    """Return how far the stream was reflected on; None before its first entry."""
-    noted = reader.setting(_MARKER)
-    return Marker(**json.loads(noted)) if noted else None
-
-
-def set_marker(writer: Writer, marker: Marker) -> None:
-    """Note how far the stream was reflected on."""
-    writer.set_setting(_MARKER, canonical_json(marker._asdict()))
-
-
-def latest_cycle(reader: Reader) -> int | None:
-    """Return the latest cycle of the stream; None when it is empty."""
-    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
-    return int(rows[0][0]) if rows else None
-
-
-def current_sprint(reader: Reader) -> str:
-    """Return the sprint that the status in core memory names."""
-    status = reader.get(Block, CoreSection.STATUS.value)
-    return str(status.content.get("sprint") or "") if status else ""
 
 
 def _build_entry(**values: Any) -> Entry:

@@ -96,7 +96,7 @@ def completion(shell: str) -> None:
     """Print the completion script for SHELL: eval "$(archivist completion bash)"."""
     from click.shell_completion import get_completion_class
 
-    from archivist.edges.cli.main import cli
+    from archivist.edges.cli.group import cli
 
     kind = get_completion_class(shell)
     if kind is None:

@@ -64,15 +64,9 @@ def capture(
 
     Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
-    from archivist.capture.service import CaptureOverrides, read_outcomes
+    from archivist.capture.service import CaptureOverrides
     from archivist.errors import InputError
 
-    known = CaptureOverrides(
-        run=run,
-        project=project,
-        status=EpisodeStatus(status) if status else None,
-        outcomes=read_outcomes(outcomes) if outcomes else {},
-    )
     taken: list[CaptureResult] = []
     refused: list[str] = []
     hints: list[str] = []
@@ -80,6 +74,12 @@ def capture(
     for file in files:
         paths += sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
     with session.bank() as bank, progress(len(paths), "capture") as advance:
+        known = CaptureOverrides(
+            run=run,
+            project=project,
+            status=EpisodeStatus(status) if status else None,
+            outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {},
+        )
         for path in paths:
             try:
                 taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))

@@ -110,9 +110,9 @@ def log(session: Session, /, task: str, time: str | None, name: str, **fields: A
     return Answer(view, f"{made.id}  {_episode_summary(made)}")
 
 
-@command(episodes)
+@command(episodes, "tried")
 @click.argument("task", metavar="TASK")
-def tried(session: Session, task: str) -> Answer:
+def list_tried(session: Session, task: str) -> Answer:
     """Print the approaches tried for TASK and their results, successful ones first."""
     with session.bank() as bank:
         found = bank.attempts.list_approaches(task)

@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from archivist import __version__
-from archivist.edges.cli.main import COMMANDS
 from archivist.edges.cli.output import close_quietly, note
 from archivist.edges.cli.session import Session
 from archivist.errors import (
@@ -42,6 +41,47 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
 # Servers handle signals themselves.
 _SERVERS = ("serve", "mcp")
+
+# name → module and attribute, and its line of help: `--help` imports none of them.
+COMMANDS = {
+    "init": ("banks:init", "Make a bank for this project."),
+    "status": ("banks:status", "Count the records in the bank."),
+    "run": ("runs:run", "Start and finish a run: the two calls that an orchestrator makes."),
+    "brief": ("brief:brief", "Print what a new run should know."),
+    "recall": ("recall:recall", "Search the bank."),
+    "lessons": ("lessons:lessons", "List, show, add, edit and forget lessons."),
+    "core": ("core:core", "Show and change the blocks that are always in context."),
+    "proposals": ("proposals:proposals", "Propose changes of playbook and rules, and decide on them."),
+    "working": ("working:working", "Read and write the acting agent's working memory."),
+    "stream": ("stream:stream", "Log what agents do, cycle by cycle, and search it."),
+    "archive": ("archive:archive", "Store and search long texts, and watch folders."),
+    "workspace": ("workspace:workspace", "Read, check and write the markdown memory of a workspace."),
+    "tools": ("tools:tools", "Print the tool schemas for a provider; call a tool."),
+    "serve": ("serve:serve", "Serve the bank over HTTP."),
+    "token": ("serve:token", "Create, list and revoke access tokens."),
+    "mcp": ("mcp:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
+    "install": ("install:install", "Install hooks and MCP server into a client."),
+    "uninstall": ("install:uninstall", "Remove hooks and MCP server from a client."),
+    "hook": ("hook:hook", "Answer a client's hook."),
+    "capture": ("capture:capture", "Import agent logs."),
+    "reflect": ("capture:reflect", "Learn from captured runs."),
+    "episodes": ("episodes:episodes", "List and show runs and attempts; log attempts."),
+    "knowledge": ("knowledge:knowledge", "Store and find facts; decide conflicts."),
+    "artifacts": ("artifacts:artifacts", "Register files that runs produced, and verify them."),
+    "extract": ("runs:extract", "Learn from a run's review findings."),
+    "decay": ("runs:decay", "Age the bank by a finished run."),
+    "audit": ("audit:audit", "Report whether briefed lessons helped."),
+    "export": ("files:export", "Write the bank as JSON lines."),
+    "import": ("files:import_", "Import JSON lines."),
+    "share": ("files:share", "Synchronise the bank with a folder in git."),
+    "erase": ("forgetting:erase", "Erase records or a text everywhere, with a receipt."),
+    "prune": ("forgetting:prune", "Delete old runs that no lesson cites."),
+    "undo": ("banks:undo", "Undo the last change of a record."),
+    "verify": ("banks:verify", "Check the ledger and every record against it."),
+    "config": ("config:config", "Show settings and where each comes from; set and unset them."),
+    "doctor": ("doctor:doctor", "Check the bank; rebuild its index."),
+    "completion": ("banks:completion", "Print the completion script for a shell."),
+}
 
 
 class _SignalError(BaseException):

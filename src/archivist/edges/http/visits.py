@@ -14,6 +14,7 @@ from archivist.bank import Bank
 from archivist.edges.http.banks import BankPool, PoolLane
 from archivist.errors import InputError
 from archivist.records import Actor
+from archivist.text import replace_surrogates
 
 KEY = "archivist.visit"
 REPEATABLE = "archivist.repeatable"
@@ -74,18 +75,13 @@ def clean_json(value: object, depth: int = 0) -> object:
         raise InputError("the value is nested too deeply", hint=f"at most {_MAX_DEPTH} levels")
     match value:
         case dict():
-            return {_replace_surrogates(key): clean_json(item, depth + 1) for key, item in value.items()}
+            return {replace_surrogates(key): clean_json(item, depth + 1) for key, item in value.items()}
         case list():
             return [clean_json(item, depth + 1) for item in value]
         case str():
-            return _replace_surrogates(value)
+            return replace_surrogates(value)
         case float() if value != value or value in (float("inf"), float("-inf")):
             raise InputError("NaN and Infinity are not JSON numbers", hint="send null or a text")
         case int() if value.bit_length() > _INT_BITS:
             raise InputError("a number has more than 64 bits", hint="send it as a text")
     return value
-
-
-def _replace_surrogates(text: str) -> str:
-    # JSON can spell half of a surrogate pair, which UTF-8 cannot encode.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

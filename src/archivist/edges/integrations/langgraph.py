@@ -35,7 +35,8 @@ try:
 except ImportError as error:
     raise missing_library_error("langgraph", "langgraph") from error
 
-from archivist.archive.items_service import ItemChange, ItemName, as_json
+from archivist.archive.items_service import ItemChange, ItemName
+from archivist.records.plain import as_json
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

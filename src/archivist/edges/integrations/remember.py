@@ -104,7 +104,7 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
 
     def _begin(self) -> None:
         from archivist.brief.request import BriefRequest
-        from archivist.capture.conversations_service import replace_surrogates
+        from archivist.text import replace_surrogates
 
         task = self.task
         text = _run_quietly(task, "the task is not known") if callable(task) else task

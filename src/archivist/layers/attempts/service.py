@@ -21,7 +21,7 @@ from archivist.clock import to_text
 from archivist.errors import InputError, RecordError
 from archivist.recall.query import Query
 from archivist.recall.scoring import Preset
-from archivist.records.episode import Episode, Usage, merge_episode
+from archivist.records.episode import UNREPORTED, Episode, Usage, merge_episode
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.plain import decoder, from_plain
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
@@ -35,7 +35,6 @@ __all__ = [
     "GroupBy",
     "PeriodUnit",
     "SimilarApproach",
-    "reported_tokens",
 ]
 
 _STATUS = {
@@ -49,8 +48,6 @@ NEWEST = ("-finished", "-id")
 _LIKE_ENOUGH = 0.5
 # Per action; several attempts share a task, so there are more hits than tasks.
 _HITS = 40
-# Where a usage keeps which of its numbers were not reported: the record itself has 0 for them.
-_UNSAID = "unsaid"
 
 
 class SimilarApproach(NamedTuple):
@@ -213,17 +210,8 @@ def _token_usage(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
         if tokens is not None and decoder(int)(tokens) < 0:
             raise RecordError(f"{name}: {tokens} is below 0")
     unsaid = [name for name, tokens in (("in", tokens_in), ("out", tokens_out)) if tokens is None]
-    extra: dict[str, object] = {_UNSAID: unsaid} if unsaid else {}
+    extra: dict[str, object] = {UNREPORTED: unsaid} if unsaid else {}
     return Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra)
-
-
-def reported_tokens(attempt: Episode) -> tuple[int | None, int | None]:
-    """Return the input and output tokens of an attempt, each None if it was not reported."""
-    usage = attempt.usage
-    if usage is None:
-        return None, None
-    unsaid: Any = usage.extra.get(_UNSAID, ())
-    return None if "in" in unsaid else usage.input_tokens, None if "out" in unsaid else usage.output_tokens
 
 
 def _start_time(moment: datetime, duration_ms: int | None, action: Action) -> datetime | None:

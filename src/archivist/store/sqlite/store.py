@@ -110,14 +110,14 @@ class SqliteStore:
         return self._writer is not None
 
     def version(self) -> int:
-        with self._guarded():
+        with self._map_errors():
             self._reopen_if_changed()
             # Each connection counts for itself.
             return _query_int(self._db, "PRAGMA data_version") + (self._reopened << 32)
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
-        with self._guarded():
+        with self._map_errors():
             if self._writer is not None or self._is_reading:
                 yield self._writer or self._reader
                 return
@@ -166,7 +166,7 @@ class SqliteStore:
                 self._writer = None
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _map_errors(self) -> Iterator[None]:
         """Let one thread use the connection, and map the driver's errors."""
         with self._lock, _map_errors(self.path, self._busy_timeout_s):
             yield
@@ -195,14 +195,14 @@ class SqliteStore:
     def scrub(self) -> bool:
         from archivist.store.sqlite.erase import scrub
 
-        with self._guarded():
+        with self._map_errors():
             return scrub(self._db)
 
     def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
         """Count needles in the raw bytes of the file and its log."""
         from archivist.store.sqlite.erase import count_raw_bytes
 
-        with self._guarded():
+        with self._map_errors():
             return count_raw_bytes(self._db, self.path, needles)
 
     def sizes(self) -> Sizes:
@@ -221,7 +221,7 @@ class SqliteStore:
         """Build the text index and the tallies again from the records."""
         from archivist.store.sqlite.writer import rebuild_derived
 
-        with self._guarded(), _immediate_transaction(self._db):
+        with self._map_errors(), _immediate_transaction(self._db):
             self._require_current_schema()
             rebuild_derived(self._db)
 
