@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from archivist.files.worktrees import (
     is_repository,
@@ -37,12 +37,16 @@ _RUNS_OF_EACH_PROJECT = 3
 _MOST_NAMES = 3
 
 
-class Repository(NamedTuple):
+class Repository:
     """A repository: its folder, the fingerprint that moves with it, and the address of its remote."""
 
-    folder: Path
-    mark: str
-    remote: str
+    # Not a named tuple: compiling its annotations costs every hook a millisecond.
+    __slots__ = ("folder", "mark", "remote")
+
+    def __init__(self, folder: Path, mark: str, remote: str) -> None:
+        self.folder = folder
+        self.mark = mark
+        self.remote = remote
 
     @property
     def remote_name(self) -> str:

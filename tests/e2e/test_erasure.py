@@ -29,7 +29,7 @@ sys.stdin.readline()
 
 _AS_NOBODY = """
 import os, sys, urllib.parse
-import archivist.store.sqlite.store, archivist.store.sqlite.erase
+import archivist.store.sqlite.store, archivist.store.sqlite.erase, archivist.core.proposals_service
 import archivist.forget.service, archivist.exchange.service
 from archivist import Bank
 from archivist.errors import BankReadOnlyError

@@ -114,7 +114,7 @@ def test_an_agent_keeps_its_working_memory_over_processes(
     def working(*words: str) -> Any:
         return archivist_process("--actor", "agent:coder", "working", *words)
 
-    assert (working("show").out, working("show").err) == ("", "nothing in mind\n")
+    assert (working("show").out, working("show").err) == ("", "working memory is empty\n")
     assert _json(working("show", "--json")) == {"working": None}
     working("plan", "Port the parser")
     working("constraint", "No new dependencies")
@@ -131,7 +131,7 @@ def test_an_agent_keeps_its_working_memory_over_processes(
     hidden, unknown = bank_cli("lessons", "history", "coder"), bank_cli("lessons", "history", "nobody")
     assert (hidden.code, hidden.err) == (3, unknown.err.replace("nobody", "coder"))
     assert _json(working("clear", "--json")) == {"cleared": True}
-    assert working("clear").err == "nothing was in mind\n"
+    assert working("clear").err == "working memory was empty\n"
 
 
 @pytest.mark.usefixtures("bank_cli")

@@ -36,7 +36,10 @@ def _event(run: str, seq: int, **fields: Any) -> Event:
 
 
 def _capture(bank: Bank, run: str, *events: Event, **fields: Any) -> None:
+    """Take a run in that nothing has to be learnt from any more."""
     bank.capture(Episode(id=run, **fields), events)
+    with bank.transaction() as writer:
+        writer.dequeue_run(run, bank.now())
 
 
 def _embed(bank: Bank) -> None:

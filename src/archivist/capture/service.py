@@ -354,6 +354,7 @@ class Runs(BankService):
         self,
         *sources: LogSource,
         overrides: CaptureOverrides | None = None,
+        format_name: str = "auto",
         domain: str = "",
         is_strict: bool = False,
         global_bank: Bank | None = None,
@@ -367,7 +368,7 @@ class Runs(BankService):
 
         overrides = overrides or CaptureOverrides()
         given = sources or ([Episode(id=overrides.run)],)
-        episodes, skipped = self._take_sources(given, overrides, "auto", is_strict)
+        episodes, skipped = self._take_sources(given, overrides, format_name, is_strict)
         runs = [
             self._finish_run(episode, domain, global_bank, is_named_only=not sources)
             for episode in episodes.values()

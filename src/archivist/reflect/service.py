@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,8 +168,7 @@ def _reflect_queue(bank: Bank, scenario: Scenario | None) -> Iterator[Reflection
             done: Reflection | ReflectionOutcome
             try:
                 why, is_wanted = _decide_scenario(bank, run, scenario)
-                learn = partial(reflect, memo=memo) if is_wanted else _learn_findings_only
-                done = learn(bank, run, why)
+                done = reflect(bank, run, why, memo) if is_wanted else _learn_findings_only(bank, run, why)
             except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
                 # The lease is kept until the end, so that this round does not try the run again.
                 errors[run] = _error_text(failure)

@@ -17,7 +17,7 @@ from archivist.edges.cli.output import (
     print_json,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.views import approach_view, rate_view
+from archivist.edges.views import approach_view, episode_view, rate_view
 from archivist.errors import InputError
 from archivist.records.run_words import Action
 from archivist.records.shapes import to_episode_line
@@ -71,7 +71,7 @@ def show(session: Session, run: str) -> Answer:
         episode = bank.runs.episode(run)
     names = ("action", "approach", "outcome") if episode.action else ()
     fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
-    return Answer({"episode": to_episode_line(episode)}, "\n".join((*episode_lines(episode), *fields)))
+    return Answer({"episode": episode_view(episode)}, "\n".join((*episode_lines(episode), *fields)))
 
 
 @episodes.command()

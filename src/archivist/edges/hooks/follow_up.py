@@ -136,7 +136,7 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if is_file(bank_file(home)):
             global_bank = Bank.open(home, create=False, actor=bank.actor)
             for log in logs:
-                bank.runs.finish(log, overrides=overrides, global_bank=global_bank)
+                _finish_log(bank, log, overrides, task.client, global_bank)
             return
     except BankError as error:
         # A damaged global bank must not keep the logs out; importing one twice changes nothing.
@@ -145,7 +145,18 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if global_bank is not None:
             global_bank.close()
     for log in logs:
-        bank.runs.finish(log, overrides=overrides)
+        _finish_log(bank, log, overrides, task.client)
+
+
+def _finish_log(
+    bank: Bank, log: Path, overrides: CaptureOverrides, client: str, global_bank: Bank | None = None
+) -> None:
+    # The format of a client's log is known: a file of another form is refused, not read as something else.
+    format_name = client if client in READABLE else "auto"
+    done = bank.runs.finish(log, overrides=overrides, format_name=format_name, global_bank=global_bank)
+    if not any(run.events for run in done.runs):
+        reason = f": {done.skipped[0]}" if done.skipped else ""
+        raise InputError(f"no run in {str(log)!r}{reason}", hint="is it the log of another program?")
 
 
 def _wait_until_stable(log: Path) -> None:
