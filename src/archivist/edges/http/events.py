@@ -26,7 +26,7 @@ from archivist.bank import Bank
 from archivist.bus import Message, StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.wire.gate import Refusal
 from archivist.errors import ArchivistError
 from archivist.ledger.lookup import is_visible_to
 from archivist.records import Actor

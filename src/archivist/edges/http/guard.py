@@ -20,17 +20,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
 from archivist.config import ServerRules
-from archivist.edges.http.banks import BankPool
-from archivist.edges.http.visits import KEY, RequestContext
+from archivist.edges.http.banks import KEY, BankPool, RequestContext
 from archivist.edges.wire.gate import (
+    MEGABYTE,
     Authenticator,
+    BodyReceiver,
+    Refusal,
     TokenCheck,
+    add_default_headers,
     bearer_secret,
+    check_length,
     check_token,
+    stopping_refusal,
     unauthorized_refusal,
 )
-from archivist.edges.wire.receiving import MEGABYTE, BodyReceiver, check_length, stopping_refusal
-from archivist.edges.wire.refusals import Refusal, add_default_headers
 from archivist.records import Actor, ActorKind
 
 OPEN_PATH = "/open"

@@ -21,17 +21,25 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from archivist.edges.mcp.server import error_response
-from archivist.edges.wire.gate import Authenticator, TokenCheck, bearer_secret, check_token
-from archivist.edges.wire.receiving import MEGABYTE, BodyReceiver, check_length, stopping_refusal
-from archivist.edges.wire.refusals import Refusal, add_default_headers
+from archivist.edges.wire.gate import (
+    MEGABYTE,
+    Authenticator,
+    BodyReceiver,
+    Refusal,
+    TokenCheck,
+    add_default_headers,
+    bearer_secret,
+    check_length,
+    check_token,
+    stopping_refusal,
+)
 from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from archivist.config import ServerRules
-    from archivist.edges.mcp.lazy_bank import LazyBank
-    from archivist.edges.mcp.server import MemoryServer
+    from archivist.edges.mcp.server import LazyBank, MemoryServer
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
